@@ -2,8 +2,9 @@
 // include lines first.
 import { spawnSync } from 'node:child_process';
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
+import mayUse from './dependencies.json' with { type: 'json' };
 import { withIncludes } from './lua-includes.ts';
-import { luaFindings } from './lua-rules.ts';
+import { foreignIncludes, luaFindings } from './lua-rules.ts';
 
 const root = new URL('../', import.meta.url);
 const files = globSync('{src,test,hack}/**/*.lua', { cwd: root.pathname }).sort();
@@ -11,6 +12,7 @@ const isInclude = (file: string): boolean => file.includes('/includes/');
 const urls = (chosen: string[]): URL[] => chosen.map((file) => new URL(file, root));
 const scripts = files.filter((file) => !isInclude(file));
 const { complaints, warnings, includes } = luaFindings(urls(scripts), urls(files.filter(isInclude)), root);
+complaints.push(...foreignIncludes(urls(files), mayUse, root));
 
 if (process.argv.includes('--write') && includes.length > 0) {
   for (const { file, wanted } of includes) {

@@ -38,6 +38,23 @@ export function luaFindings(scripts: readonly URL[], includes: readonly URL[], r
   return new LuaRules(root).judge(scripts, includes);
 }
 
+/**
+ * Returns a complaint for each include line that names a file in a folder which the folder of its file may not use. `mayUse`: folder below `src/` →
+ * folders that it may use; a folder outside of the table may use all.
+ */
+export function foreignIncludes(files: readonly URL[], mayUse: Readonly<Record<string, readonly string[]>>, root: URL): string[] {
+  const pathOf = (file: URL): string => relative(fileURLToPath(root), fileURLToPath(file));
+  const isIn = (file: URL, folder: string): boolean => pathOf(file).startsWith(`src/${folder}/`);
+  return files.flatMap((file) => {
+    const rule = Object.entries(mayUse).find(([folder]) => isIn(file, folder));
+    if (rule === undefined) return [];
+    const [folder, others] = rule;
+    return includesOf(file)
+      .filter((include) => ![folder, ...others].some((each) => isIn(include.file, each)))
+      .map((include) => `${pathOf(file)}:${include.line}: ${folder} may not use ${pathOf(include.file)} (hack/dependencies.json)`);
+  });
+}
+
 class LuaRules {
   readonly #root: string;
   readonly #complaints = new Set<string>();

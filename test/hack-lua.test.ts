@@ -1,10 +1,10 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from '@jest/globals';
 import { withIncludes } from '../hack/lua-includes.ts';
-import { type LuaFindings, luaFindings } from '../hack/lua-rules.ts';
+import { foreignIncludes, type LuaFindings, luaFindings } from '../hack/lua-rules.ts';
 
 /** What is found in files of a folder of their own; `s.lua` and `t.lua` are scripts, others are includes. */
 function found(files: Record<string, string>): LuaFindings {
@@ -207,4 +207,21 @@ test.each([
   const prefix = name.startsWith('includes/') ? '' : 'includes/';
   const lines = `-- @include "${prefix}a.lua"\n-- @include "${prefix}b.lua"\n`;
   expect(withIncludes(text, file, wanted)).toBe(expected.replace('<new>', lines));
+});
+
+test('an include of a folder that the folder of the file may not use is a violation; outside of the table all may be used', () => {
+  const root = mkdtempSync(join(tmpdir(), 'posthorn-lua-'));
+  const files = {
+    'src/data/shard/a.lua': '../queue/b.lua',
+    'src/data/queue/b.lua': '../shard/c.lua',
+    'src/other/d.lua': '../data/queue/b.lua',
+  };
+  for (const [name, include] of Object.entries(files)) {
+    mkdirSync(join(root, name, '..'), { recursive: true });
+    writeFileSync(join(root, name), `#!lua\n-- @include "${include}"\n`);
+  }
+  const urls = Object.keys(files).map((name) => pathToFileURL(join(root, name)));
+  expect(foreignIncludes(urls, { 'data/shard': [], 'data/queue': ['data/shard'] }, pathToFileURL(`${root}/`))).toEqual([
+    'src/data/shard/a.lua:2: data/shard may not use src/data/queue/b.lua (hack/dependencies.json)',
+  ]);
 });

@@ -7,7 +7,7 @@ const root = new URL('..', import.meta.url).pathname;
 const textOf = (file: string): string => readFileSync(join(root, file), 'utf8');
 
 test('every field of a hash that suites may use is one that a script names, and none has two words', () => {
-  const scripts = globSync('src/data/scripts/**/*.lua', { cwd: root }).map(textOf).join('\n');
+  const scripts = globSync('src/data/**/*.lua', { cwd: root }).map(textOf).join('\n');
   for (const [hash, letters] of Object.entries(field)) {
     const names = Object.values(letters);
     expect([hash, names.filter((name) => !scripts.includes(`'${name}'`))]).toEqual([hash, []]);

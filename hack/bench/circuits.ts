@@ -7,7 +7,7 @@ import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import { z } from 'zod';
-import { Circuits } from '../../src/data/circuits.ts';
+import { Circuits } from '../../src/data/queue/circuits.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { bareRedisPipeline, redisCeilingRow } from './lib/ceilings.ts';
 import { apiVersion, type ControlPlanePrograms, namespace, startControlPlanePrograms } from './lib/control-plane-programs.ts';

@@ -13,7 +13,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { newApiKey } from '../../src/core/api-keys.ts';
-import { ByteShares } from '../../src/data/byte-shares.ts';
+import { ByteShares } from '../../src/data/queue/byte-shares.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { startStandalone } from '../../test/support/program.ts';
 import { startRedis } from '../../test/support/redis.ts';

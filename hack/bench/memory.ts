@@ -2,9 +2,9 @@
 //   node hack/bench/memory.ts [messages] [targets]
 // Payload 1 KiB. Queued in a backlog; finished; and one message on each of many targets.
 
-import { RedisMessageAcceptor } from '../../src/data/message-acceptor.ts';
-import { RedisDeliveryQueue } from '../../src/data/redis-delivery-queue.ts';
-import { checkShards } from '../../src/data/shard-check.ts';
+import { checkShards } from '../../src/data/check/shard-check.ts';
+import { RedisMessageAcceptor } from '../../src/data/queue/message-acceptor.ts';
+import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { startRedis } from '../../test/support/redis.ts';

@@ -5,9 +5,9 @@
 // is lost or left unfinished, a rolling restart makes anything come twice, or a kill more than what was held. --short: at 100/s, without the ceilings; keeps no figures.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { checkShards } from '../../src/data/shard-check.ts';
-import { shardBase } from '../../src/data/shard-keys.ts';
-import { workerKeys } from '../../src/data/worker-directory.ts';
+import { checkShards } from '../../src/data/check/shard-check.ts';
+import { workerKeys } from '../../src/data/membership/worker-directory.ts';
+import { shardBase } from '../../src/data/shard/shard-keys.ts';
 import { SteadySender } from '../chaos/steady-sender.ts';
 import { untilSettled } from '../chaos/until-settled.ts';
 import { ceilingRows, measureCeilings } from './lib/ceilings.ts';

@@ -2,7 +2,7 @@
 //   node hack/bench/throttle.ts [seconds]
 // When a message was dequeued is read from the record of its attempt, which begins when the worker has got it. The rate is that of
 // `seconds` in which the backlog lasts; windows are looked at until the last message.
-import { RedisMessageReader } from '../../src/data/message-reader.ts';
+import { RedisMessageReader } from '../../src/data/history/message-reader.ts';
 import { ceilingRows, measureCeilings } from './lib/ceilings.ts';
 import { exactDelivery, exactnessRow, settled } from './lib/exact-delivery.ts';
 import { processorRow } from './lib/processes.ts';

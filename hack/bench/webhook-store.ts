@@ -1,9 +1,10 @@
 // The webhook store with many customers: bytes of Redis per endpoint, lists, matching, and what a worker keeps.
 //   node hack/bench/webhook-store.ts [endpoints]
 // Each application has 10 endpoints, each endpoint 3 subscriptions of 100 event types. Redis has no persistence; it shares the cores.
-import { changeStreamBlockMs } from '../../src/data/change-stream.ts';
-import { RedisMessagePurger } from '../../src/data/message-purger.ts';
-import type { PageQuery, ViewPage } from '../../src/data/messages.ts';
+
+import { RedisMessagePurger } from '../../src/data/purge/message-purger.ts';
+import { changeStreamBlockMs } from '../../src/data/registry/change-stream.ts';
+import type { PageQuery, ViewPage } from '../../src/data/shard/messages.ts';
 import { RedisWebhookStore } from '../../src/data/webhooks/redis-webhook-store.ts';
 import { WebhookCandidates } from '../../src/data/webhooks/webhook-candidates.ts';
 import { WebhookDirectory } from '../../src/data/webhooks/webhook-directory.ts';

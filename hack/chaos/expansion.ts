@@ -4,7 +4,7 @@
 // worker, later the other; each is started again. At the end every endpoint must have had every event under one webhook-id, twice only what a killed
 // worker had under way, and `posthorn check` must have no findings. --short keeps no figures.
 import { parseArgs } from 'node:util';
-import { checkShards } from '../../src/data/shard-check.ts';
+import { checkShards } from '../../src/data/check/shard-check.ts';
 import { RedisWebhookStore } from '../../src/data/webhooks/redis-webhook-store.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { silentLogger } from '../../test/support/logger.ts';

@@ -10,7 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { checkShards } from '../../src/data/shard-check.ts';
+import { checkShards } from '../../src/data/check/shard-check.ts';
 import type { RedisAddress } from '../../src/redis/address.ts';
 import { commandConnection } from '../../src/redis/connection.ts';
 import { createCertificateAuthority } from '../../test/support/certificate-authority.ts';

@@ -8,7 +8,7 @@
 // have no findings. Every hundred rounds that is counted, and a new installation begins, whose Redis is small. --short keeps no figures.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { checkShards } from '../../src/data/shard-check.ts';
+import { checkShards } from '../../src/data/check/shard-check.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { ms, percentile, report } from '../bench/lib/report.ts';
 import { type Behaviour, changedWebhookIds, startSink, unexpectedArrivals } from '../bench/lib/sink.ts';

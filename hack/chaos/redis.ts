@@ -8,8 +8,8 @@
 // away. --short: no figures.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { registryKeys } from '../../src/data/registry-keys.ts';
-import { checkShards } from '../../src/data/shard-check.ts';
+import { checkShards } from '../../src/data/check/shard-check.ts';
+import { registryKeys } from '../../src/data/registry/registry-keys.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { ms, percentile, report } from '../bench/lib/report.ts';
 import { type Behaviour, repeatedArrivals, startSink } from '../bench/lib/sink.ts';

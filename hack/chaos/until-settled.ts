@@ -1,4 +1,4 @@
-import { checkShards } from '../../src/data/shard-check.ts';
+import { checkShards } from '../../src/data/check/shard-check.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 
 /** Waits for the last message to be settled, at most so long; throws nothing when some are left. */

@@ -1,4 +1,4 @@
-import { agreeOnShards } from '../data/shard-count.ts';
+import { agreeOnShards } from '../data/membership/shard-count.ts';
 import { askRedis } from './ask-redis.ts';
 import type { RedisLink } from './redis-link.ts';
 import type { RoleContext } from './role-process.ts';

@@ -5,9 +5,9 @@ import { patientClock } from '../../test/support/patient-clock.ts';
 import { freePort } from '../../test/support/ports.ts';
 import { startProgram } from '../../test/support/program.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
-import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
-import { registryKeys } from '../data/registry-keys.ts';
-import { agreeOnShards } from '../data/shard-count.ts';
+import { agreeOnShards } from '../data/membership/shard-count.ts';
+import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
+import { registryKeys } from '../data/registry/registry-keys.ts';
 import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
 import { systemClock } from '../runtime/clock.ts';
 

@@ -1,6 +1,6 @@
-import { checkShards } from '../data/shard-check.ts';
-import { agreeOnShards } from '../data/shard-count.ts';
-import { checkWebhooks } from '../data/webhooks/webhook-check.ts';
+import { checkShards } from '../data/check/shard-check.ts';
+import { checkWebhooks } from '../data/check/webhook-check.ts';
+import { agreeOnShards } from '../data/membership/shard-count.ts';
 import type { Config } from './config.ts';
 import { withRedis } from './with-redis.ts';
 

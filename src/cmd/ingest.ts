@@ -1,9 +1,9 @@
 import { PosthornError } from '../core/errors.ts';
 import { requestIdFor } from '../core/request-id.ts';
 import { Keyring } from '../core/sealing.ts';
-import { ChunkReaders } from '../data/chunk-readers.ts';
-import { RedisIntake } from '../data/intake.ts';
-import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
+import { RedisIntake } from '../data/intake/intake.ts';
+import { ChunkReaders } from '../data/membership/chunk-readers.ts';
+import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
 import { answerError } from '../ingest/answer.ts';
 import { createIngestHandler } from '../ingest/handler.ts';
 import { Sandbox } from '../sandbox/sandbox.ts';

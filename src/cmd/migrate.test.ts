@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { passes } from '../../test/support/passes.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
-import { processName } from '../data/connected-processes.ts';
-import { storeLayout } from '../data/store-layout.ts';
+import { processName } from '../data/membership/connected-processes.ts';
+import { storeLayout } from '../data/membership/store-layout.ts';
 import { commandConnection, type RedisClient } from '../redis/connection.ts';
 import { readConfig } from './config.ts';
 import { migrate } from './migrate.ts';

@@ -1,8 +1,8 @@
-import { completeCounters } from '../data/complete-counters.ts';
-import { earlierProcesses } from '../data/connected-processes.ts';
-import { agreeOnShards } from '../data/shard-count.ts';
-import { noteLayout, storeLayout } from '../data/store-layout.ts';
-import { recountUnfinished } from '../data/unfinished-check.ts';
+import { recountUnfinished } from '../data/check/unfinished-check.ts';
+import { completeCounters } from '../data/history/complete-counters.ts';
+import { earlierProcesses } from '../data/membership/connected-processes.ts';
+import { agreeOnShards } from '../data/membership/shard-count.ts';
+import { noteLayout, storeLayout } from '../data/membership/store-layout.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { systemClock } from '../runtime/clock.ts';
 import type { Config } from './config.ts';

@@ -1,5 +1,5 @@
-import { changeStreamBlockMs } from '../data/change-stream.ts';
-import { RedisRegistryReader } from '../data/registry-reader.ts';
+import { changeStreamBlockMs } from '../data/registry/change-stream.ts';
+import { RedisRegistryReader } from '../data/registry/registry-reader.ts';
 import type { RedisLink } from './redis-link.ts';
 import type { RoleContext } from './role-process.ts';
 

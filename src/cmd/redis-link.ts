@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
-import { type ConnectedRole, processName } from '../data/connected-processes.ts';
+import { type ConnectedRole, processName } from '../data/membership/connected-processes.ts';
 import { describeRedis, type RedisAddress } from '../redis/address.ts';
 import { blockingConnection, commandConnection, type RedisClient } from '../redis/connection.ts';
 import type { Readiness } from './readiness.ts';

@@ -1,5 +1,5 @@
 import { Keyring } from '../core/sealing.ts';
-import { resealRecords } from '../data/reseal-records.ts';
+import { resealRecords } from '../data/registry/reseal-records.ts';
 import { resealWebhooks } from '../data/webhooks/reseal-webhooks.ts';
 import { resealSecrets } from '../facade/resources/reseal-secrets.ts';
 import type { RedisClient } from '../redis/connection.ts';

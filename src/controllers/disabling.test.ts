@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { conditionOf, signingSecret, WebhookControllers } from '../../test/support/webhook-controllers.ts';
-import { RedisRegistryPublisher } from '../data/registry-publisher.ts';
+import { RedisRegistryPublisher } from '../data/registry/registry-publisher.ts';
 import type { Kind } from '../resources/kinds.ts';
 
 /** Most of it needs nothing of webhooks but the organization. */

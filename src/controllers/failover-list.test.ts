@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { passes } from '../../test/support/passes.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { WebhookControllers } from '../../test/support/webhook-controllers.ts';
-import { RedisRegistryPublisher } from '../data/registry-publisher.ts';
+import { RedisRegistryPublisher } from '../data/registry/registry-publisher.ts';
 
 /** Nothing of webhooks is needed but the organization. */
 let redis: RedisServer;

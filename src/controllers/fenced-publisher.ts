@@ -1,6 +1,6 @@
 import { isPosthornError, PosthornError } from '../core/errors.ts';
 import type { RecordByKind, RecordKind } from '../core/records.ts';
-import type { RegistryPublisher } from '../data/registry.ts';
+import type { RegistryPublisher } from '../data/registry/registry.ts';
 import { type IdOwners, ownerOfRefusedId } from './id-owners.ts';
 
 /**

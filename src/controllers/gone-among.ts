@@ -1,5 +1,5 @@
 import { behindAlertTarget } from '../core/alert.ts';
-import type { GoneIds } from '../data/gone-counters.ts';
+import type { GoneIds } from '../data/shard/messages.ts';
 import type { WebhookStore } from '../data/webhooks/webhooks.ts';
 import { kinds } from '../resources/kinds.ts';
 import { type ControllerCaches, indexes } from './controller-caches.ts';

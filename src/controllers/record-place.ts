@@ -1,7 +1,7 @@
 import type { Refusal } from '../compile/compiled.ts';
 import type { OrganizationFacts } from '../compile/organization.ts';
 import type { RecordByKind, RecordKind } from '../core/records.ts';
-import { isTakenName } from '../data/registry-publisher.ts';
+import { isTakenName } from '../data/registry/registry-publisher.ts';
 import type { FencedPublisher } from './fenced-publisher.ts';
 import { ownerOfRefusedId } from './id-owners.ts';
 

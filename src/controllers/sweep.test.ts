@@ -5,7 +5,7 @@ import { passes } from '../../test/support/passes.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { alertOrganization } from '../core/alert.ts';
 import { webhookOrganization } from '../core/webhook.ts';
-import { shardKeys } from '../data/shard-keys.ts';
+import { shardKeys } from '../data/shard/shard-keys.ts';
 import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { MemoryStore } from '../store/memory/memory-store.ts';

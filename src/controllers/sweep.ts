@@ -2,7 +2,7 @@ import { alertOrganization } from '../core/alert.ts';
 import type { Clock } from '../core/clock.ts';
 import type { RecordKind } from '../core/records.ts';
 import { webhookOrganization } from '../core/webhook.ts';
-import type { MessagePurger } from '../data/messages.ts';
+import type { MessagePurger } from '../data/shard/messages.ts';
 import type { ObjectMeta } from '../resources/metadata.ts';
 import { type ControllerCaches, indexes } from './controller-caches.ts';
 import type { FencedPublisher } from './fenced-publisher.ts';

@@ -30,7 +30,7 @@ export const newCircuit: Circuit = { state: 'closed', generation: 0, consecutive
 /**
  * The state machine of a circuit: closed → open after consecutive failures, open → half_open after the cooldown, then
  * closed after enough successful probes or open again after one failure. Results of an older generation move nothing. What
- * moves the circuits in Redis is `data/scripts/includes/circuit.lua`; this is its specification, and both are held together by a test.
+ * moves the circuits in Redis is `data/queue/includes/circuit.lua`; this is its specification, and both are held together by a test.
  */
 export function circuitAfter(circuit: Circuit, event: CircuitEvent, setting: CircuitSetting): Circuit {
   switch (event.type) {

@@ -9,7 +9,7 @@ export function webhookOrganization(org: string): string {
   return mark + org;
 }
 
-/** Under what the messages to all endpoints of an application are counted (`scripts/includes/count.lua`). */
+/** Under what the messages to all endpoints of an application are counted (`data/shard/includes/count.lua`). */
 export function applicationTotals(applicationId: string): string {
   return `total:${applicationId}`;
 }

@@ -1,6 +1,6 @@
 import { parseAlert, routingKeyHeader } from '../core/alert.ts';
 import type { Clock } from '../core/clock.ts';
-import type { Job, Settlement } from '../data/delivery-queue.ts';
+import type { Job, Settlement } from '../data/queue/delivery-queue.ts';
 import type { AlertPlan } from './alert-plan.ts';
 import { attemptOutcome, attemptRecord } from './attempt-outcome.ts';
 import type { AlertAttempt } from './targets/channel/channel-sender.ts';

@@ -2,8 +2,8 @@ import { alertRetryPolicy, channelOfClosingTarget, routeOfMailTarget } from '../
 import type { ChannelRecord, RetryPolicyRecord } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
-import type { TargetSetting } from '../data/delivery-queue.ts';
-import type { RegistryReader } from '../data/registry.ts';
+import type { TargetSetting } from '../data/queue/delivery-queue.ts';
+import type { RegistryReader } from '../data/registry/registry.ts';
 import { type ChannelSender, type ChannelSenderOptions, channelSender, incidentCloser } from './targets/channel/channel-sender.ts';
 
 /** How the alerts of a channel, or of the addresses of a route, are sent. */

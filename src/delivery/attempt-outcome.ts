@@ -1,9 +1,9 @@
 import { StringDecoder } from 'node:string_decoder';
 import { retryCount, retryDelayMs } from '../core/backoff.ts';
 import { httpDateMs } from '../core/http-date.ts';
-import { defaultMessage, type NewAttempt } from '../data/attempt-record.ts';
-import type { Outcome, Settlement } from '../data/delivery-queue.ts';
-import type { AttemptErrorType } from '../data/messages.ts';
+import type { Outcome, Settlement } from '../data/queue/delivery-queue.ts';
+import { defaultMessage, type NewAttempt } from '../data/shard/attempt-record.ts';
+import type { AttemptErrorType } from '../data/shard/messages.ts';
 import type { ReadyHttpPlan, ReadyPlan } from './delivery-plan.ts';
 import { errorMessage, errorType } from './targets/http/error-type.ts';
 import type { HttpAnswer, HttpResult } from './targets/http/http-exchange.ts';

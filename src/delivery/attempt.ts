@@ -4,7 +4,7 @@ import { loopTurns } from '../core/loop-turns.ts';
 import { wholePayloadBytes } from '../core/payload-sizes.ts';
 import { withQuery } from '../core/sent-query.ts';
 import { webhookSignatureInPieces } from '../core/signing.ts';
-import type { Job, Settlement } from '../data/delivery-queue.ts';
+import type { Job, Settlement } from '../data/queue/delivery-queue.ts';
 import { type AlertReport, attemptAlert } from './alert-attempt.ts';
 import { attemptOutcome, attemptRecord } from './attempt-outcome.ts';
 import type { ReadyHttpPlan, ReadyPlan } from './delivery-plan.ts';

@@ -1,7 +1,7 @@
 import { accountOf } from '../core/account.ts';
 import type { Clock } from '../core/clock.ts';
 import { loopTurns } from '../core/loop-turns.ts';
-import type { Batch, BatchMember, DeliveryQueue, Job, UnsentMember } from '../data/delivery-queue.ts';
+import type { Batch, BatchMember, DeliveryQueue, Job, UnsentMember } from '../data/queue/delivery-queue.ts';
 import type { ReadyWarehousePlan } from './delivery-plan.ts';
 import { withKeptHeaders } from './kept-event-headers.ts';
 import { readLayout } from './targets/warehouse/batch-layout.ts';

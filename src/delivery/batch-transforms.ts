@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import type { TransformRecord } from '../core/records.ts';
-import type { Batch, BatchMember, DeliveryQueue, Job } from '../data/delivery-queue.ts';
+import type { Batch, BatchMember, DeliveryQueue, Job } from '../data/queue/delivery-queue.ts';
 import { withKeptHeaders } from './kept-event-headers.ts';
 import { DeadlineError } from './targets/http/http-exchange.ts';
 import { mostBatchBytes } from './targets/warehouse/batch-objects.ts';

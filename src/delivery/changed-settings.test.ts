@@ -5,7 +5,7 @@ import type { Receiver } from '../../test/support/receiver.ts';
 import { destinationRecord, routeRecord } from '../../test/support/record-registry.ts';
 import { field } from '../../test/support/redis-fields.ts';
 import type { RouteRecord, ThrottleRecord } from '../core/records.ts';
-import { shardBase } from '../data/shard-keys.ts';
+import { shardBase } from '../data/shard/shard-keys.ts';
 import type { Delivery } from './start-delivery.ts';
 
 const off: ThrottleRecord = { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null };

@@ -14,7 +14,7 @@ import { startTestDelivery } from '../../test/support/test-delivery.ts';
 import { startTlsReceiver } from '../../test/support/tls-receiver.ts';
 import type { HttpAuthRecord, HttpDestinationRecord } from '../core/records.ts';
 import { recordSealingContext, type SealedRecordField } from '../core/sealing-contexts.ts';
-import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
+import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 const suite = deliverySuite();

@@ -6,9 +6,9 @@ import { startReceiver } from '../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, RecordRegistry, routeRecord } from '../../test/support/record-registry.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { startTestDelivery } from '../../test/support/test-delivery.ts';
-import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
-import { RedisMessageReader } from '../data/message-reader.ts';
-import { RedisStatisticsReader } from '../data/redis-statistics-reader.ts';
+import { RedisStatisticsReader } from '../data/analytics/redis-statistics-reader.ts';
+import { RedisMessageReader } from '../data/history/message-reader.ts';
+import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
 import { systemClock } from '../runtime/clock.ts';
 
 const prefix = 'test:';

@@ -4,7 +4,7 @@ import { newEvent } from '../../test/support/new-event.ts';
 import { passes } from '../../test/support/passes.ts';
 import { destinationRecord, routeRecord } from '../../test/support/record-registry.ts';
 import { recordLayoutVersion, type TransformRecord } from '../core/records.ts';
-import { RedisMessageReplayer } from '../data/message-replayer.ts';
+import { RedisMessageReplayer } from '../data/history/message-replayer.ts';
 import { systemClock } from '../runtime/clock.ts';
 
 let replayer: RedisMessageReplayer;

@@ -5,7 +5,7 @@ import { passes } from '../../test/support/passes.ts';
 import type { Receiver } from '../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, routeRecord } from '../../test/support/record-registry.ts';
 import { newTimedId } from '../core/ids.ts';
-import { shardBase } from '../data/shard-keys.ts';
+import { shardBase } from '../data/shard/shard-keys.ts';
 
 const shards = 2;
 const suite = deliverySuite({ shards });

@@ -1,6 +1,6 @@
 import { withJitter } from '../core/backoff.ts';
 import type { Clock } from '../core/clock.ts';
-import type { Beat, WorkerDirectory } from '../data/worker-directory.ts';
+import type { Beat, WorkerDirectory } from '../data/membership/worker-directory.ts';
 import type { RedisTrouble } from './redis-trouble.ts';
 
 const beatMs = 3000;

@@ -7,9 +7,9 @@ import { destinationRecord, organizationRecord, RecordRegistry, routeRecord } fr
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { startTestDelivery } from '../../test/support/test-delivery.ts';
 import { newTimedId } from '../core/ids.ts';
-import type { DeliveryQueue, TurnOrder } from '../data/delivery-queue.ts';
-import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
-import { RedisMessageReader } from '../data/message-reader.ts';
+import { RedisMessageReader } from '../data/history/message-reader.ts';
+import type { DeliveryQueue, TurnOrder } from '../data/queue/delivery-queue.ts';
+import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
 
 const prefix = 'test:';
 let redis: RedisServer;

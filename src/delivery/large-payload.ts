@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.ts';
-import type { DeliveryQueue, Job, Settlement } from '../data/delivery-queue.ts';
+import type { DeliveryQueue, Job, Settlement } from '../data/queue/delivery-queue.ts';
 import type { ReadyPlan } from './delivery-plan.ts';
 import type { BatchRoom } from './targets/warehouse/batch-room.ts';
 

@@ -9,11 +9,11 @@ import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';
 import { startTestDelivery } from '../../test/support/test-delivery.ts';
 import { PosthornError } from '../core/errors.ts';
-import type { DeliveryQueue } from '../data/delivery-queue.ts';
-import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
-import { RedisMessageReader } from '../data/message-reader.ts';
-import type { NewEvent } from '../data/messages.ts';
-import { RedisDeliveryQueue } from '../data/redis-delivery-queue.ts';
+import { RedisMessageReader } from '../data/history/message-reader.ts';
+import type { DeliveryQueue } from '../data/queue/delivery-queue.ts';
+import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
+import { RedisDeliveryQueue } from '../data/queue/redis-delivery-queue.ts';
+import type { NewEvent } from '../data/shard/messages.ts';
 import { commandConnection } from '../redis/connection.ts';
 
 const prefix = 'test:';

@@ -1,9 +1,9 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { ChannelRecord } from '../core/records.ts';
 import { sharedCall } from '../core/shared-call.ts';
-import type { ByteFigures } from '../data/byte-shares.ts';
-import type { DeliveryQueue } from '../data/delivery-queue.ts';
-import { figuresOfAll } from '../data/queue-figures.ts';
+import type { ByteFigures } from '../data/queue/byte-shares.ts';
+import type { DeliveryQueue } from '../data/queue/delivery-queue.ts';
+import { figuresOfAll } from '../data/queue/queue-figures.ts';
 
 export interface DeliveryMetrics {
   /** Outcomes of attempts: delivered, retry, dead, back. */

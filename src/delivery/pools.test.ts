@@ -7,12 +7,12 @@ import { passes } from '../../test/support/passes.ts';
 import { destinationRecord, organizationRecord } from '../../test/support/record-registry.ts';
 import { defaultPool } from '../core/default-pool.ts';
 import { recordLayoutVersion } from '../core/records.ts';
-import { CronRuns } from '../data/cron-runs.ts';
-import { destinationTestTask } from '../data/destination-test-task.ts';
-import { OrganizationPools } from '../data/organization-pools.ts';
-import { checkShards } from '../data/shard-check.ts';
-import { RedisTaskCaller } from '../data/task-caller.ts';
-import { taskBlockSeconds } from '../data/task-kind.ts';
+import { checkShards } from '../data/check/shard-check.ts';
+import { CronRuns } from '../data/cron/cron-runs.ts';
+import { OrganizationPools } from '../data/pools/organization-pools.ts';
+import { destinationTestTask } from '../data/tasks/destination-test-task.ts';
+import { RedisTaskCaller } from '../data/tasks/task-caller.ts';
+import { taskBlockSeconds } from '../data/tasks/task-kind.ts';
 import { blockingConnection } from '../redis/connection.ts';
 import { systemClock } from '../runtime/clock.ts';
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.ts';
-import type { DeliveryQueue, SettleAnswer, Settlement } from '../data/delivery-queue.ts';
+import type { DeliveryQueue, SettleAnswer, Settlement } from '../data/queue/delivery-queue.ts';
 import type { RedisTrouble } from './redis-trouble.ts';
 
 const mostPerCall = 64;

@@ -1,7 +1,16 @@
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
-import type { DeliveryQueue, Job, SettleAnswer, Settlement, ShardState, SlowAttempts, Target, TurnOrder } from '../data/delivery-queue.ts';
-import type { StoredEvent } from '../data/event-text.ts';
+import type {
+  DeliveryQueue,
+  Job,
+  SettleAnswer,
+  Settlement,
+  ShardState,
+  SlowAttempts,
+  Target,
+  TurnOrder,
+} from '../data/queue/delivery-queue.ts';
+import type { StoredEvent } from '../data/shard/event-text.ts';
 import type { DeliveryMetrics } from './metrics.ts';
 import type { RedisTrouble } from './redis-trouble.ts';
 import { Settler } from './settler.ts';

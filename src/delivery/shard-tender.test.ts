@@ -6,7 +6,7 @@ import { startMessageQueue } from '../../test/support/message-queue.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { takeFrom } from '../../test/support/queue-worker.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
-import type { DeliveryQueue, ShardState } from '../data/delivery-queue.ts';
+import type { DeliveryQueue, ShardState } from '../data/queue/delivery-queue.ts';
 import { deliveryMetrics } from './metrics.ts';
 import { RedisTroubles } from './redis-trouble.ts';
 import { ShardTender, type ShardTenderOptions } from './shard-tender.ts';

@@ -1,7 +1,7 @@
 import { withJitter } from '../core/backoff.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
-import type { DeliveryQueue, ShardState } from '../data/delivery-queue.ts';
+import type { DeliveryQueue, ShardState } from '../data/queue/delivery-queue.ts';
 import type { DeliveryMetrics } from './metrics.ts';
 import type { RedisTrouble } from './redis-trouble.ts';
 

@@ -7,11 +7,11 @@ import { passes } from '../../test/support/passes.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
 import { destinationRecord, routeRecord } from '../../test/support/record-registry.ts';
 import { targetSetting } from '../../test/support/target-setting.ts';
-import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
-import type { NewEvent } from '../data/messages.ts';
-import { RedisDeliveryQueue } from '../data/redis-delivery-queue.ts';
-import { checkShards } from '../data/shard-check.ts';
-import { workerKeys } from '../data/worker-directory.ts';
+import { checkShards } from '../data/check/shard-check.ts';
+import { workerKeys } from '../data/membership/worker-directory.ts';
+import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
+import { RedisDeliveryQueue } from '../data/queue/redis-delivery-queue.ts';
+import type { NewEvent } from '../data/shard/messages.ts';
 
 const shards = 4;
 const suite = deliverySuite({ shards });

@@ -1,5 +1,5 @@
 import { accountOf } from '../core/account.ts';
-import type { SlowAttempts } from '../data/delivery-queue.ts';
+import type { SlowAttempts } from '../data/queue/delivery-queue.ts';
 
 /** The part of all slots that is kept for accounts that hold less than that. */
 const keptShare = 1 / 8;

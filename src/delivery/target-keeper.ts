@@ -1,8 +1,8 @@
 import { withJitter } from '../core/backoff.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
-import type { DeliveryQueue, GoneTarget, Target } from '../data/delivery-queue.ts';
-import type { RegistryReader } from '../data/registry.ts';
+import type { DeliveryQueue, GoneTarget, Target } from '../data/queue/delivery-queue.ts';
+import type { RegistryReader } from '../data/registry/registry.ts';
 import type { DeliveryPlan } from './delivery-plan.ts';
 
 /** Changes are looked at together, so that a thousand deletions cost one search. */

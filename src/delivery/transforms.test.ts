@@ -8,9 +8,9 @@ import { passes } from '../../test/support/passes.ts';
 import { destinationRecord, organizationRecord, routeRecord } from '../../test/support/record-registry.ts';
 import { recordLayoutVersion, type TransformRecord } from '../core/records.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
-import { RedisMessageReplayer } from '../data/message-replayer.ts';
-import type { NewEvent } from '../data/messages.ts';
-import { RedisDeliveryQueue } from '../data/redis-delivery-queue.ts';
+import { RedisMessageReplayer } from '../data/history/message-replayer.ts';
+import { RedisDeliveryQueue } from '../data/queue/redis-delivery-queue.ts';
+import type { NewEvent } from '../data/shard/messages.ts';
 import { systemClock } from '../runtime/clock.ts';
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;

@@ -1,5 +1,5 @@
-import type { BatchMember, UnsentMember } from '../data/delivery-queue.ts';
-import type { StoredEvent } from '../data/event-text.ts';
+import type { BatchMember, UnsentMember } from '../data/queue/delivery-queue.ts';
+import type { StoredEvent } from '../data/shard/event-text.ts';
 import type { Unsent } from './transformed-event.ts';
 
 /** Why an event is not written to a warehouse; null: it is. */

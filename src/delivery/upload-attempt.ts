@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts';
-import type { NewAttempt } from '../data/attempt-record.ts';
-import type { Batch, DeliveryQueue, Job, Outcome, Settlement } from '../data/delivery-queue.ts';
+import type { Batch, DeliveryQueue, Job, Outcome, Settlement } from '../data/queue/delivery-queue.ts';
+import type { NewAttempt } from '../data/shard/attempt-record.ts';
 import { attemptOutcome } from './attempt-outcome.ts';
 import { batchContent } from './batch-content.ts';
 import { runBatchTransforms, TransformsStalledError } from './batch-transforms.ts';

@@ -1,8 +1,8 @@
 import type { KeyObject } from 'node:crypto';
 import { retryCount } from '../core/backoff.ts';
 import type { Clock } from '../core/clock.ts';
-import type { Job, Outcome, Settlement } from '../data/delivery-queue.ts';
-import type { StoredEvent } from '../data/event-text.ts';
+import type { Job, Outcome, Settlement } from '../data/queue/delivery-queue.ts';
+import type { StoredEvent } from '../data/shard/event-text.ts';
 import { attemptOutcome, attemptRecord, gone } from './attempt-outcome.ts';
 import type { DeliveryMetrics } from './metrics.ts';
 import { exchange, type HttpResult } from './targets/http/http-exchange.ts';

@@ -1,7 +1,7 @@
 import { withJitter } from '../core/backoff.ts';
 import type { Clock } from '../core/clock.ts';
 import { webhookOrganization } from '../core/webhook.ts';
-import type { DeliveryQueue, Target } from '../data/delivery-queue.ts';
+import type { DeliveryQueue, Target } from '../data/queue/delivery-queue.ts';
 import { changedTarget, type WebhookTarget } from '../data/webhooks/webhook-notes.ts';
 import type { TargetKeeper } from './target-keeper.ts';
 import { applicationLimiter, type WebhookPlanSources } from './webhook-plan.ts';

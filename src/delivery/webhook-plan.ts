@@ -6,9 +6,9 @@ import type { OrganizationRecord, ThrottleRecord, TransformRecord } from '../cor
 import type { Keyring } from '../core/sealing.ts';
 import { webhookHeaderSealingContext, webhookSecretSealingContext } from '../core/sealing-contexts.ts';
 import { signingKey, withoutPrefix } from '../core/signing.ts';
-import type { SharedLimiter, TargetSetting } from '../data/delivery-queue.ts';
-import { Doorkeeper } from '../data/doorkeeper.ts';
-import type { RegistryReader } from '../data/registry.ts';
+import type { SharedLimiter, TargetSetting } from '../data/queue/delivery-queue.ts';
+import { Doorkeeper } from '../data/registry/doorkeeper.ts';
+import type { RegistryReader } from '../data/registry/registry.ts';
 import type { WebhookDirectory } from '../data/webhooks/webhook-directory.ts';
 import type { WebhookApplication, WebhookEndpoint } from '../data/webhooks/webhooks.ts';
 import type { Dispatchers } from './targets/http/dispatchers.ts';

@@ -8,8 +8,8 @@ import { destinationRecord, organizationRecord, routeRecord } from '../../test/s
 import { sourceRecord } from '../../test/support/records.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { field } from '../../test/support/redis-fields.ts';
-import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
-import { RedisRegistryPublisher } from '../data/registry-publisher.ts';
+import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
+import { RedisRegistryPublisher } from '../data/registry/registry-publisher.ts';
 
 const prefix = 'posthorn:';
 let redis: RedisServer;

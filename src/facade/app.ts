@@ -2,7 +2,7 @@ import type { RequestListener } from 'node:http';
 import express, { type ErrorRequestHandler, type Express } from 'express';
 import type { Registry } from 'prom-client';
 import { AddressList } from '../core/address-list.ts';
-import type { MailRecipients } from '../data/mail-recipients.ts';
+import type { MailRecipients } from '../data/alerts/mail-recipients.ts';
 import { createApi } from './api.ts';
 import { docsRouter } from './docs.ts';
 import { answerError } from './error-response.ts';

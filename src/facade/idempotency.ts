@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { PosthornError } from '../core/errors.ts';
 import { idempotentAnswerSealingContext } from '../core/sealing-contexts.ts';
-import type { IdempotencyClaim } from '../data/idempotent-answers.ts';
+import type { IdempotencyClaim } from '../data/intake/idempotent-answers.ts';
 import type { Caller } from './caller.ts';
 import { toPosthornError } from './error-response.ts';
 import type { FacadeServices } from './services.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { PosthornError } from '../core/errors.ts';
 import type { Role, Scope } from '../core/records.ts';
-import type { RegistryReader } from '../data/registry.ts';
+import type { RegistryReader } from '../data/registry/registry.ts';
 import { configurationKinds, kindPath } from '../resources/kinds.ts';
 import type { KubernetesAccess, KubernetesUser, Wish } from '../store/kubernetes/kubernetes-access.ts';
 import { type Caller, callerOrganization } from './caller.ts';

@@ -4,8 +4,8 @@ import { PosthornError } from '../core/errors.ts';
 import { htmlText } from '../core/html-text.ts';
 import { type AskedRecipient, askedRecipient, mailConfirmationPath } from '../core/mail-confirmation.ts';
 import type { Keyring } from '../core/sealing.ts';
-import type { MailRecipients } from '../data/mail-recipients.ts';
-import type { RegistryReader } from '../data/registry.ts';
+import type { MailRecipients } from '../data/alerts/mail-recipients.ts';
+import type { RegistryReader } from '../data/registry/registry.ts';
 import { readBody } from './read-body.ts';
 
 const maxBodyBytes = 1024;

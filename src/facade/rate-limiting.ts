@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { PosthornError } from '../core/errors.ts';
 import type { Plan } from '../core/records.ts';
-import { type RateLimiter, type RateLimitState, tellRate } from '../data/rate-limit.ts';
+import { type RateLimiter, type RateLimitState, tellRate } from '../data/intake/rate-limit.ts';
 import type { Caller } from './caller.ts';
 
 /** What is counted apart from each other: requests, and those that send events. */

@@ -1,4 +1,4 @@
-import type { ReplayRequest } from '../data/messages.ts';
+import type { ReplayRequest } from '../data/shard/messages.ts';
 import type { Call } from './operation.ts';
 
 /** What a call that replays asks for: once per Idempotency-Key, within what the organization may queue in a month. */

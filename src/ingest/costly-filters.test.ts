@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { IngestUnderTest, keyPrefix } from '../../test/support/ingest.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
-import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
-import { RedisMessageReader } from '../data/message-reader.ts';
+import { RedisMessageReader } from '../data/history/message-reader.ts';
+import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
 
 let ingest: IngestUnderTest;
 let reader: RedisMessageReader;

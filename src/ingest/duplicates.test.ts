@@ -6,11 +6,11 @@ import { patientClock } from '../../test/support/patient-clock.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { PosthornError } from '../core/errors.ts';
 import type { Provider } from '../core/providers.ts';
-import { type Intake, RedisIntake } from '../data/intake.ts';
-import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
-import { RedisMessageReader } from '../data/message-reader.ts';
-import type { EventView, MessageAcceptor, NewEvent } from '../data/messages.ts';
-import { RedisStatisticsReader } from '../data/redis-statistics-reader.ts';
+import { RedisStatisticsReader } from '../data/analytics/redis-statistics-reader.ts';
+import { RedisMessageReader } from '../data/history/message-reader.ts';
+import { type Intake, RedisIntake } from '../data/intake/intake.ts';
+import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
+import type { EventView, MessageAcceptor, NewEvent } from '../data/shard/messages.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { systemClock } from '../runtime/clock.ts';
 

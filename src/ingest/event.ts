@@ -1,7 +1,7 @@
 import { MatchBudget } from '../core/filter.ts';
 import { newTimedId, parseTimedId } from '../core/ids.ts';
 import { keptQuery } from '../core/sent-query.ts';
-import type { NewEvent } from '../data/messages.ts';
+import type { NewEvent } from '../data/shard/messages.ts';
 import type { BrokenSchemas } from './broken-schemas.ts';
 import type { EventContext } from './event-context.ts';
 import { forwardedHeaders } from './forwarded-headers.ts';

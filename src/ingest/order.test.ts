@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { IngestUnderTest, keyPrefix, signingSecret } from '../../test/support/ingest.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
-import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
+import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
 
 let ingest: IngestUnderTest;
 beforeAll(async () => {

@@ -3,8 +3,8 @@ import { IngestUnderTest, keyPrefix, signingSecret } from '../../test/support/in
 import { patientClock } from '../../test/support/patient-clock.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { maxQueryLength } from '../core/sent-query.ts';
-import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
-import { RedisMessageReader } from '../data/message-reader.ts';
+import { RedisMessageReader } from '../data/history/message-reader.ts';
+import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
 
 let ingest: IngestUnderTest;
 beforeAll(async () => {

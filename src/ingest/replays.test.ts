@@ -7,7 +7,7 @@ import { waitUntil } from '../../test/support/wait-until.ts';
 import { type Provider, providers } from '../core/providers.ts';
 import type { SourceRecord } from '../core/records.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
-import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
+import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
 
 let ingest: IngestUnderTest;
 beforeAll(async () => {

@@ -4,9 +4,9 @@ import { patientClock } from '../../test/support/patient-clock.ts';
 import { routeRecord } from '../../test/support/record-registry.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { recordLayoutVersion } from '../core/records.ts';
-import { AlertStates } from '../data/alert-states.ts';
-import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
-import { RedisMessageReader } from '../data/message-reader.ts';
+import { AlertStates } from '../data/alerts/alert-states.ts';
+import { RedisMessageReader } from '../data/history/message-reader.ts';
+import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
 import type { IngestLimits } from './limits.ts';
 
 let ingest: IngestUnderTest;

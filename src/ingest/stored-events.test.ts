@@ -2,8 +2,8 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { IngestUnderTest, keyPrefix, signingSecret } from '../../test/support/ingest.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
-import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
-import { RedisMessageReader } from '../data/message-reader.ts';
+import { RedisMessageReader } from '../data/history/message-reader.ts';
+import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
 
 let ingest: IngestUnderTest;
 let reader: RedisMessageReader;

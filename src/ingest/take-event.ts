@@ -1,7 +1,7 @@
 import type { Logger } from '../core/logger.ts';
 import { type Abandonment, loopTurns } from '../core/loop-turns.ts';
-import { type EventClaim, type Intake, quotaExceeded } from '../data/intake.ts';
-import type { MessageAcceptor } from '../data/messages.ts';
+import { type EventClaim, type Intake, quotaExceeded } from '../data/intake/intake.ts';
+import type { MessageAcceptor } from '../data/shard/messages.ts';
 import { digestInPieces } from './body-digest.ts';
 import type { BrokenSchemas } from './broken-schemas.ts';
 import { eventMark } from './deduplication.ts';

@@ -13,10 +13,10 @@ import {
 } from '../core/alert.ts';
 import { derivedTimedId, parseTimedId } from '../core/ids.ts';
 import type { NotificationChannelRecord, RouteRecord } from '../core/records.ts';
-import type { AlertSubject, ClosingIncident, DueAlert, Pager } from '../data/alert-states.ts';
-import type { Circuits } from '../data/circuits.ts';
-import type { MessageReader, NewEvent } from '../data/messages.ts';
-import type { RegistryReader } from '../data/registry.ts';
+import type { AlertSubject, ClosingIncident, DueAlert, Pager } from '../data/alerts/alert-states.ts';
+import type { Circuits } from '../data/queue/circuits.ts';
+import type { RegistryReader } from '../data/registry/registry.ts';
+import type { MessageReader, NewEvent } from '../data/shard/messages.ts';
 
 export interface AlertSources {
   registry: RegistryReader;

@@ -9,9 +9,9 @@ import { destinationRecord, organizationRecord, routeRecord } from '../../test/s
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { field } from '../../test/support/redis-fields.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
-import { RedisMessageAcceptor } from '../data/message-acceptor.ts';
-import { RedisRegistryPublisher } from '../data/registry-publisher.ts';
-import { checkShards } from '../data/shard-check.ts';
+import { checkShards } from '../data/check/shard-check.ts';
+import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
+import { RedisRegistryPublisher } from '../data/registry/registry-publisher.ts';
 
 const prefix = 'posthorn:';
 const events = 400;

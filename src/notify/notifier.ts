@@ -3,8 +3,8 @@ import type { Clock } from '../core/clock.ts';
 import { isPosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import type { RouteRecord } from '../core/records.ts';
-import type { AlertRules, AlertStates, AlertSubject, EndEntry, Pager } from '../data/alert-states.ts';
-import type { MessageAcceptor } from '../data/messages.ts';
+import type { AlertRules, AlertStates, AlertSubject, EndEntry, Pager } from '../data/alerts/alert-states.ts';
+import type { MessageAcceptor } from '../data/shard/messages.ts';
 import { type AlertSources, alertEvent, alertHome, closingEvent, pagersOf } from './alert-event.ts';
 
 /** What ends meanwhile is looked at together. */

@@ -8,8 +8,8 @@ import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { startTestDelivery } from '../../test/support/test-delivery.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { type CronJobRecord, recordLayoutVersion } from '../core/records.ts';
-import { CronExecutions } from '../data/cron-executions.ts';
-import { CronRuns } from '../data/cron-runs.ts';
+import { CronExecutions } from '../data/cron/cron-executions.ts';
+import { CronRuns } from '../data/cron/cron-runs.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { CronScheduler } from './cron-scheduler.ts';
 

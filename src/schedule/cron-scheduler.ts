@@ -6,9 +6,9 @@ import { lastCronSlot, nextCronSlot } from '../core/cron-slots.ts';
 import { PosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import type { CronJobRecord } from '../core/records.ts';
-import { type CronExecutions, newExecutionId } from '../data/cron-executions.ts';
-import type { CronRun, CronRuns } from '../data/cron-runs.ts';
-import type { RegistryPublisher, RegistryReader } from '../data/registry.ts';
+import { type CronExecutions, newExecutionId } from '../data/cron/cron-executions.ts';
+import type { CronRun, CronRuns } from '../data/cron/cron-runs.ts';
+import type { RegistryPublisher, RegistryReader } from '../data/registry/registry.ts';
 
 export interface CronSchedulerOptions {
   /** Of this process alone. */

@@ -6,8 +6,8 @@ import { organizationRecord, RecordRegistry } from '../../test/support/record-re
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { clockChanges, vixieMinutes } from '../../test/support/vixie-cron.ts';
 import { recordLayoutVersion } from '../core/records.ts';
-import { CronExecutions } from '../data/cron-executions.ts';
-import { CronRuns } from '../data/cron-runs.ts';
+import { CronExecutions } from '../data/cron/cron-executions.ts';
+import { CronRuns } from '../data/cron/cron-runs.ts';
 import { CronScheduler } from './cron-scheduler.ts';
 
 const prefix = 'test:';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { readConfig } from '../../src/cmd/config.ts';
 import { migrate } from '../../src/cmd/migrate.ts';
 import { PosthornError } from '../../src/core/errors.ts';
-import { storeLayout } from '../../src/data/store-layout.ts';
+import { storeLayout } from '../../src/data/membership/store-layout.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
 import { migrateStoredVersions } from '../../src/store/kubernetes/stored-versions.ts';

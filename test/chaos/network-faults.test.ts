@@ -4,7 +4,7 @@ import { type Installation, prepareInstallation, type Role } from '../../hack/ch
 import { faultKinds, type NetworkFaults, startNetworkFaults } from '../../hack/chaos/network-faults.ts';
 import { servesAgain } from '../../hack/chaos/serves-again.ts';
 import { SteadySender } from '../../hack/chaos/steady-sender.ts';
-import { checkShards } from '../../src/data/shard-check.ts';
+import { checkShards } from '../../src/data/check/shard-check.ts';
 import { passes } from '../support/passes.ts';
 
 const deadlineMs = 60_000;

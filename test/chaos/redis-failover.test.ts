@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { SteadySender } from '../../hack/chaos/steady-sender.ts';
-import { checkShards } from '../../src/data/shard-check.ts';
+import { checkShards } from '../../src/data/check/shard-check.ts';
 import type { RedisAddress } from '../../src/redis/address.ts';
 import { commandConnection, knownServers } from '../../src/redis/connection.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';

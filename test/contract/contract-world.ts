@@ -1,4 +1,4 @@
-import { RedisDeliveryQueue } from '../../src/data/redis-delivery-queue.ts';
+import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
 import { isRecord } from '../../src/resources/field-tree.ts';
 import { type Answer, type FacadeWorld, startFacadeWorld } from '../facade/facade-world.ts';
 import { newEvent } from '../support/new-event.ts';

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { errorCodes, PosthornError } from '../../src/core/errors.ts';
 import { recordSealingContext } from '../../src/core/sealing-contexts.ts';
-import { overShare } from '../../src/data/byte-shares.ts';
+import { overShare } from '../../src/data/queue/byte-shares.ts';
 import { families } from '../../src/facade/families/families.ts';
 import { openApiDocument } from '../../src/facade/openapi.ts';
 import { type Answer, IngestUnderTest, signingSecret } from '../support/ingest.ts';

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { cronKeys } from '../../src/data/cron-keys.ts';
+import { cronKeys } from '../../src/data/cron/cron-keys.ts';
 import { freePort } from '../support/ports.ts';
 import type { Program } from '../support/program.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { RedisMessageReader } from '../../src/data/message-reader.ts';
-import { RedisRegistryPublisher } from '../../src/data/registry-publisher.ts';
+import { RedisMessageReader } from '../../src/data/history/message-reader.ts';
+import { RedisRegistryPublisher } from '../../src/data/registry/registry-publisher.ts';
 import { freePort } from '../support/ports.ts';
 import { type Program, startProgram } from '../support/program.ts';
 import { routeRecord, sourceRecord } from '../support/records.ts';

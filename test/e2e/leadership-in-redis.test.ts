@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Keyring } from '../../src/core/sealing.ts';
-import { registryKeys } from '../../src/data/registry-keys.ts';
+import { registryKeys } from '../../src/data/registry/registry-keys.ts';
 import { blockingConnection } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { RedisStore } from '../../src/store/redis/redis-store.ts';

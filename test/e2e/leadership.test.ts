@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { z } from 'zod';
-import { registryKeys } from '../../src/data/registry-keys.ts';
+import { registryKeys } from '../../src/data/registry/registry-keys.ts';
 import { type CuttableLine, startCuttableLine } from '../support/cuttable-line.ts';
 import { freePort } from '../support/ports.ts';
 import type { Program } from '../support/program.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Outcome } from '../../src/data/delivery-queue.ts';
-import { RedisIntake } from '../../src/data/intake.ts';
-import { RedisDeliveryQueue } from '../../src/data/redis-delivery-queue.ts';
+import { RedisIntake } from '../../src/data/intake/intake.ts';
+import type { Outcome } from '../../src/data/queue/delivery-queue.ts';
+import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
 import { FakeClock } from '../support/fake-clock.ts';
 import { newEvent } from '../support/new-event.ts';
 import { attempt, failure, settleAll, takeFrom } from '../support/queue-worker.ts';

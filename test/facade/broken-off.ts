@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { idempotencyKeys } from '../../src/data/idempotent-answers.ts';
+import { idempotencyKeys } from '../../src/data/intake/idempotent-answers.ts';
 import type { FacadeWorld } from './facade-world.ts';
 
 /** Leaves what was done under an Idempotency-Key in `acme` as a process leaves it that was killed before it kept the answer: the claim has run out. */

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import { CronExecutions } from '../../src/data/cron-executions.ts';
+import { CronExecutions } from '../../src/data/cron/cron-executions.ts';
 import { passes } from '../support/passes.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { type FacadeWorld, type RequestOptions, startFacadeWorld } from './facade-world.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import type { Outcome } from '../../src/data/delivery-queue.ts';
-import { RedisDeliveryQueue } from '../../src/data/redis-delivery-queue.ts';
+import type { Outcome } from '../../src/data/queue/delivery-queue.ts';
+import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
 import { longestTurnOfBestRunMs } from '../support/longest-turn.ts';
 import { newEvent } from '../support/new-event.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../support/queue-worker.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { webhookOrganization } from '../../src/core/webhook.ts';
-import { RedisDeliveryQueue } from '../../src/data/redis-delivery-queue.ts';
+import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
 import { newEvent } from '../support/new-event.ts';
 import { dead, settleEverything } from '../support/queue-worker.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';

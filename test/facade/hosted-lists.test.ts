@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { RedisDeliveryQueue } from '../../src/data/redis-delivery-queue.ts';
+import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
 import { newEvent } from '../support/new-event.ts';
 import { delivered, settleAll, takeFrom } from '../support/queue-worker.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';

@@ -2,7 +2,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { resourceId } from '../../src/core/ids.ts';
 import { Keyring } from '../../src/core/sealing.ts';
-import { IdempotentAnswers, idempotencyKeys } from '../../src/data/idempotent-answers.ts';
+import { IdempotentAnswers, idempotencyKeys } from '../../src/data/intake/idempotent-answers.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
 import { passes } from '../support/passes.ts';

@@ -8,7 +8,7 @@ import { inOnePiece } from '../../src/core/in-one-piece.ts';
 import { parseJson } from '../../src/core/read-json.ts';
 import type { FilterOperator } from '../../src/core/records.ts';
 import { webhookOrganization } from '../../src/core/webhook.ts';
-import { RedisMessageReader } from '../../src/data/message-reader.ts';
+import { RedisMessageReader } from '../../src/data/history/message-reader.ts';
 import { javascriptEngine } from '../../src/sandbox/engines/javascript.ts';
 import { jsonataEngine } from '../../src/sandbox/engines/jsonata.ts';
 import { liquidEngine } from '../../src/sandbox/engines/liquid.ts';

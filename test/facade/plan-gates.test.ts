@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Plan } from '../../src/core/records.ts';
-import { recordKey } from '../../src/data/record-key.ts';
+import { recordKey } from '../../src/data/shard/record-key.ts';
 import type { SpecInputOf } from '../../src/resources/kinds.ts';
 import { newEvent } from '../support/new-event.ts';
 import { passes } from '../support/passes.ts';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { AlertStates } from '../../src/data/alert-states.ts';
-import { Circuits } from '../../src/data/circuits.ts';
-import { RedisMessageAcceptor } from '../../src/data/message-acceptor.ts';
-import { RedisMessageReader } from '../../src/data/message-reader.ts';
+import { AlertStates } from '../../src/data/alerts/alert-states.ts';
+import { RedisMessageReader } from '../../src/data/history/message-reader.ts';
+import { Circuits } from '../../src/data/queue/circuits.ts';
+import { RedisMessageAcceptor } from '../../src/data/queue/message-acceptor.ts';
 import type { DeliveryOptions } from '../../src/delivery/start-delivery.ts';
 import { Notifier } from '../../src/notify/notifier.ts';
 import type { RedisClient } from '../../src/redis/connection.ts';

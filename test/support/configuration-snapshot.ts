@@ -1,7 +1,7 @@
 import { recordKinds } from '../../src/core/records.ts';
 import { isSealed, type SealingContext } from '../../src/core/sealing.ts';
 import { recordSealingContext, type SealedRecordField, webhookSecretSealingContext } from '../../src/core/sealing-contexts.ts';
-import { RedisRegistryPublisher } from '../../src/data/registry-publisher.ts';
+import { RedisRegistryPublisher } from '../../src/data/registry/registry-publisher.ts';
 import { RedisWebhookStore } from '../../src/data/webhooks/redis-webhook-store.ts';
 import { webhookIdPrefixes } from '../../src/data/webhooks/webhook-ids.ts';
 import { WebhookSweeper } from '../../src/data/webhooks/webhook-sweeper.ts';

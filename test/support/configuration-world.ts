@@ -1,9 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ArchiveTroubles } from '../../src/data/archive-troubles.ts';
-import { CronRuns } from '../../src/data/cron-runs.ts';
-import { SpentMailBudgets } from '../../src/data/mail-budget.ts';
-import { RedisMessagePurger } from '../../src/data/message-purger.ts';
-import { RedisRegistryPublisher } from '../../src/data/registry-publisher.ts';
+import { SpentMailBudgets } from '../../src/data/alerts/mail-budget.ts';
+import { CronRuns } from '../../src/data/cron/cron-runs.ts';
+import { ArchiveTroubles } from '../../src/data/history/archive-troubles.ts';
+import { RedisMessagePurger } from '../../src/data/purge/message-purger.ts';
+import { RedisRegistryPublisher } from '../../src/data/registry/registry-publisher.ts';
 import { RedisWebhookStore } from '../../src/data/webhooks/redis-webhook-store.ts';
 import { configurationKinds } from '../../src/resources/kinds.ts';
 import type { ObjectMeta } from '../../src/resources/metadata.ts';

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
-import { RedisMessageAcceptor } from '../../src/data/message-acceptor.ts';
-import { RedisMessageReader } from '../../src/data/message-reader.ts';
+import { RedisMessageReader } from '../../src/data/history/message-reader.ts';
+import { RedisMessageAcceptor } from '../../src/data/queue/message-acceptor.ts';
 import type { Delivery, DeliveryOptions } from '../../src/delivery/start-delivery.ts';
 import { newEvent } from './new-event.ts';
 import { passes } from './passes.ts';

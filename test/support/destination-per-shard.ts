@@ -1,5 +1,5 @@
 import { newTimedId } from '../../src/core/ids.ts';
-import type { NewEvent } from '../../src/data/messages.ts';
+import type { NewEvent } from '../../src/data/shard/messages.ts';
 import { newEvent } from './new-event.ts';
 import { destinationRecord, type RecordRegistry, routeRecord } from './record-registry.ts';
 

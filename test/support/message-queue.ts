@@ -1,6 +1,6 @@
-import { RedisMessageAcceptor } from '../../src/data/message-acceptor.ts';
-import { RedisMessageReader } from '../../src/data/message-reader.ts';
-import { RedisDeliveryQueue } from '../../src/data/redis-delivery-queue.ts';
+import { RedisMessageReader } from '../../src/data/history/message-reader.ts';
+import { RedisMessageAcceptor } from '../../src/data/queue/message-acceptor.ts';
+import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
 import { patientClock } from './patient-clock.ts';
 import { type RedisServer, startRedis } from './redis.ts';
 

@@ -1,5 +1,5 @@
 import { newTimedId } from '../../src/core/ids.ts';
-import type { NewEvent } from '../../src/data/messages.ts';
+import type { NewEvent } from '../../src/data/shard/messages.ts';
 
 /** An event as ingest makes it, for one route and destination each of `targets`. */
 export function newEvent(

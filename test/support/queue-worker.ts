@@ -1,5 +1,5 @@
-import type { NewAttempt } from '../../src/data/attempt-record.ts';
-import type { DeliveryQueue, Job, Outcome, Settlement, TargetSetting } from '../../src/data/delivery-queue.ts';
+import type { DeliveryQueue, Job, Outcome, Settlement, TargetSetting } from '../../src/data/queue/delivery-queue.ts';
+import type { NewAttempt } from '../../src/data/shard/attempt-record.ts';
 import { targetSetting } from './target-setting.ts';
 
 /** What a worker does with a queue, done by hand. */

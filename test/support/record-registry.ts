@@ -10,7 +10,7 @@ import {
   type WarehouseDestinationRecord,
   type WarehouseRecord,
 } from '../../src/core/records.ts';
-import type { RegistryReader, RootRecordKind } from '../../src/data/registry.ts';
+import type { RegistryReader, RootRecordKind } from '../../src/data/registry/registry.ts';
 
 /** Records in memory, for tests of what reads them. `put` and `remove` tell the listeners, as a change stream does. */
 export class RecordRegistry implements RegistryReader {

@@ -1,6 +1,6 @@
 /** Names of the fields of hashes in Redis, which scripts keep short. A suite that reads or writes a hash itself takes them from here. */
 export const field = {
-  /** `m:<message>` (`src/data/message-view.ts`); attempts stand under their numbers. */
+  /** `m:<message>` (`src/data/history/message-view.ts`); attempts stand under their numbers. */
   message: {
     event: 'e',
     target: 't',
@@ -93,6 +93,6 @@ export const field = {
   },
   /** `al:<route>` (`alerts.lua`): what waits, by kind. */
   alerts: { failed: 'f', succeeded: 's', recovered: 'r', opened: 'o', closed: 'c' },
-  /** `ctl` of a shard (`src/data/shard-keys.ts`). */
+  /** `ctl` of a shard (`src/data/shard/shard-keys.ts`). */
   control: { counter: 'n', newestIndexMs: 'ms', virtualClock: 'vt', lastTarget: 'tn', archivePosition: 'ap', failuresSinceMs: 'bi' },
 } as const;

@@ -1,4 +1,4 @@
-import type { TargetSetting } from '../../src/data/delivery-queue.ts';
+import type { TargetSetting } from '../../src/data/queue/delivery-queue.ts';
 
 /** The setting of a target without limits, with what a test says of it. */
 export function targetSetting(overrides: Partial<TargetSetting> = {}): TargetSetting {

@@ -1,5 +1,5 @@
 import { Registry } from 'prom-client';
-import { doorbellBlockSeconds } from '../../src/data/doorbell.ts';
+import { doorbellBlockSeconds } from '../../src/data/queue/doorbell.ts';
 import { type Delivery, type DeliveryOptions, startDelivery } from '../../src/delivery/start-delivery.ts';
 import { blockingConnection, type RedisClient } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';

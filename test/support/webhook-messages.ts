@@ -1,6 +1,6 @@
 import { newTimedId } from '../../src/core/ids.ts';
 import { webhookOrganization } from '../../src/core/webhook.ts';
-import type { NewEvent, WebhookEventPart } from '../../src/data/messages.ts';
+import type { NewEvent, WebhookEventPart } from '../../src/data/shard/messages.ts';
 import type { WebhookEndpoint } from '../../src/data/webhooks/webhooks.ts';
 import { newEvent } from './new-event.ts';
 

@@ -1,4 +1,4 @@
-import type { PageQuery, ViewPage } from '../../src/data/messages.ts';
+import type { PageQuery, ViewPage } from '../../src/data/shard/messages.ts';
 import type { CandidatePage, WebhookCandidate, WebhookCandidates } from '../../src/data/webhooks/webhook-candidates.ts';
 import type { NewWebhookEndpoint } from '../../src/data/webhooks/webhooks.ts';
 

@@ -1,8 +1,9 @@
-import { readdirSync } from 'node:fs';
+import { globSync } from 'node:fs';
+import { basename } from 'node:path';
 import { Script } from '../../../src/redis/script.ts';
 import type { RedisServer } from '../../../test/support/redis.ts';
 
-const folder = new URL('../../../src/data/scripts/', import.meta.url);
+const folder = new URL('../../../src/data/', import.meta.url);
 const slowMs = 5;
 const noticedMs = 1;
 
@@ -17,9 +18,7 @@ export interface SlowScripts {
 /** From now on; what was noticed before is forgotten. */
 export async function watchSlowScripts({ client }: RedisServer): Promise<() => Promise<SlowScripts>> {
   const names = new Map(
-    readdirSync(folder)
-      .filter((name) => name.endsWith('.lua'))
-      .map((name) => [new Script(new URL(name, folder)).sha, name.slice(0, -'.lua'.length)]),
+    globSync('*/*.lua', { cwd: folder }).map((name) => [new Script(new URL(name, folder)).sha, basename(name, '.lua')]),
   );
   await client.config('SET', 'slowlog-log-slower-than', noticedMs * 1000);
   await client.config('SET', 'slowlog-max-len', 100_000);

@@ -3,7 +3,7 @@ import { hashApiKey, newApiKey } from '../../../src/core/api-keys.ts';
 import { type HttpDestinationRecord, type RouteRecord, recordLayoutVersion, type SourceRecord } from '../../../src/core/records.ts';
 import { Keyring } from '../../../src/core/sealing.ts';
 import { recordSealingContext } from '../../../src/core/sealing-contexts.ts';
-import { RedisRegistryPublisher } from '../../../src/data/registry-publisher.ts';
+import { RedisRegistryPublisher } from '../../../src/data/registry/registry-publisher.ts';
 import { freePort } from '../../../test/support/ports.ts';
 import { type Program, startProgram } from '../../../test/support/program.ts';
 import { destinationRecord, organizationRecord, routeRecord } from '../../../test/support/record-registry.ts';

@@ -1,9 +1,9 @@
 import type { Clock } from '../../core/clock.ts';
 import { isPosthornError } from '../../core/errors.ts';
-import type { CronRuns } from '../../data/cron-runs.ts';
-import type { DeliveryQueue } from '../../data/delivery-queue.ts';
-import type { DueArchives } from '../../data/due-archives.ts';
-import { figuresOfAll } from '../../data/queue-figures.ts';
+import type { CronRuns } from '../../data/cron/cron-runs.ts';
+import type { DueArchives } from '../../data/history/due-archives.ts';
+import type { DeliveryQueue } from '../../data/queue/delivery-queue.ts';
+import { figuresOfAll } from '../../data/queue/queue-figures.ts';
 import type { Backlog } from './backlog-scaler.ts';
 
 /** Several reasons to look at a pool share one look. */

@@ -1,5 +1,5 @@
 import type { Logger } from '../../core/logger.ts';
-import type { ArchiveTrouble, ArchiveTroubles } from '../../data/archive-troubles.ts';
+import type { ArchiveTrouble, ArchiveTroubles } from '../../data/history/archive-troubles.ts';
 import { type Finding, timestamp } from '../conditions.ts';
 import type { ControllerCaches } from '../controller-caches.ts';
 import { idOf, isLive } from '../references.ts';

@@ -1,5 +1,5 @@
 import { type CircuitState, worstState } from '../../core/circuit.ts';
-import type { CircuitTransition, CircuitView } from '../../data/circuits.ts';
+import type { CircuitTransition, CircuitView } from '../../data/queue/circuits.ts';
 
 interface Broken {
   state: CircuitState;

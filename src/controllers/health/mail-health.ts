@@ -1,7 +1,7 @@
 import type { Logger } from '../../core/logger.ts';
 import { type RecipientState, unconfirmedProblem } from '../../core/mail-confirmation.ts';
-import type { SpentMailBudgets } from '../../data/mail-budget.ts';
-import type { MailRecipients } from '../../data/mail-recipients.ts';
+import type { SpentMailBudgets } from '../../data/alerts/mail-budget.ts';
+import type { MailRecipients } from '../../data/alerts/mail-recipients.ts';
 import type { ObjectOf, PosthornObject } from '../../resources/kinds.ts';
 import type { Finding } from '../conditions.ts';
 import type { ControllerCaches } from '../controller-caches.ts';

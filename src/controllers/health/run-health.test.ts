@@ -4,7 +4,7 @@ import { FakeClock } from '../../../test/support/fake-clock.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { passes } from '../../../test/support/passes.ts';
 import type { CircuitState } from '../../core/circuit.ts';
-import type { CircuitTransition } from '../../data/circuits.ts';
+import type { CircuitTransition } from '../../data/queue/circuits.ts';
 import { ControllerMetrics } from '../../runtime/controller-metrics.ts';
 import { MemoryStore } from '../../store/memory/memory-store.ts';
 import { createStoreMetrics } from '../../store/metrics.ts';

@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
-import type { CircuitFeed } from '../../data/circuit-feed.ts';
-import type { Circuits } from '../../data/circuits.ts';
+import type { CircuitFeed } from '../../data/queue/circuit-feed.ts';
+import type { Circuits } from '../../data/queue/circuits.ts';
 import { runController } from '../../runtime/controller.ts';
 import type { ControllerMetrics } from '../../runtime/controller-metrics.ts';
 import { formatKey } from '../../runtime/object-key.ts';

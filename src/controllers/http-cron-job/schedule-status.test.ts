@@ -4,7 +4,7 @@ import { FakeClock } from '../../../test/support/fake-clock.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { passes } from '../../../test/support/passes.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { CronRuns } from '../../data/cron-runs.ts';
+import { CronRuns } from '../../data/cron/cron-runs.ts';
 import type { SpecInputOf } from '../../resources/kinds.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { MemoryStore } from '../../store/memory/memory-store.ts';

@@ -4,7 +4,7 @@ import { nextCronSlot } from '../../core/cron-slots.ts';
 import { isPosthornError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
 import { isTimeZone } from '../../core/time-zone.ts';
-import type { CronRuns } from '../../data/cron-runs.ts';
+import type { CronRuns } from '../../data/cron/cron-runs.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
 import type { ResourceStore } from '../../store/store.ts';
 import { timestamp } from '../conditions.ts';

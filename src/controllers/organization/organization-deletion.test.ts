@@ -4,7 +4,7 @@ import { passes } from '../../../test/support/passes.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
-import { RedisMessagePurger } from '../../data/message-purger.ts';
+import { RedisMessagePurger } from '../../data/purge/message-purger.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { MemoryStore } from '../../store/memory/memory-store.ts';
 

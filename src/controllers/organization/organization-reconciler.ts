@@ -6,7 +6,7 @@ import { PosthornError } from '../../core/errors.ts';
 import { asksForForeignId } from '../../core/ids.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { OrganizationRecord } from '../../core/records.ts';
-import type { MessagePurger } from '../../data/messages.ts';
+import type { MessagePurger } from '../../data/shard/messages.ts';
 import { kinds, type PosthornObject } from '../../resources/kinds.ts';
 import type { ReconcileResult } from '../../runtime/controller.ts';
 import type { Key, ResourceStore } from '../../store/store.ts';

@@ -1,5 +1,5 @@
 import type { RecordKind } from '../../core/records.ts';
-import type { MessagePurger } from '../../data/messages.ts';
+import type { MessagePurger } from '../../data/shard/messages.ts';
 import { type ControllerCaches, indexes } from '../controller-caches.ts';
 import type { FencedPublisher } from '../fenced-publisher.ts';
 import { idOf } from '../references.ts';

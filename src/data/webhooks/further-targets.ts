@@ -3,7 +3,7 @@ import { newTimedId } from '../../core/ids.ts';
 import { parseLargeJson } from '../../core/large-json.ts';
 import { loopTurns } from '../../core/loop-turns.ts';
 import { organizationOfWebhooks } from '../../core/webhook.ts';
-import type { FindFurtherTargets } from '../outbox-carrier.ts';
+import type { FindFurtherTargets } from '../queue/outbox-carrier.ts';
 import type { WebhookMatcher } from './webhook-matcher.ts';
 import { webhookTarget } from './webhook-target.ts';
 

@@ -2,8 +2,8 @@ import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { ScriptArgument } from '../../redis/script.ts';
-import type { PageQuery, ViewPage } from '../messages.ts';
-import { integer, list, text } from '../script-reply.ts';
+import type { PageQuery, ViewPage } from '../shard/messages.ts';
+import { integer, list, text } from '../shard/script-reply.ts';
 import {
   changedApplication,
   changedEndpoint,

@@ -3,7 +3,7 @@ import { webhookHeaderSealingContext, webhookSecretSealingContext } from '../../
 import type { RedisClient } from '../../redis/connection.ts';
 import { rewriteHash } from '../../redis/rewrite-hash.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
-import { registryKeys } from '../registry-keys.ts';
+import { registryKeys } from '../registry/registry-keys.ts';
 import { webhookId } from './webhook-ids.ts';
 import { webhookKeys } from './webhook-keys.ts';
 import { decodeEndpoint, encodeEndpoint } from './webhook-records.ts';

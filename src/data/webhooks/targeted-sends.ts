@@ -5,7 +5,7 @@ import { Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import type { WebhookRateLimits } from './webhooks.ts';
 
-const script = new Script(new URL('../scripts/rate-windows.lua', import.meta.url));
+const script = new Script(new URL('./rate-windows.lua', import.meta.url));
 const windowsOf = ({ perSecond, perMinute, perHour }: WebhookRateLimits) => [1000, perSecond, 60_000, perMinute, 3_600_000, perHour];
 const reply = z.union([z.tuple([z.literal(0)]), z.tuple([z.number(), z.number()])]);
 

@@ -1,5 +1,5 @@
 import type { RedisClient } from '../../redis/connection.ts';
-import { integer, list, text } from '../script-reply.ts';
+import { integer, list, text } from '../shard/script-reply.ts';
 import { idArguments } from './webhook-kinds.ts';
 import { chunksOf } from './webhook-pages.ts';
 import { applicationRow, endpointRow, recordParts, subscriptionRow } from './webhook-rows.ts';

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
-import { list, text } from '../script-reply.ts';
+import { list, text } from '../shard/script-reply.ts';
 import { changesMatching, idArguments, type KindOfWebhooks } from './webhook-kinds.ts';
 import { definedOf } from './webhook-records.ts';
 import { type Row, withJson } from './webhook-rows.ts';

@@ -5,9 +5,9 @@ import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { newWebhookEndpoint } from '../../../test/support/webhooks.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import { registryKeys } from '../registry-keys.ts';
+import { checkWebhooks } from '../check/webhook-check.ts';
+import { registryKeys } from '../registry/registry-keys.ts';
 import { RedisWebhookStore } from './redis-webhook-store.ts';
-import { checkWebhooks } from './webhook-check.ts';
 import type { WebhookEndpoint } from './webhooks.ts';
 
 const org = 'org_a';

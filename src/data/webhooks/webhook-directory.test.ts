@@ -5,7 +5,7 @@ import { passes } from '../../../test/support/passes.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { newWebhookEndpoint } from '../../../test/support/webhooks.ts';
 import { blockingConnection } from '../../redis/connection.ts';
-import { changeStreamBlockMs } from '../change-stream.ts';
+import { changeStreamBlockMs } from '../registry/change-stream.ts';
 import { RedisWebhookStore } from './redis-webhook-store.ts';
 import { WebhookDirectory } from './webhook-directory.ts';
 import { webhookKeys } from './webhook-keys.ts';

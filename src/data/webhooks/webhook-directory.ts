@@ -1,6 +1,6 @@
 import { GatheredReads } from '../../core/gathered-reads.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { FollowedCache, type FollowedCacheOptions } from '../followed-cache.ts';
+import { FollowedCache, type FollowedCacheOptions } from '../registry/followed-cache.ts';
 import { webhookRows } from './webhook-changes.ts';
 import type { WebhookKind } from './webhook-ids.ts';
 import { sharedWebhookKeys } from './webhook-keys.ts';

@@ -1,8 +1,8 @@
-import { errorTypeByLetter } from '../attempt-record.ts';
-import { deadLetterReasons } from '../message-view.ts';
-import type { AttemptErrorType, DeadLetterReason } from '../messages.ts';
-import { unpackNumbers } from '../packed-numbers.ts';
-import { DeliveryStatistics } from '../statistics.ts';
+import { DeliveryStatistics } from '../analytics/statistics.ts';
+import { deadLetterReasons } from '../history/message-view.ts';
+import { errorTypeByLetter } from '../shard/attempt-record.ts';
+import type { AttemptErrorType, DeadLetterReason } from '../shard/messages.ts';
+import { unpackNumbers } from '../shard/packed-numbers.ts';
 
 /** What the analytics say of the messages to one endpoint, to all of an application, or to all of an organization. */
 export interface WebhookFigures {

@@ -1,7 +1,7 @@
-import type { StoredEvent } from '../event-text.ts';
-import { type deliveryView, statuses, type WebhookMessagePart } from '../message-view.ts';
-import type { DeadLetterReason, DeliveryStatus, DeliveryView, EventView } from '../messages.ts';
-import { type WebhookWaitReason, webhookWaitReason } from '../waits.ts';
+import { type deliveryView, statuses, type WebhookMessagePart } from '../history/message-view.ts';
+import type { StoredEvent } from '../shard/event-text.ts';
+import type { DeadLetterReason, DeliveryStatus, DeliveryView, EventView } from '../shard/messages.ts';
+import { type WebhookWaitReason, webhookWaitReason } from '../shard/waits.ts';
 
 /** States of messages to webhook endpoints (API document, "States and transitions"). */
 export type WebhookMessageStatus = 'pending' | 'processing' | 'success' | 'failed' | 'exhausted' | 'dlq';

@@ -1,9 +1,10 @@
 import { webhookOrganization } from '../../core/webhook.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
-import type { Position } from '../cursor.ts';
-import { decodeEvent, type StoredEvent } from '../event-text.ts';
-import { failureWalk } from '../failure-walk.ts';
+import { attemptViews, deadLetterReasons, deliveryView, eventView, type MessagePlace } from '../history/message-view.ts';
+import type { Position } from '../shard/cursor.ts';
+import { decodeEvent, type StoredEvent } from '../shard/event-text.ts';
+import { failureWalk } from '../shard/failure-walk.ts';
 import {
   gatheredPage,
   indexEntries,
@@ -15,13 +16,12 @@ import {
   mostGathered,
   type ReaderOptions,
   type TimeRange,
-} from '../index-pages.ts';
-import { attemptViews, deadLetterReasons, deliveryView, eventView, type MessagePlace } from '../message-view.ts';
-import type { AttemptView, DeliveryView, PageQuery, ViewPage } from '../messages.ts';
-import { homeShard, recordId, recordKey, recordPlace } from '../record-key.ts';
-import { list, text } from '../script-reply.ts';
-import { shardKeys } from '../shard-keys.ts';
-import { type IndexEntry, type IndexLook, ShardReader } from '../shard-reader.ts';
+} from '../shard/index-pages.ts';
+import type { AttemptView, DeliveryView, PageQuery, ViewPage } from '../shard/messages.ts';
+import { homeShard, recordId, recordKey, recordPlace } from '../shard/record-key.ts';
+import { list, text } from '../shard/script-reply.ts';
+import { shardKeys } from '../shard/shard-keys.ts';
+import { type IndexEntry, type IndexLook, ShardReader } from '../shard/shard-reader.ts';
 import {
   type FoundMessage,
   reasonOf,

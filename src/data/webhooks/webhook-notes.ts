@@ -5,7 +5,7 @@ import { Script } from '../../redis/script.ts';
 import type { WebhookKind } from './webhook-ids.ts';
 import { sharedWebhookKeys } from './webhook-keys.ts';
 
-const noteScript = new Script(new URL('../scripts/webhook-note.lua', import.meta.url));
+const noteScript = new Script(new URL('./webhook-note.lua', import.meta.url));
 const changesKept = 10_000;
 
 /** `target` and `targets`: for the keepers of queues (`targetChange`). */

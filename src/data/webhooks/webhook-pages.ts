@@ -1,9 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { PosthornError } from '../../core/errors.ts';
-import { cursorOf, cursorText } from '../cursor.ts';
-import { longestFillMs, longestPauseMs, unpacedMs } from '../index-pages.ts';
-import type { PageQuery, ViewPage } from '../messages.ts';
-import { integer, list, text } from '../script-reply.ts';
+import { cursorOf, cursorText } from '../shard/cursor.ts';
+import { longestFillMs, longestPauseMs, unpacedMs } from '../shard/index-pages.ts';
+import type { PageQuery, ViewPage } from '../shard/messages.ts';
+import { integer, list, text } from '../shard/script-reply.ts';
 import { idArguments, type KindOfWebhooks } from './webhook-kinds.ts';
 import type { WebhookScripts } from './webhook-scripts.ts';
 
@@ -12,7 +12,7 @@ const mostPerPage = 100;
 const rowsPerCall = 200;
 const lookedAtPerCall = 500;
 
-/** A list as `scripts/webhook-list.lua` walks it. */
+/** A list as `webhook-list.lua` walks it. */
 export interface WebhookListing<T> {
   kind: KindOfWebhooks<T>;
   what: 'ap' | 'ep' | 'sb' | 'an' | 'a' | 't' | 'e' | 's';
@@ -62,7 +62,7 @@ export function chunksOf(flat: readonly unknown[], length: number): unknown[][] 
   return Array.from({ length: Math.floor(flat.length / length) }, (_, i) => flat.slice(i * length, (i + 1) * length));
 }
 
-/** How many are below each object; `what` as in `scripts/webhook-count.lua`. Of what is not there: 0. */
+/** How many are below each object; `what` as in `webhook-count.lua`. Of what is not there: 0. */
 export async function webhookCounts(
   scripts: WebhookScripts,
   org: string,

@@ -1,4 +1,4 @@
-import { list, text } from '../script-reply.ts';
+import { list, text } from '../shard/script-reply.ts';
 import { idArguments } from './webhook-kinds.ts';
 import type { WebhookScripts } from './webhook-scripts.ts';
 import type { WebhookIds } from './webhooks.ts';
@@ -6,7 +6,7 @@ import type { WebhookIds } from './webhooks.ts';
 /** Longer than any message is kept. */
 const longestHistoryMs = 45 * 86_400_000;
 
-/** `WebhookStore.past`, as `scripts/webhook-past.lua` reads it. */
+/** `WebhookStore.past`, as `webhook-past.lua` reads it. */
 export async function pastOf(
   scripts: WebhookScripts,
   org: string,

@@ -11,7 +11,7 @@ import type {
 } from './webhooks.ts';
 
 /**
- * Records as they are stored: a head that scripts read (`scripts/includes/webhooks.lua`) and JSON with short names, from which is left out
+ * Records as they are stored: a head that scripts read (`includes/webhooks.lua`) and JSON with short names, from which is left out
  * what is as by default. Ids and what the head says are not in the JSON.
  */
 const defaultRateLimits = { perSecond: 100, perMinute: 1000, perHour: 10_000 };

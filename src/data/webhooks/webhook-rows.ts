@@ -1,4 +1,4 @@
-import { list, text } from '../script-reply.ts';
+import { list, text } from '../shard/script-reply.ts';
 import { webhookId } from './webhook-ids.ts';
 import { decodeApplication, decodeEndpoint, decodeSubscription } from './webhook-records.ts';
 import type { WebhookApplication, WebhookEndpoint, WebhookSubscription } from './webhooks.ts';
@@ -12,7 +12,7 @@ export interface Row<T> {
   reply: readonly string[];
 }
 
-/** From the rows of `scripts/includes/webhooks.lua`. */
+/** From the rows of `includes/webhooks.lua`. */
 export function applicationRow(org: string, reply: unknown): Row<WebhookApplication> {
   const texts = list(reply).map(text);
   const [number = '', record = ''] = texts;

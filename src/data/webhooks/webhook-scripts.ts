@@ -2,11 +2,11 @@ import type { RedisClient } from '../../redis/connection.ts';
 import type { ReplicatedWrites } from '../../redis/replicated-writes.ts';
 import { Script, type ScriptArgument } from '../../redis/script.ts';
 import { redisUnavailable, throwUnavailable } from '../../redis/unavailable.ts';
-import { epochIsOver } from '../leader-epoch.ts';
-import { text } from '../script-reply.ts';
+import { epochIsOver } from '../registry/leader-epoch.ts';
+import { text } from '../shard/script-reply.ts';
 import { webhookKeys } from './webhook-keys.ts';
 
-const script = (name: string): Script => new Script(new URL(`../scripts/webhook-${name}.lua`, import.meta.url));
+const script = (name: string): Script => new Script(new URL(`./webhook-${name}.lua`, import.meta.url));
 const scripts = {
   create: script('create'),
   subscribe: script('subscribe'),

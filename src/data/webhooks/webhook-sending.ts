@@ -1,9 +1,9 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { RedisMessageAcceptor } from '../message-acceptor.ts';
-import type { MessageAcceptor } from '../messages.ts';
-import type { FindFurtherTargets } from '../outbox-carrier.ts';
+import { RedisMessageAcceptor } from '../queue/message-acceptor.ts';
+import type { FindFurtherTargets } from '../queue/outbox-carrier.ts';
+import type { MessageAcceptor } from '../shard/messages.ts';
 import { furtherTargets } from './further-targets.ts';
 import { MatchCounter } from './match-counter.ts';
 import { TargetedSends } from './targeted-sends.ts';

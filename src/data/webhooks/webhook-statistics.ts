@@ -2,13 +2,13 @@ import type { Clock } from '../../core/clock.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
-import { decodeAttempt } from '../attempt-record.ts';
-import type { AttemptView } from '../messages.ts';
-import { readCounts, type Tally } from '../period-counts.ts';
-import { recordId } from '../record-key.ts';
-import { type ShardKeys, shardKeys } from '../shard-keys.ts';
-import { chartPeriods, type StatisticsRange } from '../statistics-periods.ts';
-import { tallyField } from '../statistics-sums.ts';
+import { readCounts, type Tally } from '../analytics/period-counts.ts';
+import { chartPeriods, type StatisticsRange } from '../analytics/statistics-periods.ts';
+import { tallyField } from '../analytics/statistics-sums.ts';
+import { decodeAttempt } from '../shard/attempt-record.ts';
+import type { AttemptView } from '../shard/messages.ts';
+import { recordId } from '../shard/record-key.ts';
+import { type ShardKeys, shardKeys } from '../shard/shard-keys.ts';
 import { type FailingEndpoint, fieldsOf, type WebhookFigures, WebhookFiguresSum } from './webhook-figures.ts';
 
 /** What figures are asked of. */

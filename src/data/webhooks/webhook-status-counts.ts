@@ -1,7 +1,7 @@
 import { webhookOrganization } from '../../core/webhook.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
-import { shardKeys } from '../shard-keys.ts';
+import { shardKeys } from '../shard/shard-keys.ts';
 
 export type StatusCounts = Record<'pending' | 'processing' | 'success' | 'failed' | 'exhausted' | 'dlq', number>;
 

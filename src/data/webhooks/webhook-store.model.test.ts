@@ -6,9 +6,9 @@ import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { allPages, newWebhookEndpoint } from '../../../test/support/webhooks.ts';
 import { isPosthornError } from '../../core/errors.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import { registryKeys } from '../registry-keys.ts';
+import { checkWebhooks } from '../check/webhook-check.ts';
+import { registryKeys } from '../registry/registry-keys.ts';
 import { RedisWebhookStore } from './redis-webhook-store.ts';
-import { checkWebhooks } from './webhook-check.ts';
 import type { WebhookApplication, WebhookEndpoint, WebhookSubscription } from './webhooks.ts';
 
 const org = 'org_a';

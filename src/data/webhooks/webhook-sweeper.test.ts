@@ -6,10 +6,10 @@ import { passes } from '../../../test/support/passes.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { allCandidates, allPages, newWebhookEndpoint } from '../../../test/support/webhooks.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { registryKeys } from '../registry-keys.ts';
+import { checkWebhooks } from '../check/webhook-check.ts';
+import { registryKeys } from '../registry/registry-keys.ts';
 import { RedisWebhookStore } from './redis-webhook-store.ts';
 import { WebhookCandidates } from './webhook-candidates.ts';
-import { checkWebhooks } from './webhook-check.ts';
 import { webhookKeys } from './webhook-keys.ts';
 import { WebhookSweeper } from './webhook-sweeper.ts';
 

@@ -1,8 +1,8 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { integer } from '../script-reply.ts';
-import { UnfinishedWork } from '../unfinished-work.ts';
+import { UnfinishedWork } from '../locks/unfinished-work.ts';
+import { integer } from '../shard/script-reply.ts';
 import { sharedWebhookKeys } from './webhook-keys.ts';
 import { WebhookScripts } from './webhook-scripts.ts';
 

@@ -1,4 +1,4 @@
-import type { NewEvent } from '../messages.ts';
+import type { NewEvent } from '../shard/messages.ts';
 import type { WebhookCandidate } from './webhook-candidates.ts';
 
 /** Where a message for a subscription goes: application as route, endpoint as destination (`core/webhook.ts`). */

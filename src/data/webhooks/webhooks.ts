@@ -1,5 +1,5 @@
 import type { HeaderRecord } from '../../core/records.ts';
-import type { PageQuery, ViewPage } from '../messages.ts';
+import type { PageQuery, ViewPage } from '../shard/messages.ts';
 
 /** One customer of the sender. Times are milliseconds since the epoch. */
 export interface WebhookApplication {

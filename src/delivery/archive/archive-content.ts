@@ -1,5 +1,5 @@
 import type { WarehouseLayout } from '../../core/records.ts';
-import type { ArchivedMessage } from '../../data/message-archive.ts';
+import type { ArchivedMessage } from '../../data/history/message-archive.ts';
 import type { StoredObject } from '../targets/warehouse/object-store.ts';
 import { PartitionedObjects, prefixParts } from '../targets/warehouse/partitioned-objects.ts';
 import { archiveRecord } from './archive-record.ts';

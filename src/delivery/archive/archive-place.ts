@@ -1,4 +1,4 @@
-import type { RegistryReader } from '../../data/registry.ts';
+import type { RegistryReader } from '../../data/registry/registry.ts';
 import { egressRules, type InstallationEgress } from '../targets/http/egress-policy.ts';
 import { type WarehousePlan, type WarehouseSources, warehousePlan } from '../targets/warehouse/warehouse-plan.ts';
 

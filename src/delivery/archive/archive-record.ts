@@ -1,8 +1,8 @@
 import { joinedHeaders } from '../../core/joined-headers.ts';
 import { keptHeaders } from '../../core/kept-headers.ts';
 import { organizationOfWebhooks } from '../../core/webhook.ts';
-import type { ArchivedMessage } from '../../data/message-archive.ts';
-import type { AttemptView } from '../../data/messages.ts';
+import type { ArchivedMessage } from '../../data/history/message-archive.ts';
+import type { AttemptView } from '../../data/shard/messages.ts';
 import { webhookMessageView } from '../../data/webhooks/webhook-message-view.ts';
 import { payloadJson } from '../targets/warehouse/event-payload.ts';
 

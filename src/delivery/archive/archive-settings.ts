@@ -1,5 +1,5 @@
-import type { MessageArchive } from '../../data/message-archive.ts';
-import type { RegistryReader } from '../../data/registry.ts';
+import type { MessageArchive } from '../../data/history/message-archive.ts';
+import type { RegistryReader } from '../../data/registry/registry.ts';
 
 /** Brings into the shards which organizations have an archive. */
 export class ArchiveSettings {

@@ -20,11 +20,11 @@ import { startTestDelivery } from '../../../test/support/test-delivery.ts';
 import { newWebhookEvent } from '../../../test/support/webhook-messages.ts';
 import type { WarehouseRecord } from '../../core/records.ts';
 import { recordSealingContext } from '../../core/sealing-contexts.ts';
-import { ArchiveTroubles } from '../../data/archive-troubles.ts';
-import { RedisMessageAcceptor } from '../../data/message-acceptor.ts';
-import { RedisMessageReader } from '../../data/message-reader.ts';
-import { OrganizationPools } from '../../data/organization-pools.ts';
-import { RedisDeliveryQueue } from '../../data/redis-delivery-queue.ts';
+import { ArchiveTroubles } from '../../data/history/archive-troubles.ts';
+import { RedisMessageReader } from '../../data/history/message-reader.ts';
+import { OrganizationPools } from '../../data/pools/organization-pools.ts';
+import { RedisMessageAcceptor } from '../../data/queue/message-acceptor.ts';
+import { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
 
 const prefix = 'test:';
 const due = { finishedMs: -1000, deadLettersMs: -1000 };

@@ -1,8 +1,8 @@
 import { withJitter } from '../../core/backoff.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
-import type { MessageArchive } from '../../data/message-archive.ts';
-import type { RegistryReader } from '../../data/registry.ts';
+import type { MessageArchive } from '../../data/history/message-archive.ts';
+import type { RegistryReader } from '../../data/registry/registry.ts';
 import type { DeliveryMetrics } from '../metrics.ts';
 import { layoutText, readLayout } from '../targets/warehouse/batch-layout.ts';
 import { upload } from '../targets/warehouse/upload.ts';

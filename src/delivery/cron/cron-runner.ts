@@ -1,6 +1,6 @@
 import type { Counter } from 'prom-client';
 import type { Logger } from '../../core/logger.ts';
-import type { CronBell, CronRun } from '../../data/cron-runs.ts';
+import type { CronBell, CronRun } from '../../data/cron/cron-runs.ts';
 import type { RedisTrouble } from '../redis-trouble.ts';
 import { Wakeup } from '../wakeup.ts';
 import { attemptCronRun, type CronAttemptOptions } from './cron-attempt.ts';

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
 import type { RecordByKind } from '../../core/records.ts';
-import type { RegistryReader } from '../../data/registry.ts';
+import type { RegistryReader } from '../../data/registry/registry.ts';
 import type { TaskContext } from './task-handler.ts';
 
 /** How long a task waits for the record of a resource as it was changed last. */

@@ -4,7 +4,7 @@ import { PosthornError } from '../../core/errors.ts';
 import { base32 } from '../../core/ids.ts';
 import type { NotificationChannelRecord } from '../../core/records.ts';
 import { recordSealingContext } from '../../core/sealing-contexts.ts';
-import { type ChannelTestResult, channelTestTask } from '../../data/channel-test-task.ts';
+import { type ChannelTestResult, channelTestTask } from '../../data/tasks/channel-test-task.ts';
 import { attemptRecord } from '../attempt-outcome.ts';
 import type { PlanSources } from '../delivery-plan.ts';
 import { channelSender, noMailServer } from '../targets/channel/channel-sender.ts';

@@ -1,6 +1,6 @@
 import { PosthornError } from '../../core/errors.ts';
-import { newExecutionId } from '../../data/cron-executions.ts';
-import { cronRunTask } from '../../data/cron-run-task.ts';
+import { newExecutionId } from '../../data/cron/cron-executions.ts';
+import { cronRunTask } from '../../data/cron/cron-run-task.ts';
 import { attemptCronRun, type CronAttemptOptions } from '../cron/cron-attempt.ts';
 import { awaitedRecord } from './awaited-record.ts';
 import { type TaskHandler, taskHandler } from './task-handler.ts';

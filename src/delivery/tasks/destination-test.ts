@@ -3,7 +3,7 @@ import { PosthornError } from '../../core/errors.ts';
 import { base32 } from '../../core/ids.ts';
 import { loopTurns } from '../../core/loop-turns.ts';
 import type { DestinationRecord, HttpDestinationRecord, WarehouseDestinationRecord } from '../../core/records.ts';
-import { type DestinationTestResult, destinationTestTask } from '../../data/destination-test-task.ts';
+import { type DestinationTestResult, destinationTestTask } from '../../data/tasks/destination-test-task.ts';
 import { attemptRecord } from '../attempt-outcome.ts';
 import type { PlanSources } from '../delivery-plan.ts';
 import { egressRules } from '../targets/http/egress-policy.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { PosthornError } from '../../core/errors.ts';
 import { base32 } from '../../core/ids.ts';
-import { type EndpointTestResult, endpointTestTask } from '../../data/endpoint-test-task.ts';
+import { type EndpointTestResult, endpointTestTask } from '../../data/tasks/endpoint-test-task.ts';
 import { attemptRecord, gone } from '../attempt-outcome.ts';
 import type { PlanSources } from '../delivery-plan.ts';
 import { exchangeWithEndpoint } from '../webhook-attempt.ts';

@@ -1,4 +1,4 @@
-import type { TaskKind } from '../../data/task-kind.ts';
+import type { TaskKind } from '../../data/tasks/task-kind.ts';
 
 export interface TaskContext {
   /** API id of the organization that the task belongs to: what the handler reads must be of it. */

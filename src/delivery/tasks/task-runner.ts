@@ -2,7 +2,7 @@ import type { Counter } from 'prom-client';
 import type { Clock } from '../../core/clock.ts';
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
-import type { Task, TaskQueue } from '../../data/task-queue.ts';
+import type { Task, TaskQueue } from '../../data/tasks/task-queue.ts';
 import type { RedisTrouble } from '../redis-trouble.ts';
 import { Wakeup } from '../wakeup.ts';
 import type { TaskHandler } from './task-handler.ts';

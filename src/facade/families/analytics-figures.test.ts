@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { CircuitState } from '../../core/circuit.ts';
 import { latencyBucket } from '../../core/latency-histogram.ts';
-import { DeliveryStatistics, type TargetStatistics } from '../../data/statistics.ts';
+import { DeliveryStatistics, type TargetStatistics } from '../../data/analytics/statistics.ts';
 import { figuresOf, healthScore, newestFailures, statusBreakdown } from './analytics-figures.ts';
 
 function target(

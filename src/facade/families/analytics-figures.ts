@@ -1,6 +1,6 @@
 import type { CircuitState } from '../../core/circuit.ts';
 import { worstState } from '../../core/circuit.ts';
-import { DeliveryStatistics, type FailedAttempt, type TargetStatistics } from '../../data/statistics.ts';
+import { DeliveryStatistics, type FailedAttempt, type TargetStatistics } from '../../data/analytics/statistics.ts';
 
 /** What the analytics say of some targets together, such as all of a destination. */
 export interface Figures {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { worstState } from '../../core/circuit.ts';
-import type { OrganizationStatistics } from '../../data/statistics.ts';
+import type { OrganizationStatistics } from '../../data/analytics/statistics.ts';
 import { type Call, type Family, operation } from '../operation.ts';
 import { cachedObjects, idOf } from '../resources/lookup.ts';
 import { isoTime, isoTimeOrNull, nameOf, timestamp } from '../resources/record-fields.ts';

@@ -1,4 +1,4 @@
-import { channelTestResult, channelTestTask } from '../../data/channel-test-task.ts';
+import { channelTestResult, channelTestTask } from '../../data/tasks/channel-test-task.ts';
 import { operation } from '../operation.ts';
 import { limitMailTests } from '../rate-limiting.ts';
 import { findToRead, idOf } from '../resources/lookup.ts';

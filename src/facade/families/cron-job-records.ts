@@ -3,7 +3,7 @@ import { parseCronExpression } from '../../core/cron-expression.ts';
 import { nextCronSlot } from '../../core/cron-slots.ts';
 import { isPosthornError } from '../../core/errors.ts';
 import { isTimeZone } from '../../core/time-zone.ts';
-import type { CronExecution } from '../../data/cron-executions.ts';
+import type { CronExecution } from '../../data/cron/cron-executions.ts';
 import { kinds, type PosthornObject } from '../../resources/kinds.ts';
 import { cronJobBeyondPlan } from '../../resources/plan-gates.ts';
 import type { Call } from '../operation.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
-import { cronRunTask, triggeredExecution } from '../../data/cron-run-task.ts';
+import { cronRunTask, triggeredExecution } from '../../data/cron/cron-run-task.ts';
 import { cronJobBeyondPlan } from '../../resources/plan-gates.ts';
 import { type Family, operation } from '../operation.ts';
 import { cutWholeList, wholeListQuery } from '../pagination.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { AttemptView, DeliveryView } from '../../data/messages.ts';
-import { type WaitReason, waitReasons } from '../../data/waits.ts';
+import type { AttemptView, DeliveryView } from '../../data/shard/messages.ts';
+import { type WaitReason, waitReasons } from '../../data/shard/waits.ts';
 import { isoTime, isoTimeOrNull, organizationId, timestamp } from '../resources/record-fields.ts';
 
 /** Records of deliveries and attempts, as events and deliveries show them. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
-import type { DeliveryView, MessageReader } from '../../data/messages.ts';
+import type { DeliveryView, MessageReader } from '../../data/shard/messages.ts';
 import { type Call, operation } from '../operation.ts';
 import { cursorPageOf, cursorPagination, cursorQuery, pagesAreFilled, unknownIds } from '../pagination.ts';
 import { queryInteger, timeRange, timeRangeQuery } from '../query.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
-import { destinationTestResult, destinationTestTask } from '../../data/destination-test-task.ts';
+import { destinationTestResult, destinationTestTask } from '../../data/tasks/destination-test-task.ts';
 import { kinds } from '../../resources/kinds.ts';
 import { destinationBeyondPlan } from '../../resources/plan-gates.ts';
 import { bodyMember } from '../body-member.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
 import { joinedHeaders } from '../../core/joined-headers.ts';
 import { keptHeaders } from '../../core/kept-headers.ts';
-import type { EventView } from '../../data/messages.ts';
+import type { EventView } from '../../data/shard/messages.ts';
 import { type Call, type Family, operation } from '../operation.ts';
 import { cursorPageOf, cursorPagination, cursorQuery, pagesAreFilled, unknownIds } from '../pagination.ts';
 import { timeRange, timeRangeQuery } from '../query.ts';

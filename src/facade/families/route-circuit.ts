@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { worstState } from '../../core/circuit.ts';
-import type { CircuitView } from '../../data/circuits.ts';
+import type { CircuitView } from '../../data/queue/circuits.ts';
 import { kinds, type PosthornObject } from '../../resources/kinds.ts';
 import { type Call, type Operation, operation } from '../operation.ts';
 import { changeRecord } from '../resource-writes.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { FailedSample } from '../../data/messages.ts';
+import type { FailedSample } from '../../data/shard/messages.ts';
 import { operation } from '../operation.ts';
 import { queryInteger } from '../query.ts';
 import { findToRead, idOf } from '../resources/lookup.ts';

@@ -1,4 +1,4 @@
-import { idempotentAnswersKeptMs } from '../../data/idempotent-answers.ts';
+import { idempotentAnswersKeptMs } from '../../data/intake/idempotent-answers.ts';
 import type { ObjectOf, PosthornObject } from '../../resources/kinds.ts';
 import type { Call } from '../operation.ts';
 import type { ServedKind } from '../services.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { CircuitSetting } from '../../../src/core/circuit.ts';
-import type { Outcome } from '../../../src/data/delivery-queue.ts';
-import { RedisDeliveryQueue } from '../../../src/data/redis-delivery-queue.ts';
+import type { Outcome } from '../../../src/data/queue/delivery-queue.ts';
+import { RedisDeliveryQueue } from '../../../src/data/queue/redis-delivery-queue.ts';
 import { newEvent } from '../../support/new-event.ts';
 import { delivered, failure, settleAll } from '../../support/queue-worker.ts';
 import { targetSetting } from '../../support/target-setting.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import type { DeadLetterReason } from '../../../src/data/messages.ts';
+import type { DeadLetterReason } from '../../../src/data/shard/messages.ts';
 import { passes } from '../../support/passes.ts';
 import { dead, delivered, failure } from '../../support/queue-worker.ts';
 import { field } from '../../support/redis-fields.ts';

@@ -1,5 +1,5 @@
-import type { Outcome } from '../../../src/data/delivery-queue.ts';
-import { RedisDeliveryQueue } from '../../../src/data/redis-delivery-queue.ts';
+import type { Outcome } from '../../../src/data/queue/delivery-queue.ts';
+import { RedisDeliveryQueue } from '../../../src/data/queue/redis-delivery-queue.ts';
 import { RedisWebhookStore } from '../../../src/data/webhooks/redis-webhook-store.ts';
 import type { WebhookEndpoint } from '../../../src/data/webhooks/webhooks.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';

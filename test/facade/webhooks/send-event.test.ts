@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { webhookOrganization } from '../../../src/core/webhook.ts';
-import { RedisMessageReader } from '../../../src/data/message-reader.ts';
-import type { DeliveryView } from '../../../src/data/messages.ts';
+import { RedisMessageReader } from '../../../src/data/history/message-reader.ts';
+import type { DeliveryView } from '../../../src/data/shard/messages.ts';
 import { RedisWebhookStore } from '../../../src/data/webhooks/redis-webhook-store.ts';
 import type { NewWebhookSubscription, WebhookRateLimits } from '../../../src/data/webhooks/webhooks.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import type { Outcome } from '../../../src/data/delivery-queue.ts';
+import type { Outcome } from '../../../src/data/queue/delivery-queue.ts';
 import type { WebhookEndpoint } from '../../../src/data/webhooks/webhooks.ts';
 import { awayFromTheEndOf } from '../../support/away-from-the-end-of.ts';
 import { dead, delivered, failure, takeFrom } from '../../support/queue-worker.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { webhookSecretSealingContext } from '../../../src/core/sealing-contexts.ts';
 import { webhookOrganization } from '../../../src/core/webhook.ts';
-import { RedisDeliveryQueue } from '../../../src/data/redis-delivery-queue.ts';
+import { RedisDeliveryQueue } from '../../../src/data/queue/redis-delivery-queue.ts';
 import { testKeyring } from '../../support/controllers.ts';
 import { newEvent } from '../../support/new-event.ts';
 import { dead, delivered, settleAll, takeFrom } from '../../support/queue-worker.ts';

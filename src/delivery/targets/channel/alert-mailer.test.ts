@@ -6,7 +6,7 @@ import { silentLogger } from '../../../../test/support/logger.ts';
 import { type RedisServer, startRedis } from '../../../../test/support/redis.ts';
 import { sampleAlert } from '../../../../test/support/sample-alert.ts';
 import { mailerTo, type SmtpReceiver, startSmtpReceiver } from '../../../../test/support/smtp-receiver.ts';
-import { MailBudget } from '../../../data/mail-budget.ts';
+import { MailBudget } from '../../../data/alerts/mail-budget.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import { mailCounter } from '../../metrics.ts';
 import type { HttpResult } from '../http/http-exchange.ts';

@@ -2,7 +2,7 @@ import type { Counter } from 'prom-client';
 import type { Logger } from '../../../core/logger.ts';
 import { unconfirmedProblem } from '../../../core/mail-confirmation.ts';
 import { mailDomainProblem, refusedAddresses } from '../../../core/mail-domains.ts';
-import type { MailBudget } from '../../../data/mail-budget.ts';
+import type { MailBudget } from '../../../data/alerts/mail-budget.ts';
 import type { HttpResult } from '../http/http-exchange.ts';
 import type { MailConfirmer } from './mail-confirmer.ts';
 import { MailRefusedError } from './mail-refused-error.ts';

@@ -4,8 +4,8 @@ import { base32 } from '../../../core/ids.ts';
 import type { Logger } from '../../../core/logger.ts';
 import { mailConfirmationToken, type UnconfirmedRecipient } from '../../../core/mail-confirmation.ts';
 import type { Keyring } from '../../../core/sealing.ts';
-import type { MailBudget } from '../../../data/mail-budget.ts';
-import type { MailRecipients } from '../../../data/mail-recipients.ts';
+import type { MailBudget } from '../../../data/alerts/mail-budget.ts';
+import type { MailRecipients } from '../../../data/alerts/mail-recipients.ts';
 import type { HttpResult } from '../http/http-exchange.ts';
 import { isSurelyNotSent, type Mail } from './mailer.ts';
 

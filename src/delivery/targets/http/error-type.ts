@@ -1,4 +1,4 @@
-import type { AttemptErrorType } from '../../../data/messages.ts';
+import type { AttemptErrorType } from '../../../data/shard/messages.ts';
 import { MailRefusedError } from '../channel/mail-refused-error.ts';
 import { WarehouseRefusedError } from '../warehouse/warehouse-refused-error.ts';
 import { BlockedAddressError } from './blocked-address-error.ts';

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import { webhookSignature } from '../../../core/signing.ts';
-import type { StoredEvent } from '../../../data/event-text.ts';
+import type { StoredEvent } from '../../../data/shard/event-text.ts';
 import { isDeniedHeader, signatureHeaders } from './request-headers.ts';
 
 /** Names in lower case, without what an endpoint may not set. */

@@ -10,10 +10,10 @@ import { sourceRecord } from '../../../../test/support/records.ts';
 import { startRedis } from '../../../../test/support/redis.ts';
 import { slowAnswers } from '../../../../test/support/slow-answers.ts';
 import { sealedBucket, startWarehouseWorker } from '../../../../test/support/warehouse-worker.ts';
-import { RedisMessageAcceptor } from '../../../data/message-acceptor.ts';
-import { RedisDeliveryQueue } from '../../../data/redis-delivery-queue.ts';
-import { RedisRegistryPublisher } from '../../../data/registry-publisher.ts';
-import { checkShards } from '../../../data/shard-check.ts';
+import { checkShards } from '../../../data/check/shard-check.ts';
+import { RedisMessageAcceptor } from '../../../data/queue/message-acceptor.ts';
+import { RedisDeliveryQueue } from '../../../data/queue/redis-delivery-queue.ts';
+import { RedisRegistryPublisher } from '../../../data/registry/registry-publisher.ts';
 
 const prefix = 'posthorn:';
 const kills = 4;

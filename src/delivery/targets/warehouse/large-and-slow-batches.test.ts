@@ -9,9 +9,9 @@ import { passes } from '../../../../test/support/passes.ts';
 import { organizationRecord, routeRecord, warehouseRecord } from '../../../../test/support/record-registry.ts';
 import type { WarehouseRecord } from '../../../core/records.ts';
 import { recordSealingContext } from '../../../core/sealing-contexts.ts';
-import type { DeliveryStatus } from '../../../data/messages.ts';
-import { checkShards } from '../../../data/shard-check.ts';
-import { shardBase } from '../../../data/shard-keys.ts';
+import { checkShards } from '../../../data/check/shard-check.ts';
+import type { DeliveryStatus } from '../../../data/shard/messages.ts';
+import { shardBase } from '../../../data/shard/shard-keys.ts';
 
 const mebibyte = 1024 * 1024;
 const retryPolicy = { maxRetries: 1000, initialDelayMs: 100, maxDelayMs: 1000, backoffMultiplier: 2 };

@@ -1,4 +1,4 @@
-import type { NewAttempt } from '../../../data/attempt-record.ts';
+import type { NewAttempt } from '../../../data/shard/attempt-record.ts';
 import { errorMessage, errorType } from '../http/error-type.ts';
 import type { UploadResult } from './upload.ts';
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { PosthornError } from '../../../core/errors.ts';
 import { webhookOrganization } from '../../../core/webhook.ts';
-import { deadLetterReasons } from '../../../data/message-view.ts';
-import type { DeadLetterStats } from '../../../data/messages.ts';
+import { deadLetterReasons } from '../../../data/history/message-view.ts';
+import type { DeadLetterStats } from '../../../data/shard/messages.ts';
 import { reasonOf, type WebhookMessageView } from '../../../data/webhooks/webhook-message-view.ts';
 import { text } from '../../../resources/text.ts';
 import { type Call, type Family, operation } from '../../operation.ts';

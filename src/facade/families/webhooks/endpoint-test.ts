@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { parsedJson } from '../../../core/json-text.ts';
-import { endpointTestResult, endpointTestTask } from '../../../data/endpoint-test-task.ts';
+import { endpointTestResult, endpointTestTask } from '../../../data/tasks/endpoint-test-task.ts';
 import { text } from '../../../resources/text.ts';
 import { bodyMember } from '../../body-member.ts';
 import { operation } from '../../operation.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { isPosthornError, PosthornError } from '../../../core/errors.ts';
 import { jsonSchemaText } from '../../../core/json-schema-text.ts';
 import { parsedJson } from '../../../core/json-text.ts';
-import { cursorOf, cursorText } from '../../../data/cursor.ts';
+import { cursorOf, cursorText } from '../../../data/shard/cursor.ts';
 import type { PosthornObject, SpecInputOf } from '../../../resources/kinds.ts';
 import { eventTypeSlug, isReservedSlug } from '../../../resources/names.ts';
 import { text } from '../../../resources/text.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { isBefore, type Position } from '../../../data/cursor.ts';
-import type { ListedEntry } from '../../../data/index-pages.ts';
+import { isBefore, type Position } from '../../../data/shard/cursor.ts';
+import type { ListedEntry } from '../../../data/shard/index-pages.ts';
 import type { WebhookEventView, WebhookMessageView } from '../../../data/webhooks/webhook-message-view.ts';
 import { text } from '../../../resources/text.ts';
 import { csvLine } from '../../csv.ts';

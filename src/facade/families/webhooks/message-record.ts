@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { AttemptView } from '../../../data/messages.ts';
-import { webhookWaitReasons } from '../../../data/waits.ts';
+import type { AttemptView } from '../../../data/shard/messages.ts';
+import { webhookWaitReasons } from '../../../data/shard/waits.ts';
 import type { WebhookDeadLetterReason, WebhookMessageStatus, WebhookMessageView } from '../../../data/webhooks/webhook-message-view.ts';
 import type { Call } from '../../operation.ts';
 import { isoTime, isoTimeOrNull, organizationId, timestamp } from '../../resources/record-fields.ts';

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { webhookOrganization } from '../../../core/webhook.ts';
-import type { NewEvent } from '../../../data/messages.ts';
+import type { NewEvent } from '../../../data/shard/messages.ts';
 import type { Call } from '../../operation.ts';
 import type { EventAnswer, SentEvent } from './sent-event.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { PosthornError } from '../../../core/errors.ts';
 import { webhookOrganization } from '../../../core/webhook.ts';
-import { longestFillMs } from '../../../data/index-pages.ts';
+import { longestFillMs } from '../../../data/shard/index-pages.ts';
 import { changedEndpoint } from '../../../data/webhooks/webhook-changes.ts';
 import type { EndpointFilter } from '../../../data/webhooks/webhooks.ts';
 import { text } from '../../../resources/text.ts';

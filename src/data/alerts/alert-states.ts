@@ -1,0 +1,230 @@
+import type { RedisClient } from '../../redis/connection.ts';
+import { Script, type ScriptArgument } from '../../redis/script.ts';
+import { throwUnavailable } from '../../redis/unavailable.ts';
+import { recordId } from '../shard/record-key.ts';
+import { fields, integer, list, text } from '../shard/script-reply.ts';
+import { shardKeys } from '../shard/shard-keys.ts';
+
+const script = (name: string): Script => new Script(new URL(`./${name}.lua`, import.meta.url));
+const scripts = {
+  read: script('ends-read'),
+  forget: script('ends-forget'),
+  due: script('alerts-due'),
+  review: script('alerts-review'),
+  decide: script('alerts'),
+};
+
+/** Entries of the log that are read at a time. */
+const endsPerRead = 200;
+const readerLeaseMs = 1000;
+const routesPerLook = 100;
+/** A window: one alert of a type and route at most. */
+const alertWindowMs = 300_000;
+/** After so long what was not confirmed is sent by somebody else. */
+const confirmWithinMs = 5000;
+
+/** What an alert is about, as a letter in Redis (`alerts.lua`). */
+const letters = { failed: 'f', succeeded: 's', recovered: 'r', opened: 'o', closed: 'c' } as const;
+export type AlertSubject = keyof typeof letters;
+const subjects: ReadonlyMap<string, AlertSubject> = new Map(
+  Object.entries(letters).map(([subject, letter]) => [letter, subject as AlertSubject]),
+);
+
+/** One entry of the log of what ended at targets with alerts. */
+export interface EndEntry {
+  entry: string;
+  routeId: string;
+  destinationId: string;
+  atMs: number;
+  kind: string;
+  count: number;
+  /** Id of the last message, or `-`. */
+  messageId: string;
+}
+
+/** An alert that is to be sent; the same one again until it is confirmed. */
+export interface DueAlert {
+  subject: AlertSubject;
+  /** Unique within the shard that decided. */
+  number: string;
+  /** Something of the route is broken at the moment: a destination that fails, or an open circuit. */
+  isBroken: boolean;
+  decidedAtMs: number;
+  count: number;
+  firstAtMs: number;
+  lastAtMs: number;
+  destinationId: string;
+  messageId: string | null;
+}
+
+/** A channel that opens incidents, and the key, sealed, by which they can be closed. */
+export interface Pager {
+  channelId: string;
+  routingKey: string;
+}
+
+/** An incident that is to be closed because its channel gets the alerts of the route no more; the same one again until it is confirmed. */
+export interface ClosingIncident extends Pager {
+  /** Unique within the shard that decided. */
+  number: string;
+  decidedAtMs: number;
+}
+
+export interface AlertDecision {
+  /** Of the route, as it was known last; '' when it never was. */
+  org: string;
+  alerts: DueAlert[];
+  closing: ClosingIncident[];
+  nextMs: number | null;
+}
+
+/** What the alerts of a route are decided by. `wanted` empty: everything known of it is forgotten, once its incidents are closed. */
+export interface AlertRules {
+  org: string;
+  routeId: string;
+  wanted: readonly AlertSubject[];
+  failureThreshold: number;
+  destinationIds: readonly string[];
+  /** The channels with incidents that get its alerts. */
+  pagers: readonly Pager[];
+}
+
+/**
+ * The log of what ended, one per shard, and what is known of the alerts of each route, in the route's home shard. Every call may be
+ * sent again. Throws UNAVAILABLE when Redis does not answer.
+ */
+export class AlertStates {
+  readonly #redis: RedisClient;
+  readonly #prefix: string;
+  readonly #windowMs: number;
+
+  constructor({ redis, prefix, windowMs = alertWindowMs }: { redis: RedisClient; prefix: string; windowMs?: number }) {
+    this.#redis = redis;
+    this.#prefix = prefix;
+    this.#windowMs = windowMs;
+  }
+
+  /** The oldest entries of a shard's log; null while another reader is at it. */
+  async read(shard: number, reader: string): Promise<{ marker: string; entries: EndEntry[] } | null> {
+    const [isReader, marker, entries] = list(await this.#run(scripts.read, shard, [reader, readerLeaseMs, endsPerRead]));
+    if (integer(isReader) === 0) return null;
+    return { marker: text(marker), entries: list(entries).map((each) => endEntry(shard, each)) };
+  }
+
+  async forget(shard: number, entries: readonly EndEntry[]): Promise<void> {
+    if (entries.length > 0)
+      await this.#run(
+        scripts.forget,
+        shard,
+        entries.map(({ entry }) => entry),
+      );
+  }
+
+  /** Routes at home in the shard whose alerts have to be looked at now, and in how many milliseconds the next has. */
+  async due(shard: number): Promise<{ routeIds: string[]; nextMs: number | null }> {
+    const [routes, next] = list(await this.#run(scripts.due, shard, [routesPerLook]));
+    return { routeIds: list(routes).map(text), nextMs: integer(next) < 0 ? null : integer(next) };
+  }
+
+  /** Makes those of the routes due, and those with incidents at the channels (`*`: at any), whose incidents may have to be closed. Answers whether there are some. */
+  async review(shard: number, routeIds: readonly string[], channelIds: readonly string[]): Promise<boolean> {
+    return integer(await this.#run(scripts.review, shard, [routeIds.length, ...routeIds, ...channelIds])) > 0;
+  }
+
+  /** Counts entries of a log, confirms what was sent, and answers what is to be sent now. */
+  async decide(
+    home: number,
+    { org, routeId, wanted, failureThreshold, destinationIds, pagers }: AlertRules,
+    log: { shard: number; marker: string; entries: readonly EndEntry[] } = { shard: 0, marker: '', entries: [] },
+    confirmed: { alerts?: readonly DueAlert[]; closing?: readonly ClosingIncident[] } = {},
+  ): Promise<AlertDecision> {
+    const { alerts: sent = [], closing: closed = [] } = confirmed;
+    const confirmations = [
+      ...sent.map(({ subject, number }) => [`${letters[subject]}x`, number]),
+      ...closed.map(({ channelId, number }) => [`z:${channelId}`, number]),
+    ];
+    const args: ScriptArgument[] = [
+      org,
+      routeId,
+      wanted.map((subject) => letters[subject]).join(''),
+      failureThreshold,
+      this.#windowMs,
+      confirmWithinMs,
+      destinationIds.join(' '),
+      log.shard,
+      log.marker === '' ? '-' : log.marker,
+      incidentsAfter(sent),
+      pagers.length,
+      ...pagers.flatMap(({ channelId, routingKey }) => [channelId, routingKey]),
+      confirmations.length,
+      ...confirmations.flat(),
+      ...log.entries.flatMap(({ entry, destinationId, atMs, kind, count, messageId }) => [
+        entry,
+        destinationId,
+        atMs,
+        kind,
+        count,
+        messageId,
+      ]),
+    ];
+    const [next, alerts, closing, knownOrg] = list(await this.#run(scripts.decide, home, args));
+    return {
+      org: text(knownOrg),
+      alerts: list(alerts).flatMap(dueAlert),
+      closing: list(closing).map(closingIncident),
+      nextMs: integer(next) < 0 ? null : integer(next),
+    };
+  }
+
+  async #run(what: Script, shard: number, args: readonly ScriptArgument[]): Promise<unknown> {
+    return await what.run(this.#redis, shardKeys(this.#prefix, shard).declared, args).catch(throwUnavailable);
+  }
+}
+
+function endEntry(shard: number, reply: unknown): EndEntry {
+  const [entry, flat] = list(reply);
+  const found = fields(flat);
+  const message = found.get('m') ?? '-';
+  return {
+    entry: text(entry),
+    routeId: found.get('r') ?? '',
+    destinationId: found.get('d') ?? '',
+    atMs: Number(found.get('at')),
+    kind: found.get('k') ?? '',
+    count: Number(found.get('n')),
+    messageId: message === '-' ? message : recordId('msg_', shard, message),
+  };
+}
+
+/** What the newest of these alerts has made of the incidents of the route; successes make nothing of them. */
+function incidentsAfter(alerts: readonly DueAlert[]): '1' | '0' | '' {
+  const newest = alerts
+    .filter(({ subject }) => subject !== 'succeeded')
+    .sort((a, b) => Number(a.number) - Number(b.number))
+    .at(-1);
+  return newest === undefined ? '' : newest.isBroken ? '1' : '0';
+}
+
+function closingIncident(reply: unknown): ClosingIncident {
+  const [channelId = '', number = '', decided, routingKey = ''] = list(reply).map(text);
+  return { channelId, number, decidedAtMs: Number(decided), routingKey };
+}
+
+function dueAlert(reply: unknown): DueAlert[] {
+  const [letter = '', number = '', broken, decided, count, first, last, destinationId = '', messageId = '-'] = list(reply).map(text);
+  const subject = subjects.get(letter);
+  if (subject === undefined) return [];
+  return [
+    {
+      subject,
+      number,
+      isBroken: broken === '1',
+      decidedAtMs: Number(decided),
+      count: Number(count),
+      firstAtMs: Number(first),
+      lastAtMs: Number(last),
+      destinationId,
+      messageId: messageId === '-' ? null : messageId,
+    },
+  ];
+}

@@ -1,0 +1,244 @@
+#!lua flags=allow-oom
+-- Decides about the alerts of a route: counts failures in a row, opens windows, and keeps what is to be sent until it is confirmed.
+-- Entries of the log that were counted before are passed over, so that a call may be sent again.
+--
+-- KEYS: see includes/shard.lua; the shard is the home of the route's alerts, wherever its targets are.
+-- ARGV[1] organization, '' where it is not known any more, [2] route, [3] letters of the alerts that are wanted, in the order in which they go, '' forgets everything,
+-- [4] failures in a row before the first alert, [5] length of a window in ms, [6] ms after which what is not confirmed is due again,
+-- [7] destinations of the route, separated by spaces, [8] shard of the log, [9] its marker, [10] what the alerts that are confirmed have made of
+-- incidents: 1 opened, 0 closed, '' nothing, [11] number of channels that have incidents and get the route's alerts; per channel id, key; number of
+-- confirmations; per confirmation field, number; then per entry of the log id, destination, time, kind, how many, message.
+-- Reply: {ms until it is to be looked at again or -1; alerts to send: letter, number, 1 while something of the route is broken or it has not recovered,
+-- time, how many, first time, last time, destination, message; incidents to close: channel, number, time, key; organization}.
+--
+-- `al:<route>` hash: org its organization, n:<destination> `<failures in a row> <first time>`, a:<destination> it was worth an alert, o:<destination> its
+-- circuit is open, g one of those that were broken has left the route and nothing was delivered since, p<shard> `<marker> <last entry counted>`; per letter (f failed, s succeeded, r recovered, o circuit opened, c closed)
+-- itself what waits, `<letter>w` end of its window, `<letter>x` what is to be sent; i:<channel> key of an incident that is open there, z:<channel> of one
+-- that is to be closed, because its channel gets the route's alerts no more. `alr:<organization>` set of the routes that have one, `incidents` set
+-- `<channel> <route>`, `alerts` sorted set of the routes by when they are to be looked at.
+-- @include "../shard/includes/shard.lua"
+
+local route, wanted = ARGV[2], ARGV[3]
+local threshold, window_ms, again_ms = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
+local key = P .. 'al:' .. route
+local org = ARGV[1] ~= '' and ARGV[1] or call('HGET', key, 'org') or ''
+local letters = { 'f', 's', 'r', 'o', 'c' }
+
+local state = {}
+local stored = call('HGETALL', key)
+for k = 1, #stored, 2 do
+  state[stored[k]] = stored[k + 1]
+end
+
+local function set(field, value)
+  if state[field] ~= value then
+    state[field] = value
+    call('HSET', key, field, value)
+  end
+end
+
+local function unset(field)
+  if state[field] then
+    state[field] = nil
+    call('HDEL', key, field)
+  end
+end
+
+local function has_any(prefix)
+  for field in pairs(state) do
+    if string.sub(field, 1, 2) == prefix then
+      return true
+    end
+  end
+  return false
+end
+
+-- Adds to what waits under a letter.
+local function occur(letter, count, first, last, destination, message)
+  if string.find(wanted, letter, 1, true) then
+    local before, since = string.match(state[letter] or '', '^(%d+) (%d+) ')
+    local total = whole(tonumber(before or '0') + count)
+    set(letter, total .. ' ' .. (since or first) .. ' ' .. last .. ' ' .. destination .. ' ' .. message)
+  end
+end
+
+local function count_failures(destination, at, count, message)
+  local before, since = string.match(state['n:' .. destination] or '', '^(%d+) (%d+)$')
+  local total, first = tonumber(before or '0') + count, since or at
+  set('n:' .. destination, whole(total) .. ' ' .. first)
+  if state['a:' .. destination] then
+    occur('f', count, at, at, destination, message)
+  elseif total >= threshold then
+    set('a:' .. destination, '1')
+    occur('f', total, first, at, destination, message)
+  end
+end
+
+local function count_successes(destination, at, count, message)
+  unset('n:' .. destination)
+  occur('s', count, at, at, destination, message)
+  if state['a:' .. destination] or state.g then
+    unset('a:' .. destination)
+    if not has_any('a:') then
+      unset('g')
+      occur('r', 1, at, at, destination, message)
+    end
+  end
+end
+
+-- What belongs to destinations that have left the route. What was broken there the route recovers from with its next delivery.
+local function forget_departed()
+  local was_broken = false
+  for field in pairs(state) do
+    local kind, destination = string.match(field, '^([nao]):(.+)$')
+    if destination and not string.find(' ' .. ARGV[7] .. ' ', ' ' .. destination .. ' ', 1, true) then
+      unset(field)
+      was_broken = was_broken or kind ~= 'n'
+    end
+  end
+  if was_broken then
+    set('g', '1')
+  end
+end
+
+-- What is left of a route that wants no alerts: its incidents.
+local function forget_alerts()
+  for field in pairs(state) do
+    if not string.find(field, '^[iz]:') then
+      unset(field)
+    end
+  end
+end
+
+local place = 11
+local function next_argument()
+  place = place + 1
+  return ARGV[place]
+end
+
+local function note_incidents()
+  local keys = {}
+  for _ = 1, tonumber(ARGV[11]) do
+    local channel = next_argument()
+    keys[channel] = next_argument()
+  end
+  for channel, incident_key in pairs(keys) do
+    if ARGV[10] == '1' then
+      set('i:' .. channel, incident_key)
+      unset('z:' .. channel)
+      call('SADD', P .. 'incidents', channel .. ' ' .. route)
+    elseif ARGV[10] == '0' and state['i:' .. channel] then
+      unset('i:' .. channel)
+      call('SREM', P .. 'incidents', channel .. ' ' .. route)
+    end
+  end
+  local left = {}
+  for field, incident_key in pairs(state) do
+    local channel = string.match(field, '^i:(.+)$')
+    if channel and not keys[channel] then
+      left[channel] = incident_key
+    end
+  end
+  for channel, incident_key in pairs(left) do
+    unset('i:' .. channel)
+    call('SREM', P .. 'incidents', channel .. ' ' .. route)
+    set('z:' .. channel, counter() .. ' ' .. whole(now) .. ' ' .. incident_key)
+  end
+end
+
+if wanted == '' then
+  forget_alerts()
+end
+forget_departed()
+note_incidents()
+
+for _ = 1, tonumber(next_argument()) do
+  local field, number = next_argument(), next_argument()
+  if string.match(state[field] or '', '^(%d+) ') == number then
+    unset(field)
+  end
+end
+
+local position = 'p' .. ARGV[8]
+local marker, counted = string.match(state[position] or '', '^(%S+) (%d+)$')
+counted = marker == ARGV[9] and tonumber(counted) or -1
+local newest = counted
+for k = place + 1, wanted == '' and 0 or #ARGV, 6 do
+  local number = tonumber(string.match(ARGV[k], '^%d+'))
+  local destination, at, kind, count, message = ARGV[k + 1], ARGV[k + 2], ARGV[k + 3], tonumber(ARGV[k + 4]), ARGV[k + 5]
+  if number > counted then
+    newest = math.max(newest, number)
+    if kind == 'f' then
+      count_failures(destination, at, count, message)
+    elseif kind == 's' then
+      count_successes(destination, at, count, message)
+    elseif kind == 'o' then
+      set('o:' .. destination, '1')
+      occur('o', 1, at, at, destination, message)
+    elseif state['o:' .. destination] then
+      unset('o:' .. destination)
+      occur('c', 1, at, at, destination, message)
+    end
+  end
+end
+if wanted ~= '' and newest > counted then
+  set(position, ARGV[9] .. ' ' .. whole(newest))
+end
+
+forget_departed()
+
+local broken = (has_any('a:') or has_any('o:') or state.g) and '1' or '0'
+local sent, due = {}, nil
+local function look_at(ms)
+  due = due and math.min(due, ms) or ms
+end
+local function ends_at(letter)
+  local ms = tonumber(state[letter .. 'w'] or '0')
+  -- A clock that was set back must not hold alerts up.
+  return ms > now + window_ms and 0 or ms
+end
+for _, letter in ipairs(letters) do
+  if not string.find(wanted, letter, 1, true) then
+    unset(letter)
+    unset(letter .. 'x')
+  end
+  if state[letter] and not state[letter .. 'x'] and ends_at(letter) <= now then
+    set(letter .. 'x', counter() .. ' ' .. broken .. ' ' .. whole(now) .. ' ' .. state[letter])
+    set(letter .. 'w', whole(now + window_ms))
+    unset(letter)
+  end
+  if state[letter .. 'x'] then
+    local alert = { letter }
+    for part in string.gmatch(state[letter .. 'x'], '%S+') do
+      alert[#alert + 1] = part
+    end
+    sent[#sent + 1] = alert
+    look_at(now + again_ms)
+  elseif state[letter] then
+    look_at(ends_at(letter))
+  end
+end
+
+local closed = {}
+for field, value in pairs(state) do
+  local channel = string.match(field, '^z:(.+)$')
+  if channel then
+    local number, ms, incident_key = string.match(value, '^(%d+) (%d+) (.*)$')
+    closed[#closed + 1] = { channel, number, ms, incident_key }
+    look_at(now + again_ms)
+  end
+end
+
+if wanted == '' and #closed == 0 then
+  call('DEL', key)
+  call('SREM', P .. 'alr:' .. org, route)
+elseif next(state) then
+  set('org', org)
+  call('SADD', P .. 'alr:' .. org, route)
+end
+if due then
+  call('ZADD', P .. 'alerts', whole(due), route)
+else
+  call('ZREM', P .. 'alerts', route)
+end
+return { due and math.max(0, due - now) or -1, sent, closed, org }

@@ -1,0 +1,80 @@
+import type { RedisClient } from '../../redis/connection.ts';
+import { throwUnavailable } from '../../redis/unavailable.ts';
+import type { ShardKeys } from '../shard/shard-keys.ts';
+
+/** What a shard has counted for an organization in a range. */
+export interface Counts {
+  /** The asked ones in their order: hashes as `includes/statistics.lua` describes them. */
+  periods: readonly Record<string, Buffer>[];
+  /** What is not part of these yet, as `includes/count.lua` describes it. */
+  tallies: readonly Tally[];
+}
+
+export interface Tally {
+  /** Begin of its five minutes. */
+  atMs: number;
+  fields: ReadonlyMap<string, string>;
+}
+
+export interface Wanted {
+  /** Names, as `statistics-periods.ts` gives them. */
+  periods: readonly string[];
+  /** Of a period; absent: all. */
+  fields?: readonly string[];
+  /** Tallies are of this time or later. */
+  fromMs: number;
+  /** Group of the only target that matters; absent: all groups. */
+  group?: string;
+}
+
+const tallyPeriodMs = 300_000;
+/** So often a shard is read again in which tallies were folded meanwhile: they might count twice, or not at all. */
+const mostReads = 4;
+const talliesAtOnce = 50;
+
+/** Throws UNAVAILABLE. `also` reads what changes when tallies are folded, too. */
+export async function readCounts(
+  redis: RedisClient,
+  keys: ShardKeys,
+  org: string,
+  { periods: names, fields, ...which }: Wanted,
+  also: () => Promise<unknown> = () => Promise.resolve(),
+): Promise<Counts> {
+  const folds = (): Promise<string | null> => redis.hget(keys.declared[0], 'folds');
+  for (let reads = 1; ; reads++) {
+    const foldsBefore = await folds().catch(throwUnavailable);
+    const tallies = await readTallies(redis, keys, org, which).catch(throwUnavailable);
+    const [periods] = await Promise.all([
+      Promise.all(names.map((name) => readPeriod(redis, keys.statistics(org, name), fields))),
+      also(),
+    ]).catch(throwUnavailable);
+    if (reads === mostReads || (await folds().catch(throwUnavailable)) === foldsBefore) return { periods, tallies };
+  }
+}
+
+async function readPeriod(redis: RedisClient, key: string, fields: readonly string[] | undefined): Promise<Record<string, Buffer>> {
+  if (fields === undefined) return await redis.hgetallBuffer(key);
+  const values = await redis.hmgetBuffer(key, ...fields);
+  return Object.fromEntries(fields.flatMap((field, i) => (values[i] == null ? [] : [[field, values[i]]])));
+}
+
+/** One by one: each is small, all of an organization need not be. */
+async function readTallies(
+  redis: RedisClient,
+  keys: ShardKeys,
+  org: string,
+  { fromMs, group }: Pick<Wanted, 'fromMs' | 'group'>,
+): Promise<Tally[]> {
+  const names = (await redis.smembers(keys.tallies(org))).flatMap((name) => {
+    const [period = '', ofGroup = ''] = name.split(':');
+    const atMs = Number(period) * tallyPeriodMs;
+    return atMs >= fromMs && (group === undefined || group === ofGroup) ? [{ name, atMs }] : [];
+  });
+  const tallies: Tally[] = [];
+  for (let first = 0; first < names.length; first += talliesAtOnce) {
+    const step = names.slice(first, first + talliesAtOnce);
+    const read = await Promise.all(step.map(({ name }) => redis.hgetall(keys.tally(org, name))));
+    tallies.push(...step.map(({ atMs }, i) => ({ atMs, fields: new Map(Object.entries(read[i] ?? {})) })));
+  }
+  return tallies;
+}

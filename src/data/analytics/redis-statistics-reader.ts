@@ -1,0 +1,99 @@
+import type { Clock } from '../../core/clock.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { Script } from '../../redis/script.ts';
+import { throwUnavailable } from '../../redis/unavailable.ts';
+import { circuitStateOf } from '../queue/circuits.ts';
+import { decodeAttempt } from '../shard/attempt-record.ts';
+import { recordId } from '../shard/record-key.ts';
+import { integer, list, text } from '../shard/script-reply.ts';
+import { type ShardKeys, shardKeys } from '../shard/shard-keys.ts';
+import { readCounts } from './period-counts.ts';
+import {
+  DeliveryStatistics,
+  type FailedAttempt,
+  type OrganizationStatistics,
+  type StatisticsReader,
+  type TargetStatistics,
+} from './statistics.ts';
+import { periodsOf, rangeBeginMs, type StatisticsRange } from './statistics-periods.ts';
+import { StatisticsSums } from './statistics-sums.ts';
+
+const targetStatesScript = new Script(new URL('./target-states.lua', import.meta.url));
+const targetsPerStep = 200;
+
+export interface RedisStatisticsReaderOptions {
+  redis: RedisClient;
+  prefix: string;
+  clock: Clock;
+  /** How many there are. */
+  shards?: () => number;
+}
+
+export class RedisStatisticsReader implements StatisticsReader {
+  readonly #options: RedisStatisticsReaderOptions;
+
+  constructor(options: RedisStatisticsReaderOptions) {
+    this.#options = options;
+  }
+
+  async ofOrganization(
+    org: string,
+    range: StatisticsRange,
+    { failures = false }: { failures?: boolean } = {},
+  ): Promise<OrganizationStatistics> {
+    const { clock, prefix, shards = () => 1 } = this.#options;
+    const nowMs = clock.now();
+    const sums = new StatisticsSums();
+    const all = Array.from({ length: shards() }, (_, shard) => shardKeys(prefix, shard));
+    const targets = await Promise.all(
+      all.map(async (keys) => {
+        const found = await this.#targets(keys, org, failures ? rangeBeginMs(range, nowMs) : null);
+        const wanted = { periods: periodsOf(range, nowMs), fromMs: rangeBeginMs(range, nowMs) };
+        const { periods, tallies } = await readCounts(this.#options.redis, keys, org, wanted);
+        for (const period of periods) {
+          sums.addPeriod(period, found);
+          // A period of an organization with many targets takes a millisecond or two: requests of others go in between.
+          if (Object.keys(period).length > 0) await new Promise((resolve) => setImmediate(resolve));
+        }
+        for (const { fields } of tallies) sums.addTally(fields, found);
+        return [...found.values()];
+      }),
+    );
+    return { targets: targets.flat(), ...sums };
+  }
+
+  /** By number. Failed attempts from `failuresFromMs` on (null: none). */
+  async #targets(keys: ShardKeys, org: string, failuresFromMs: number | null): Promise<Map<string, TargetStatistics>> {
+    const found = new Map<string, TargetStatistics>();
+    for (let cursor = '0'; ; ) {
+      const args = [org, cursor, targetsPerStep, failuresFromMs === null ? 0 : 1];
+      const [next, targets] = list(await targetStatesScript.run(this.#options.redis, keys.declared, args).catch(throwUnavailable));
+      for (const target of list(targets)) {
+        const [number, routeId, destinationId, fresh, retries, circuit, failures, freshUnderWay, retriesUnderWay] = list(target);
+        found.set(text(number), {
+          routeId: text(routeId),
+          destinationId: text(destinationId),
+          statistics: new DeliveryStatistics(),
+          fresh: integer(fresh),
+          retries: integer(retries),
+          underWay: { fresh: integer(freshUnderWay), retries: integer(retriesUnderWay) },
+          circuit: circuitStateOf(text(circuit)),
+          failures: list(failures)
+            .flatMap((failure) => failedAttempt(keys.shard, failure))
+            .filter(({ atMs }) => atMs >= (failuresFromMs ?? 0)),
+        });
+      }
+      cursor = text(next);
+      if (cursor === '0') return found;
+    }
+  }
+}
+
+/** Empty when the attempt's record cannot be read any more. */
+function failedAttempt(shard: number, reply: unknown): FailedAttempt[] {
+  const [key = '', number = '', stored = ''] = list(reply).map(text);
+  const attempt = decodeAttempt(Number(number), stored);
+  if (attempt === null) return [];
+  const { startedAtMs, responseStatus, errorMessage } = attempt;
+  return [{ messageId: recordId('msg_', shard, key), atMs: startedAtMs, responseStatus, errorMessage }];
+}

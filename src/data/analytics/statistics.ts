@@ -1,0 +1,89 @@
+import type { CircuitState } from '../../core/circuit.ts';
+import { LatencyHistogram } from '../../core/latency-histogram.ts';
+import type { StatisticsRange } from './statistics-periods.ts';
+
+/** What became of deliveries, and how long their attempts took. */
+export class DeliveryStatistics {
+  delivered = 0;
+  /** Ended without success. */
+  failed = 0;
+  /** Failed here and went to a failover destination. */
+  movedAway = 0;
+  latencySumMs = 0;
+  /** Of all attempts, also failed ones. */
+  readonly latencies = new LatencyHistogram();
+
+  add(other: DeliveryStatistics): void {
+    this.delivered += other.delivered;
+    this.failed += other.failed;
+    this.movedAway += other.movedAway;
+    this.latencySumMs += other.latencySumMs;
+    this.latencies.merge(other.latencies);
+  }
+
+  /** Adds the list of a target as `includes/statistics.lua` describes it. */
+  addRecord(numbers: readonly number[]): void {
+    const [delivered = 0, failed = 0, movedAway = 0, latencySumMs = 0] = numbers;
+    this.delivered += delivered;
+    this.failed += failed;
+    this.movedAway += movedAway;
+    this.latencySumMs += latencySumMs;
+    for (let i = 4; i + 1 < numbers.length; i += 2) this.latencies.add(numbers[i] ?? 0, numbers[i + 1] ?? 0);
+  }
+
+  /** Adds what a tally has of a target, as `includes/count.lua` describes it: a letter, a bucket or '', and how many. */
+  addTallied(what: string, bucket: string, count: number): void {
+    if (what === 'd' || what === 'o') this.delivered += count;
+    if (what === 'f') this.failed += count;
+    if (what === 'm') this.movedAway += count;
+    if (what === 's') this.latencySumMs += count;
+    if (bucket !== '') this.latencies.add(Number(bucket), count);
+  }
+
+  get averageLatencyMs(): number | null {
+    return this.latencies.total === 0 ? null : this.latencySumMs / this.latencies.total;
+  }
+}
+
+/** A failed attempt. */
+export interface FailedAttempt {
+  messageId: string;
+  atMs: number;
+  responseStatus: number | null;
+  errorMessage: string | null;
+}
+
+/** One (route, destination): its statistics of the range, and what waits for it now. */
+export interface TargetStatistics {
+  routeId: string;
+  destinationId: string;
+  statistics: DeliveryStatistics;
+  /** Messages that wait for their first attempt or are in it. */
+  fresh: number;
+  retries: number;
+  /** How many of both are being attempted. */
+  underWay: { fresh: number; retries: number };
+  circuit: CircuitState;
+  /** The newest of the range; empty unless asked for. */
+  failures: FailedAttempt[];
+}
+
+export interface OrganizationStatistics {
+  targets: TargetStatistics[];
+  /** Of the whole organization, also of targets that are gone. */
+  total: DeliveryStatistics;
+  /** Per source its events, per route those it has taken. */
+  events: ReadonlyMap<string, number>;
+  /** Per route the events that its filter held back. */
+  filtered: ReadonlyMap<string, number>;
+  /** Per route the deliveries that failed before they were sent, because of its schema or its transform. */
+  unsent: ReadonlyMap<string, number>;
+  /** Per source the repeated events that were dropped. */
+  duplicates: ReadonlyMap<string, number>;
+}
+
+/** For the analytics. Throws UNAVAILABLE when Redis does not answer. */
+export interface StatisticsReader {
+  /** `failures`: with the newest failed attempts of each target. */
+  ofOrganization(org: string, range: StatisticsRange, options?: { failures?: boolean }): Promise<OrganizationStatistics>;
+}

@@ -1,0 +1,56 @@
+#!lua flags=no-writes
+-- Targets of an organization with what waits for them, step by step.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] organization, [2] cursor (begin with 0), [3] how many to look at, [4] 1: with their newest failed attempts.
+-- Reply: {next cursor ('0' at the end), targets {number, route, destination, messages in its fresh lane, retries (each batch one)
+-- that wait or are under way, state of its circuit or '', failed attempts {message, number of the attempt, its record}, how many of its
+-- fresh messages and of its retries are under way}}.
+-- @include "../shard/includes/shard.lua"
+-- @include "../shard/includes/target.lua"
+-- @include "../shard/includes/batch.lua"
+
+local function failures_of(noted)
+  local failures = {}
+  for id, attempt in string.gmatch(noted, '(%w+)/(%d+)') do
+    local stored = call('HGET', P .. 'a:' .. id, attempt) or call('HGET', P .. 'm:' .. id, attempt)
+    if stored and call('HGET', P .. 'm:' .. id, 'e') == batch_marker then
+      -- A batch is shown as its first member.
+      id = string.match(call('GET', P .. 'b:' .. id) or '', '\n(%w+)')
+    end
+    if stored and id then
+      failures[#failures + 1] = { id, attempt, stored }
+    end
+  end
+  return failures
+end
+
+local function under_way(lane, length)
+  local pending = length > 0 and redis.pcall('XPENDING', P .. 'w:' .. lane, 'g')
+  return pending and not failed(pending) and pending[1] or 0
+end
+
+local scan = call('HSCAN', P .. 'tn:' .. ARGV[1], ARGV[2], 'COUNT', ARGV[3])
+local found = {}
+for k = 1, #scan[2], 2 do
+  local route, destination = string.match(scan[2][k], '^(%S+) (%S*)$')
+  local n = scan[2][k + 1]
+  if destination and destination ~= '' then
+    local t = call('HMGET', P .. 't:' .. n, 'cs', 'rl', 'rf')
+    local waiting = tonumber(call('HGET', P .. 'retries', n) or '0')
+    local fresh, ready_retries = lane_length(n), t[2] and lane_length(retry_lane(n)) or 0
+    local failures = ARGV[4] == '1' and t[3] and failures_of(t[3]) or {}
+    found[#found + 1] = {
+      n,
+      route,
+      destination,
+      fresh,
+      waiting + ready_retries,
+      t[1] or '',
+      failures,
+      under_way(n, fresh),
+      under_way(retry_lane(n), ready_retries),
+    }
+  end
+end
+return { scan[1], found }

@@ -1,0 +1,47 @@
+import type { RedisClient } from '../../redis/connection.ts';
+import { scanKeys } from '../../redis/scan-keys.ts';
+import { Script } from '../../redis/script.ts';
+import { fields } from '../shard/script-reply.ts';
+import { shardBase, shardKeys } from '../shard/shard-keys.ts';
+
+const script = new Script(new URL('./unfinished-check.lua', import.meta.url));
+const eventsPerStep = 200;
+
+export interface ShardPlace {
+  redis: RedisClient;
+  prefix: string;
+  shard: number;
+}
+
+export interface WrongAccount {
+  account: string;
+  complaint: string;
+}
+
+/**
+ * Compares what a shard has noted of the finished bytes of accounts (`includes/unfinished.lua`) with its events, or corrects it. Answers what was wrong. An
+ * account of which something ends or goes meanwhile is passed over.
+ */
+export async function compareFinished({ redis, prefix, shard }: ShardPlace, mode: 'check' | 'mend'): Promise<WrongAccount[]> {
+  const keys = shardKeys(prefix, shard);
+  const base = shardBase(prefix, shard);
+  const before = await redis.hgetall(keys.finishedBytes);
+  const right = new Map<string, number>();
+  const events = (await scanKeys(redis, base, 'e:*')).map((key) => key.slice(base.length + 2));
+  for (let first = 0; first < events.length; first += eventsPerStep) {
+    const reply = await script.run(redis, keys.declared, ['weigh', ...events.slice(first, first + eventsPerStep)]);
+    for (const [account, bytes] of fields(reply)) right.set(account, (right.get(account) ?? 0) + Number(bytes));
+  }
+  const after = await redis.hgetall(keys.finishedBytes);
+  const wrong = [...new Set([...right.keys(), ...Object.keys(before)])].flatMap((account) => {
+    const noted = before[account] ?? '0';
+    const bytes = right.get(account) ?? 0;
+    return noted === (after[account] ?? '0') && Number(noted) !== bytes ? [{ account, noted, bytes }] : [];
+  });
+  const changes = wrong.flatMap(({ account, noted, bytes }) => [account, bytes - Number(noted)]);
+  if (mode === 'mend' && changes.length > 0) await script.run(redis, keys.declared, ['correct', ...changes]);
+  return wrong.map(({ account, noted, bytes }) => ({
+    account,
+    complaint: `has ${bytes} finished bytes in shard ${shard}, and ${noted} are noted`,
+  }));
+}

@@ -1,0 +1,83 @@
+import { globSync, readFileSync } from 'node:fs';
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { acceptOnly } from '../../../test/support/accept-only.ts';
+import { eventForShards, newEvent } from '../../../test/support/new-event.ts';
+import { patientClock } from '../../../test/support/patient-clock.ts';
+import { dead, delivered, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
+import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
+import { RedisMessageAcceptor } from '../queue/message-acceptor.ts';
+import { OutboxCarrier } from '../queue/outbox-carrier.ts';
+import { RedisDeliveryQueue } from '../queue/redis-delivery-queue.ts';
+import { checkShards } from './shard-check.ts';
+import { recountUnfinished } from './unfinished-check.ts';
+
+const prefix = 'test:';
+const shards = 2;
+const [events, bytes] = [`${prefix}{s0}:ue`, `${prefix}{s0}:ub`];
+let redis: RedisServer;
+let queue: RedisDeliveryQueue;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+
+const complaints = async (): Promise<string[]> =>
+  (await checkShards({ redis: redis.client, prefix, shards })).findings.map(({ complaint }) => complaint).sort();
+const figures = async () => [await redis.client.hgetall(events), await redis.client.hgetall(bytes)];
+const recount = (): Promise<number> => recountUnfinished({ redis: redis.client, prefix, shards });
+
+/** One event of each kind: waiting, ended, with messages that wait and that have ended, with a message that fails over to another shard, with messages for another shard. */
+beforeEach(async () => {
+  await redis.client.flushall();
+  queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
+  await queue.tend('w1', 64);
+  await new RedisDeliveryQueue({ redis: redis.client, prefix, shard: 1 }).tend('w1', 64);
+  const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+  await acceptor.accept(newEvent({ destinations: ['dst_a', 'dst_b'] }));
+  await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 1), delivered);
+  await acceptor.accept(eventForShards([0]));
+  const failover = { destinations: [{ id: 'dst_spare', shard: 1 }], afterAttempts: null };
+  await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 64, { failover }), dead);
+  // Nobody carries it yet.
+  await acceptOnly(redis.client, prefix, eventForShards([0, 0, 1]));
+  await acceptor.accept(newEvent());
+});
+
+test('what is noted is what there is, also while messages are on their way', async () => {
+  expect(Object.keys((await figures())[0] ?? {}).length).toBeGreaterThanOrEqual(2);
+  expect(await complaints()).toEqual([]);
+  await new OutboxCarrier({ redis: redis.client, prefix }).carry(0);
+  expect(await complaints()).toEqual([]);
+  expect(await recount()).toBe(0);
+});
+
+test('what an earlier release has accepted, of which nothing is noted, is counted', async () => {
+  const before = await figures();
+  await redis.client.del(events, bytes);
+  expect((await complaints())[0]).toMatch(/^has \d unfinished parts, and 0 is noted of it$/);
+  expect(await recount()).toBeGreaterThan(1);
+  expect(await figures()).toEqual(before);
+  expect(await complaints()).toEqual([]);
+});
+
+test('an event that is gone and noted, one that is noted wrongly, and figures of accounts that are wrong, are found and corrected', async () => {
+  const before = await figures();
+  const [event = ''] = await redis.client.hkeys(events);
+  await redis.client.hset(events, { [event]: '7 100', gone: '1 100' });
+  await redis.client.hset(bytes, { org_gone: '5', '*': '1' });
+  expect(await complaints()).toEqual(
+    expect.arrayContaining(['has 0 unfinished parts, and 1 100 is noted of it', expect.stringMatching(/and 7 100 is noted of it$/)]),
+  );
+  await recount();
+  expect(await complaints()).toEqual([]);
+  expect(await figures()).toEqual(before);
+});
+
+test('a script that may change what is unfinished writes the changes', () => {
+  const folder = new URL('../', import.meta.url);
+  const scripts = globSync('*/*.lua', { cwd: folder }).sort();
+  const changing = scripts.filter((name) => /^-- @include ".*\/unfinished.lua"$/m.test(readFileSync(new URL(name, folder), 'utf8')));
+  const writing = scripts.filter((name) => /^ *write_unfinished\(\)$/m.test(readFileSync(new URL(name, folder), 'utf8')));
+  expect(changing.length).toBeGreaterThan(10);
+  expect(writing).toEqual(changing);
+});

@@ -1,0 +1,88 @@
+import type { RedisClient } from '../../redis/connection.ts';
+import { scanKeys } from '../../redis/scan-keys.ts';
+import { Script } from '../../redis/script.ts';
+import { throwUnavailable } from '../../redis/unavailable.ts';
+import { batchMarker } from '../queue/batch-reply.ts';
+import { list, text } from '../shard/script-reply.ts';
+import { type ShardKeys, shardBase, shardKeys } from '../shard/shard-keys.ts';
+import { compareFinished, type ShardPlace, type WrongAccount } from './finished-check.ts';
+
+const checkScript = new Script(new URL('./unfinished-check.lua', import.meta.url));
+const eventsPerStep = 100;
+const messagesPerStep = 500;
+
+/** Where what is noted of unfinished bytes is wrong: of an event (its key), or of an account. */
+export type WrongBytes = { event: string; complaint: string } | WrongAccount;
+
+/**
+ * Compares what a shard has noted of unfinished events (`includes/unfinished.lua`) with its records, or corrects it; `messages`: the keys of the messages of
+ * each event. Answers what was wrong. An event whose messages are others by now is passed over.
+ */
+export async function compareUnfinished(
+  { redis, prefix, shard }: ShardPlace,
+  messages: ReadonlyMap<string, readonly string[]>,
+  mode: 'check' | 'mend',
+): Promise<WrongBytes[]> {
+  const keys = shardKeys(prefix, shard);
+  const wrong: WrongBytes[] = [];
+  const events = [...new Set([...messages.keys(), ...(await notedEvents(redis, keys))])];
+  for (let first = 0; first < events.length; first += eventsPerStep) {
+    const args = events.slice(first, first + eventsPerStep).flatMap((event) => [event, (messages.get(event) ?? []).join(' ')]);
+    for (const [event = '', noted, holds] of rows(await checkScript.run(redis, keys.declared, [mode, ...args])))
+      wrong.push({ event, complaint: `has ${holds} unfinished parts, and ${noted} is noted of it` });
+  }
+  for (const [account = '', noted, right] of rows(await checkScript.run(redis, keys.declared, [mode])))
+    wrong.push({ account, complaint: `has ${right} unfinished bytes in shard ${shard}, and ${noted} are noted` });
+  return wrong;
+}
+
+/** Counts again what is unfinished, and the finished bytes of accounts, while the shards work. Can be stopped and repeated. Answers how many figures were corrected. Throws UNAVAILABLE. */
+export async function recountUnfinished({
+  redis,
+  prefix,
+  shards,
+}: {
+  redis: RedisClient;
+  prefix: string;
+  shards: number;
+}): Promise<number> {
+  let corrected = 0;
+  for (let shard = 0; shard < shards; shard++) {
+    const messages = await messagesOfEvents({ redis, prefix, shard }).catch(throwUnavailable);
+    corrected += (await compareUnfinished({ redis, prefix, shard }, messages, 'mend').catch(throwUnavailable)).length;
+    corrected += (await compareFinished({ redis, prefix, shard }, 'mend').catch(throwUnavailable)).length;
+  }
+  return corrected;
+}
+
+async function messagesOfEvents({ redis, prefix, shard }: ShardPlace): Promise<Map<string, string[]>> {
+  const base = shardBase(prefix, shard);
+  const found = new Map<string, string[]>();
+  const keys = await scanKeys(redis, base, 'm:*');
+  for (let first = 0; first < keys.length; first += messagesPerStep) {
+    const some = keys.slice(first, first + messagesPerStep);
+    const events = await Promise.all(some.map((key) => redis.hget(key, 'e')));
+    for (const [i, event] of events.entries()) {
+      if (event === null || event === batchMarker) continue;
+      const id = some[i]?.slice(base.length + 2) ?? '';
+      const others = found.get(event);
+      if (others === undefined) found.set(event, [id]);
+      else others.push(id);
+    }
+  }
+  return found;
+}
+
+async function notedEvents(redis: RedisClient, keys: ShardKeys): Promise<string[]> {
+  const found: string[] = [];
+  for (let cursor = '0'; ; ) {
+    const [next, pairs] = await redis.hscan(keys.unfinishedEvents, cursor, 'COUNT', messagesPerStep);
+    found.push(...pairs.filter((_, i) => i % 2 === 0));
+    if (next === '0') return found;
+    cursor = next;
+  }
+}
+
+function rows(reply: unknown): string[][] {
+  return list(reply).map((row) => list(row).map((each) => (typeof each === 'number' ? String(each) : text(each))));
+}

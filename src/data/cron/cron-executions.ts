@@ -1,0 +1,95 @@
+import { randomBytes } from 'node:crypto';
+import { z } from 'zod';
+import { base32 } from '../../core/ids.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { Script } from '../../redis/script.ts';
+import { throwUnavailable } from '../../redis/unavailable.ts';
+import { integer } from '../shard/script-reply.ts';
+import { executionKeys } from './cron-keys.ts';
+
+const writeScript = new Script(new URL('./execution-write.lua', import.meta.url));
+
+/** How much of its past a job keeps. `bodyBytes`: of all bodies; 25 of the largest, or all of the usual ones. */
+const executionLimits = { count: 100, bodyBytes: 256 * 1024, days: 30 };
+const dayMs = 86_400_000;
+/** Longer than any run that was under way when its job was deleted. */
+const goneMs = 600_000;
+
+const entry = z.object({
+  id: z.string(),
+  jobId: z.string(),
+  /** Null: an earlier release wrote it. */
+  org: z.string().nullable().default(null),
+  status: z.enum(['running', 'success', 'failed']),
+  responseStatus: z.int().nullable(),
+  errorMessage: z.string().nullable(),
+  latencyMs: z.int().nullable(),
+  startedAtMs: z.int(),
+  completedAtMs: z.int().nullable(),
+});
+
+/** One run of a cron job as it is recorded; `responseBody` is kept of the newest ones that fit into the limit. */
+export type CronExecution = z.output<typeof entry> & { responseBody: string | null };
+
+export function newExecutionId(nowMs: number): string {
+  return `exec_${nowMs.toString(36).padStart(9, '0')}${base32(randomBytes(10))}`;
+}
+
+/** The history of cron jobs. Throws UNAVAILABLE when Redis does not answer. */
+export class CronExecutions {
+  readonly #redis: RedisClient;
+  readonly #prefix: string;
+
+  constructor({ redis, prefix }: { redis: RedisClient; prefix: string }) {
+    this.#redis = redis;
+    this.#prefix = prefix;
+  }
+
+  /** False when the execution has ended before, or its job is deleted: then nothing is written. */
+  async write({ responseBody, ...execution }: CronExecution): Promise<boolean> {
+    const { order, entries, bodies, gone } = executionKeys(this.#prefix, execution.jobId);
+    const { count, bodyBytes, days } = executionLimits;
+    const hasEnded = execution.status === 'running' ? 0 : 1;
+    const args = [
+      execution.id,
+      execution.startedAtMs,
+      hasEnded,
+      JSON.stringify(execution satisfies z.input<typeof entry>),
+      responseBody ?? '',
+      count,
+      bodyBytes,
+      execution.startedAtMs - days * dayMs,
+      // A job may run once in four years.
+      5 * 366 * dayMs,
+    ];
+    return integer(await writeScript.run(this.#redis, [order, entries, bodies, gone], args).catch(throwUnavailable)) === 1;
+  }
+
+  /** The newest executions of a job of this organization, newest first. */
+  async newest(org: string, jobId: string, limit: number): Promise<CronExecution[]> {
+    const { order, entries, bodies } = executionKeys(this.#prefix, jobId);
+    const ids = (await this.#redis.zrange(order, `${-limit}`, '-1').catch(throwUnavailable)).reverse();
+    if (ids.length === 0) return [];
+    const [found, texts] = await Promise.all([this.#redis.hmget(entries, ...ids), this.#redis.hmget(bodies, ...ids)]).catch(
+      throwUnavailable,
+    );
+    return found.flatMap((each, i): CronExecution[] => {
+      if (each === null) return [];
+      const execution = entry.parse(JSON.parse(each.slice(1)));
+      if (execution.org !== null && execution.org !== org) return [];
+      // An answer without a body, or one that is not kept any more.
+      return [{ ...execution, responseBody: texts[i] ?? null }];
+    });
+  }
+
+  /** Removes the history of a deleted job; runs of it that are under way write nothing more. */
+  async remove(jobId: string): Promise<void> {
+    const { order, entries, bodies, gone } = executionKeys(this.#prefix, jobId);
+    await this.#redis.multi().set(gone, 1, 'PX', goneMs).del(order, entries, bodies).exec().catch(throwUnavailable);
+  }
+
+  /** The job is there, perhaps again. */
+  async allow(jobId: string): Promise<void> {
+    await this.#redis.del(executionKeys(this.#prefix, jobId).gone).catch(throwUnavailable);
+  }
+}

@@ -1,0 +1,26 @@
+import { z } from 'zod';
+import type { TaskKind } from '../tasks/task-kind.ts';
+
+const input = z.object({
+  jobId: z.string(),
+  /** Of the resource; an older record is not in force yet. */
+  generation: z.int(),
+});
+
+/** What a trigger answers (API document, "Execution"). */
+export const triggeredExecution = z
+  .object({
+    id: z.string().describe('Id of the execution.'),
+    status: z.enum(['success', 'failed']).describe('What became of it.'),
+    responseStatus: z.int().nullable().describe('null when there was no answer.'),
+    latencyMs: z.int().min(0).describe('Milliseconds that it took.'),
+    error: z.string().optional().describe('Only of one that failed.'),
+  })
+  .meta({ id: 'TriggeredExecution' });
+
+/** Runs a cron job now, and records it. */
+export const cronRunTask: TaskKind<z.output<typeof input>, z.output<typeof triggeredExecution>> = {
+  name: 'cron-run',
+  input,
+  result: triggeredExecution,
+};

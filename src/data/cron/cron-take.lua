@@ -1,0 +1,63 @@
+#!lua flags=allow-oom
+-- Gives a worker runs of cron jobs of organizations of its pool, in turn. A run is for the newest slot that was claimed while it waited.
+--
+-- KEYS[1] `ready`, [2] `waiting`, [3] `runs`, [4] `held`, [5] `ran`, [6] `bell`, [7] `take:<token>`, [8] `q:`, [9] `last`,
+-- [10] `pools`; see `cron-keys.ts`.
+-- ARGV[1] how many at most, [2] how long after its own time a run counts as lost in ms, [3] mark of the pool (`pool-mark.ts`),
+-- [4…] organizations that get no more here.
+-- Reply: {1 when there is more to take, run, run, …}. Sent again with the same token it answers the same runs.
+-- @include "../tasks/includes/bounded-bell.lua"
+local call = redis.call
+local clock = call('TIME')
+local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
+local mark = ARGV[3]
+local ready = KEYS[1] .. mark
+local blocked = {}
+for i = 4, #ARGV do
+  blocked[ARGV[i]] = true
+end
+local taken = call('LRANGE', KEYS[7], 0, -1)
+-- How many in a row get nothing: when all do, nothing is left to give.
+local passed = 0
+while #taken < tonumber(ARGV[1]) and passed < call('LLEN', ready) do
+  local org = call('LPOP', ready)
+  local own = call('HGET', KEYS[10], org) or ''
+  if own ~= mark then
+    -- A release that knows of no pools has put it here.
+    call('RPUSH', KEYS[1] .. own, org)
+    ring(KEYS[6] .. own)
+  elseif blocked[org] then
+    call('RPUSH', ready, org)
+    passed = passed + 1
+  else
+    passed = 0
+    local run = call('LPOP', KEYS[8] .. org)
+    if call('EXISTS', KEYS[8] .. org) == 1 then
+      call('RPUSH', ready, org)
+    end
+    if run then
+      local id, job, of, slot, timeout = string.match(run, '^(%S+) (%S+) (%S+) (%S+) (%S+)$')
+      local last = call('HGET', KEYS[9], job)
+      if last and tonumber(last) > tonumber(slot) then
+        run = table.concat({ id, job, of, last, timeout }, ' ')
+      end
+      call('HDEL', KEYS[2], job)
+      call('HSET', KEYS[3], id, run)
+      call('ZADD', KEYS[4], now + tonumber(timeout) + tonumber(ARGV[2]), id)
+      call('HSET', KEYS[5], job, string.format('%.0f', now))
+      call('RPUSH', KEYS[7], run)
+      call('PEXPIRE', KEYS[7], 60000)
+      taken[#taken + 1] = run
+    end
+  end
+end
+local more = false
+-- An organization is in `ready` once: one more than get nothing shows whether another is there.
+for _, org in ipairs(call('LRANGE', ready, 0, #ARGV - 3)) do
+  more = more or not blocked[org]
+end
+if more then
+  ring(KEYS[6] .. mark)
+end
+table.insert(taken, 1, more and 1 or 0)
+return taken

@@ -1,0 +1,42 @@
+#!lua flags=allow-oom
+-- The batch of an archive that is to be written now. It stays the same until it has been written (archive-done.lua): the same messages, the
+-- same name, and at the same destination the same layout.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] organization, [2] worker, [3] layout, [4] destination, [5] records and [6] bytes at most.
+-- Reply: {batch, stamp after which and stamp with which it goes, layout}, or nil when there is nothing to write.
+-- @include "../shard/includes/shard.lua"
+-- @include "../queue/includes/ulid.lua"
+
+-- What a record has besides the event, and what is assumed of an attempt that does not have the short form.
+local bytes_of_record, bytes_of_attempt = 1024, 12288
+
+local org = ARGV[1]
+local key = P .. 'ar:' .. org
+local a = call('HMGET', key, 'b', 'p', 'l', 'y', 'd')
+local after = a[2] or '0-0'
+if a[1] then
+  if a[5] ~= ARGV[4] then
+    call('HSET', key, 'y', ARGV[3], 'd', ARGV[4])
+    a[4] = ARGV[3]
+  end
+  return { a[1], after, a[3], a[4] }
+end
+local last, bytes = nil, 0
+for _, entry in ipairs(call('XRANGE', P .. 'fin:' .. org, '(' .. after, '+', 'COUNT', ARGV[5])) do
+  local id = entry[2][2]
+  local event = call('HGET', P .. 'm:' .. id, 'e')
+  bytes = bytes + bytes_of_record + call('STRLEN', P .. 'e:' .. (event or '')) + bytes_of_attempt * call('HLEN', P .. 'a:' .. id)
+  if last and bytes > tonumber(ARGV[6]) then
+    break
+  end
+  last = entry[1]
+end
+if not last then
+  call('HDEL', key, 'k', 'u', 'f', 'fs', 'e')
+  call('ZREM', P .. 'az', org)
+  return false
+end
+local id = batch_id(ARGV[2])
+call('HSET', key, 'b', id, 'l', last, 'y', ARGV[3], 'd', ARGV[4])
+return { id, after, last, ARGV[3] }

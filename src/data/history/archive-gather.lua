@@ -1,0 +1,27 @@
+#!lua flags=allow-oom
+-- Moves what has finished since the last time from `fin` to the archives where it belongs.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] how many entries to look at, [2] how many that wait are written at once, [3] and else after how long (ms).
+-- Reply: 1 when there is more to look at.
+-- @include "../shard/includes/shard.lua"
+-- @include "../queue/includes/archive.lua"
+
+if call('EXISTS', P .. 'arc') == 0 then
+  return 0
+end
+local budget = tonumber(ARGV[1])
+local last = call('HGET', ctl, 'ap')
+local entries = call('XRANGE', P .. 'fin', last and '(' .. last or '-', '+', 'COUNT', budget)
+for _, entry in ipairs(entries) do
+  local org = entry[2][1] == 'i' and archive_of(entry[2][2])
+  if org then
+    move_to_archive(org, entry[1], entry[2][2])
+  end
+  last = entry[1]
+end
+if #entries > 0 then
+  call('HSET', ctl, 'ap', last)
+end
+write_moved(tonumber(ARGV[2]), tonumber(ARGV[3]))
+return #entries >= budget and 1 or 0

@@ -1,0 +1,31 @@
+#!lua flags=no-writes
+-- Reads messages of an archive with their events and attempts.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] organization, [2] stamp after which, [3] stamp with which the last one goes, [4] how many at most, [5] after how many bytes to end.
+-- Reply: {stamp of the last one or '' at the end, then per message {key, message_view, hash of attempts in their long form, text of the event or ''}}.
+-- @include "../shard/includes/shard.lua"
+-- @include "../shard/includes/view.lua"
+
+local limit = tonumber(ARGV[4])
+local entries = call('XRANGE', P .. 'fin:' .. ARGV[1], '(' .. ARGV[2], ARGV[3], 'COUNT', limit)
+local reply, bytes, next_stamp = { '' }, 0, ''
+for k, entry in ipairs(entries) do
+  local id = entry[2][2]
+  local view = message_view(id)
+  if view then
+    local attempts = call('HGETALL', P .. 'a:' .. id)
+    local text = call('GET', P .. 'e:' .. call('HGET', P .. 'm:' .. id, 'e')) or ''
+    bytes = bytes + #text
+    for _, part in ipairs(attempts) do
+      bytes = bytes + #part
+    end
+    reply[#reply + 1] = { id, view, attempts, text }
+  end
+  next_stamp = entry[1]
+  if bytes >= tonumber(ARGV[5]) or (k == #entries and k == limit) then
+    reply[1] = next_stamp
+    break
+  end
+end
+return reply

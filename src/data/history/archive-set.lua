@@ -1,0 +1,34 @@
+#!lua flags=allow-oom
+-- Says whether an organization has an archive, and where. What it had finished before is looked through, too. An archive that ends forgets
+-- nothing of what it has written, for one that begins again.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] organization, [2] destination, or '' while there is none; absent: no archive.
+-- Reply: 1.
+-- @include "../shard/includes/shard.lua"
+-- @include "../queue/includes/archive.lua"
+
+local org, destination = ARGV[1], ARGV[2]
+if not destination then
+  call('HDEL', P .. 'arc', org)
+  call('ZREM', P .. 'az', org)
+  call('SREM', P .. 'arw', org)
+  call('HDEL', P .. 'ar:' .. org, 'u', 'f', 'fs', 'e', 'x', 'xa')
+  note_oldest(org)
+  return 1
+end
+local before = call('HGET', P .. 'arc', org)
+call('HSET', P .. 'arc', org, destination)
+if not before then
+  call('HDEL', ctl, 'ap')
+  if call('EXISTS', P .. 'fin:' .. org) == 1 then
+    call('ZADD', P .. 'az', now, org)
+  end
+elseif before ~= destination then
+  -- A new place may well do where the old one failed.
+  call('HDEL', P .. 'ar:' .. org, 'f', 'fs', 'e')
+  if tonumber(call('HGET', P .. 'ar:' .. org, 'u') or '0') <= now then
+    call('ZADD', P .. 'az', 'XX', 'LT', now, org)
+  end
+end
+return 1

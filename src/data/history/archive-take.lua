@@ -1,0 +1,47 @@
+#!lua flags=allow-oom
+-- Gives out an organization of the pool whose archive has something to write. Nobody else gets it until the time is over.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] for how long (ms), [2] mark of the pool (includes/pools.lua), [3] most organizations to look at, then those that the caller is
+-- writing already.
+-- Reply: {organization, destination or ''}, or nil: there is none among those looked at. The next call goes on behind them.
+-- @include "../shard/includes/shard.lua"
+-- @include "../shard/includes/pools.lua"
+
+local page = 100
+local is_busy = {}
+for k = 4, #ARGV do
+  is_busy[ARGV[k]] = true
+end
+-- Those of a pool without workers may be many: they stay at the head.
+local cursor = 'az' .. ARGV[2]
+local passed = tonumber(call('HGET', ctl, cursor) or '0')
+local most = tonumber(ARGV[3])
+local is_behind = passed > 0
+while most > 0 do
+  local count = math.min(page, most)
+  local found = call('ZRANGE', P .. 'az', '-inf', now, 'BYSCORE', 'LIMIT', passed, count)
+  for _, org in ipairs(found) do
+    local destination = call('HGET', P .. 'arc', org)
+    if not destination then
+      call('ZREM', P .. 'az', org)
+    elseif is_busy[org] or mark_of(org) ~= ARGV[2] then
+      passed = passed + 1
+    else
+      local until_ms = whole(now + tonumber(ARGV[1]))
+      call('ZADD', P .. 'az', until_ms, org)
+      call('HSET', P .. 'ar:' .. org, 'u', until_ms)
+      return { org, destination }
+    end
+  end
+  most = most - count
+  if #found < count then
+    if not is_behind then
+      return false
+    end
+    call('HDEL', ctl, cursor)
+    is_behind, passed = false, 0
+  end
+end
+call('HSET', ctl, cursor, passed)
+return false

@@ -1,0 +1,42 @@
+import { defaultPool } from '../../core/default-pool.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { Script } from '../../redis/script.ts';
+import { throwUnavailable } from '../../redis/unavailable.ts';
+import { poolMark } from '../shard/pool-mark.ts';
+import { integer, list } from '../shard/script-reply.ts';
+import { shardKeys } from '../shard/shard-keys.ts';
+
+const dueScript = new Script(new URL('./archive-due.lua', import.meta.url));
+/** Redis does nothing else meanwhile. */
+const mostPerLook = 300;
+
+/** Archives that wait for a worker of a pool. */
+export class DueArchives {
+  readonly #redis: RedisClient;
+  readonly #prefix: string;
+  readonly #shards: number;
+  readonly #mark: string;
+
+  constructor({ redis, prefix, shards = 1, pool = defaultPool }: { redis: RedisClient; prefix: string; shards?: number; pool?: string }) {
+    this.#redis = redis;
+    this.#prefix = prefix;
+    this.#shards = shards;
+    this.#mark = poolMark(pool);
+  }
+
+  /** How many organizations of the pool have something to write now; one counts in each shard where it has. Throws UNAVAILABLE when Redis does not answer. */
+  async organizationsWaiting(): Promise<number> {
+    let sum = 0;
+    for (let shard = 0; shard < this.#shards; shard++) {
+      const { declared } = shardKeys(this.#prefix, shard);
+      let hasMore = true;
+      for (let passed = 0; hasMore; passed += mostPerLook) {
+        const reply = await dueScript.run(this.#redis, declared, [this.#mark, passed, mostPerLook]).catch(throwUnavailable);
+        const [count = 0, more] = list(reply).map(integer);
+        sum += count;
+        hasMore = more === 1;
+      }
+    }
+    return sum;
+  }
+}

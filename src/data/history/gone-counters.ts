@@ -1,0 +1,70 @@
+import type { RedisClient } from '../../redis/connection.ts';
+import { Script } from '../../redis/script.ts';
+import { throwUnavailable } from '../../redis/unavailable.ts';
+import type { GoneIds } from '../shard/messages.ts';
+import { integer } from '../shard/script-reply.ts';
+import { type ShardKeys, shardKeys } from '../shard/shard-keys.ts';
+
+const forgetTargets = new Script(new URL('./forget-targets.lua', import.meta.url));
+const fieldsPerStep = 200;
+const targetsPerStep = 50;
+
+interface Options {
+  redis: RedisClient;
+  prefix: string;
+  shards: number;
+}
+
+/**
+ * Removes from the shards, in small steps, what an organization has counted for what is gone, and the targets of that of which there are no messages
+ * any more. Answers how many counters and targets. Throws UNAVAILABLE; rejects once the signal aborts.
+ */
+export async function forgetGone({ redis, prefix, shards }: Options, org: string, goneOf: GoneIds, signal: AbortSignal): Promise<number> {
+  let forgotten = 0;
+  for (let shard = 0; shard < shards; shard++) {
+    const keys = shardKeys(prefix, shard);
+    for await (const fields of stepsOf(redis, keys.counters(org), signal)) {
+      const ids = fields.map((field) => field.replace(totals, ''));
+      const gone = await goneOf(ids);
+      const deleted = fields.filter((_, i) => gone.has(ids[i] ?? ''));
+      if (deleted.length > 0) forgotten += await redis.hdel(keys.counters(org), ...deleted).catch(throwUnavailable);
+    }
+    for await (const names of stepsOf(redis, keys.targetNumbers(org), signal))
+      forgotten += await forgetTargetsOf({ redis, keys, org }, names, goneOf);
+  }
+  return forgotten;
+}
+
+/** What `core/webhook.ts` puts before the id of an application. */
+const totals = /^total:/;
+
+async function forgetTargetsOf(
+  { redis, keys, org }: { redis: RedisClient; keys: ShardKeys; org: string },
+  names: readonly string[],
+  goneOf: GoneIds,
+): Promise<number> {
+  const targets = names.map((name) => name.split(' '));
+  const gone = await goneOf(targets.flat().filter((id) => id !== ''));
+  const isGone = (id: string): number => (gone.has(id) ? 1 : 0);
+  const args = targets
+    .filter(([route = '', destination = '']) => gone.has(route) || gone.has(destination))
+    .map(([route = '', destination = '']) => [route, destination, isGone(route), isGone(destination)]);
+  let forgotten = 0;
+  for (let first = 0; first < args.length; first += targetsPerStep) {
+    const step = args.slice(first, first + targetsPerStep);
+    forgotten += integer(await forgetTargets.run(redis, keys.declared, [org, ...step.flat()]).catch(throwUnavailable));
+  }
+  return forgotten;
+}
+
+/** The fields of a hash, some at a time. */
+async function* stepsOf(redis: RedisClient, key: string, signal: AbortSignal): AsyncGenerator<string[]> {
+  for (let cursor = '0'; ; ) {
+    signal.throwIfAborted();
+    const [next, found] = await redis.hscan(key, cursor, 'COUNT', fieldsPerStep).catch(throwUnavailable);
+    const fields = found.filter((_, i) => i % 2 === 0);
+    if (fields.length > 0) yield fields;
+    if (next === '0') return;
+    cursor = next;
+  }
+}

@@ -1,0 +1,52 @@
+import type { Clock } from '../../core/clock.ts';
+import type { Logger } from '../../core/logger.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { unfinishedIntentsKey } from '../intake/intake-keys.ts';
+import { UnfinishedWork } from '../locks/unfinished-work.ts';
+import { finishIntent } from './carry-out-intent.ts';
+import { MessageIntents } from './message-intents.ts';
+
+/** Finishes the replays and archivings that a process has begun and not ended: it died, or Redis was away or full. */
+export class IntentFinisher {
+  readonly #options: { redis: RedisClient; prefix: string; clock: Clock; logger: Logger };
+  readonly #intents: MessageIntents;
+  readonly #unfinished: UnfinishedWork;
+
+  constructor(options: { redis: RedisClient; prefix: string; clock: Clock; logger: Logger }) {
+    this.#options = options;
+    this.#intents = new MessageIntents(options);
+    this.#unfinished = new UnfinishedWork({ ...options, key: unfinishedIntentsKey(options.prefix) });
+  }
+
+  /** Every 30 s until the signal aborts. */
+  run(signal: AbortSignal): Promise<void> {
+    const { logger } = this.#options;
+    return this.#unfinished.run((account) => this.#finish(account, signal), {
+      logger,
+      what: 'replays and archivings that were broken off could not be finished',
+      signal,
+    });
+  }
+
+  /** One look. Throws UNAVAILABLE. */
+  look(signal?: AbortSignal): Promise<void> {
+    return this.#unfinished.look((account) => this.#finish(account, signal), signal);
+  }
+
+  /** One that cannot be finished holds up no other. */
+  async #finish(account: string, signal?: AbortSignal): Promise<boolean> {
+    let isFinished = true;
+    for (const id of await this.#intents.open(account)) {
+      if (signal?.aborted) return false;
+      try {
+        const known = await this.#intents.find(account, id);
+        // Whoever has begun it may ask again: its connection was lost before it had the answer.
+        if (known !== null && 'intent' in known) await finishIntent(this.#options, account, { ...known.intent, isAskedAgain: true });
+      } catch (error) {
+        isFinished = false;
+        this.#options.logger.warn({ err: error, organization: account }, 'what was begun with messages is finished later');
+      }
+    }
+    return isFinished;
+  }
+}

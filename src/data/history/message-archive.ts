@@ -1,0 +1,176 @@
+import { defaultPool } from '../../core/default-pool.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { Script, type ScriptArgument } from '../../redis/script.ts';
+import { redisUnavailable } from '../../redis/unavailable.ts';
+import { decodeEvent, type StoredEvent } from '../shard/event-text.ts';
+import type { AttemptView, DeliveryView } from '../shard/messages.ts';
+import { poolMark } from '../shard/pool-mark.ts';
+import { bytes, fields, integer, list, text } from '../shard/script-reply.ts';
+import { type ShardKeys, shardKeys } from '../shard/shard-keys.ts';
+import { attemptViews, deliveryView, type WebhookMessagePart } from './message-view.ts';
+
+const script = (name: string): Script => new Script(new URL(`./archive-${name}.lua`, import.meta.url));
+const scripts = {
+  set: script('set'),
+  gather: script('gather'),
+  take: script('take'),
+  batch: script('batch'),
+  read: script('read'),
+  done: script('done'),
+  failed: script('failed'),
+};
+
+/** Nobody else takes what one worker writes for so long: longer than reading and uploading a batch may take. */
+const holdMs = 150_000;
+const entriesPerGather = 500;
+const mostLookedAt = 300;
+const membersPerRead = 100;
+const bytesPerRead = 1_048_576;
+
+/** When a batch is complete: so many records, or about so many bytes, or the oldest has waited so long. */
+export interface ArchiveLimits {
+  records: number;
+  bytes: number;
+  ageMs: number;
+}
+
+/** What is to be written now: the same whoever asks, until it has been written. */
+export interface ArchiveBatch {
+  /** A ULID. */
+  id: string;
+  layout: string;
+  /** Stamps of the history: after the one, and up to the other. */
+  after: string;
+  last: string;
+}
+
+/** A finished message. */
+export interface ArchivedMessage {
+  view: DeliveryView;
+  webhook: WebhookMessagePart;
+  attempts: AttemptView[];
+  /** Null when it is gone. */
+  event: StoredEvent | null;
+}
+
+/**
+ * The archives of a shard (`../queue/includes/archive.lua`): finished messages of organizations that keep them in an object store. Every
+ * call may be sent again. Throws UNAVAILABLE when Redis does not answer.
+ */
+export class MessageArchive {
+  readonly shard: number;
+  readonly #redis: RedisClient;
+  readonly #keys: ShardKeys;
+  readonly #limits: ArchiveLimits;
+  readonly #mark: string;
+
+  /** `pool`: of the worker, which takes what the organizations of that pool have. */
+  constructor({
+    redis,
+    prefix,
+    shard = 0,
+    pool = defaultPool,
+    limits,
+  }: { redis: RedisClient; prefix: string; shard?: number; pool?: string; limits: ArchiveLimits }) {
+    this.shard = shard;
+    this.#redis = redis;
+    this.#keys = shardKeys(prefix, shard);
+    this.#limits = limits;
+    this.#mark = poolMark(pool);
+  }
+
+  /** Organizations that have an archive here, with its destination; null: there is none to write to. */
+  async settings(): Promise<Map<string, string | null>> {
+    const stored = await this.#asking(() => this.#redis.hgetall(this.#keys.archives));
+    return new Map(Object.entries(stored).map(([org, destination]) => [org, destination === '' ? null : destination]));
+  }
+
+  async set(org: string, destinationId: string | null): Promise<void> {
+    await this.#run(scripts.set, [org, destinationId ?? '']);
+  }
+
+  /** Ends the archive of an organization; what it has finished goes when its retention is over. */
+  async end(org: string): Promise<void> {
+    await this.#run(scripts.set, [org]);
+  }
+
+  /** Finds what has finished since the last time; true: there is more. */
+  async gather(): Promise<boolean> {
+    const { records, ageMs } = this.#limits;
+    return integer(await this.#run(scripts.gather, [entriesPerGather, records, ageMs])) === 1;
+  }
+
+  /**
+   * An organization of the pool with something to write, for the caller alone for 150 s. `busy`: those that the caller writes already. Null: there is none
+   * among a few hundred; the next call goes on behind them.
+   */
+  async take(busy: readonly string[]): Promise<{ org: string; destinationId: string | null } | null> {
+    const reply = await this.#run(scripts.take, [holdMs, this.#mark, mostLookedAt, ...busy]);
+    if (reply === null) return null;
+    const [org, destination] = list(reply).map(text);
+    return { org: org ?? '', destinationId: destination === undefined || destination === '' ? null : destination };
+  }
+
+  /** Null: there is nothing to write. */
+  async batch(
+    org: string,
+    worker: string,
+    { layout, destinationId }: { layout: string; destinationId: string },
+  ): Promise<ArchiveBatch | null> {
+    const { records, bytes: size } = this.#limits;
+    const reply = await this.#run(scripts.batch, [org, worker, layout, destinationId, records, size]);
+    if (reply === null) return null;
+    const [id = '', after = '', last = '', stored = ''] = list(reply).map(text);
+    return { id, after, last, layout: stored };
+  }
+
+  /** The messages of a batch, in the order in which they ended. */
+  async *messages(org: string, { after, last }: Pick<ArchiveBatch, 'after' | 'last'>): AsyncGenerator<ArchivedMessage> {
+    for (let next = after; next !== ''; ) {
+      const args = [org, next, last, membersPerRead, bytesPerRead];
+      const [stamp, ...found] = list(await this.#run(scripts.read, args, 'runBuffer'));
+      for (const each of found) yield this.#message(each);
+      next = text(stamp);
+    }
+  }
+
+  /** The batch has been written; false: somebody else has said so. */
+  async done(org: string, batchId: string, messages: number): Promise<boolean> {
+    const { records, ageMs } = this.#limits;
+    return integer(await this.#run(scripts.done, [org, batchId, messages, records, ageMs])) === 1;
+  }
+
+  /** It could not be written: it is tried again after `firstMs`, which doubles with every failure up to `mostMs`. Answers how often in a row. */
+  async failed(org: string, message: string, { firstMs, mostMs }: { firstMs: number; mostMs: number }): Promise<number> {
+    return integer(await this.#run(scripts.failed, [org, message, firstMs, mostMs]));
+  }
+
+  /** Nothing has failed, and somebody else may take it. */
+  async release(org: string): Promise<void> {
+    await this.#run(scripts.failed, [org, '', 0, 0]);
+  }
+
+  #message(reply: unknown): ArchivedMessage {
+    const [key, view, long, event] = list(reply);
+    const seen = deliveryView(this.shard, text(key), view);
+    const stored = bytes(event);
+    return {
+      view: seen.view,
+      webhook: seen.webhook,
+      attempts: attemptViews(fields(list(view)[0]), fields(long)),
+      event: stored.length === 0 ? null : decodeEvent(stored),
+    };
+  }
+
+  async #asking<T>(ask: () => Promise<T>): Promise<T> {
+    try {
+      return await ask();
+    } catch (error) {
+      throw redisUnavailable(error);
+    }
+  }
+
+  #run(what: Script, args: readonly ScriptArgument[], how: 'run' | 'runBuffer' = 'run'): Promise<unknown> {
+    return this.#asking(() => what[how](this.#redis, this.#keys.declared, args));
+  }
+}

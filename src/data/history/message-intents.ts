@@ -1,0 +1,111 @@
+import { z } from 'zod';
+import type { Clock } from '../../core/clock.ts';
+import { PosthornError } from '../../core/errors.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { Script } from '../../redis/script.ts';
+import { throwUnavailable } from '../../redis/unavailable.ts';
+import { monthOf, quotaExceeded } from '../intake/intake.ts';
+import { intakeKeys, unfinishedIntentsKey } from '../intake/intake-keys.ts';
+import { UnfinishedWork } from '../locks/unfinished-work.ts';
+
+/** What shall be done to messages, which may lie in several shards. */
+export interface Intent {
+  /** Two intents with the same id are the same one, whatever else they say: the first counts. */
+  id: string;
+  action: 'replay' | 'archive';
+  beganAtMs: number;
+  /** Its outcome is asked for again: it is kept for a day. */
+  isAskedAgain: boolean;
+  /** The messages by the shard where it is done to them. */
+  messages: [shard: number, ids: string[]][];
+}
+
+/** Of an intent that was carried out: the messages to which it was done. */
+type IntentOutcome = Pick<Intent, 'id' | 'beganAtMs'> & { done: string[] };
+
+const beginScript = new Script(new URL('./intent-begin.lua', import.meta.url));
+const readScript = new Script(new URL('./intent-read.lua', import.meta.url));
+const endScript = new Script(new URL('./intent-end.lua', import.meta.url));
+const mostAtATime = 1000;
+const mostOutcomes = 10_000;
+
+const storedIntent = z.object({
+  action: z.enum(['replay', 'archive']),
+  beganAtMs: z.number(),
+  isAskedAgain: z.boolean(),
+  messages: z.array(z.tuple([z.number(), z.array(z.string())])),
+});
+const storedOutcome = z.object({ beganAtMs: z.number(), done: z.array(z.string()) });
+const reply = z.union([
+  z.tuple([]),
+  z.tuple([z.enum(['begun', 'ended']), z.string()]),
+  z.tuple([z.literal('quota')]),
+  z.tuple([z.literal('many')]),
+]);
+
+/**
+ * What was begun with several messages, noted before it is begun, so that whoever comes across it finishes it; and counted against the month in the
+ * same step, so that the count is exact whoever dies where. Each in the slot of its organization. Rejects with UNAVAILABLE when Redis does not answer.
+ */
+export class MessageIntents {
+  readonly #options: { redis: RedisClient; prefix: string; clock: Clock };
+  readonly #unfinished: UnfinishedWork;
+
+  constructor(options: { redis: RedisClient; prefix: string; clock: Clock }) {
+    this.#options = options;
+    this.#unfinished = new UnfinishedWork({ ...options, key: unfinishedIntentsKey(options.prefix) });
+  }
+
+  /** To be called before `begin`: who finishes what is left looks there. */
+  announce(account: string): Promise<void> {
+    return this.#unfinished.announce(account);
+  }
+
+  /** What is known of an intent; null: nothing. */
+  async find(account: string, id: string): Promise<{ intent: Intent } | { outcome: IntentOutcome } | null> {
+    const [state, text] = reply.parse(await this.#run(readScript, account, [id]));
+    return text === undefined ? null : known(id, state, text);
+  }
+
+  /**
+   * Notes it and counts its messages, unless it is known. QUOTA_EXCEEDED when they are more than the month may have: `monthlyMessages`, null for any
+   * number; then nothing is noted. UNAVAILABLE while very many are open.
+   */
+  async begin(
+    account: string,
+    { id, ...rest }: Intent,
+    monthlyMessages: number | null,
+  ): Promise<{ intent: Intent } | { outcome: IntentOutcome }> {
+    const nowMs = this.#options.clock.now();
+    const count = rest.action === 'replay' ? rest.messages.reduce((sum, [, ids]) => sum + ids.length, 0) : 0;
+    const month = monthOf(nowMs);
+    const [state, text] = reply.parse(
+      await this.#run(beginScript, account, [id, JSON.stringify(rest), month, count, monthlyMessages ?? '', mostAtATime]),
+    );
+    if (text !== undefined) return known(id, state, text);
+    if (state === 'quota') throw quotaExceeded(nowMs, monthlyMessages ?? 0);
+    throw new PosthornError('UNAVAILABLE', 'Too much is under way for this organization.', { retryAfterSeconds: 1 });
+  }
+
+  /** After it was carried out. What was counted for messages to which nothing was done is given back, once. */
+  async end(account: string, { id, isAskedAgain, beganAtMs }: Intent, done: readonly string[]): Promise<void> {
+    const outcome = isAskedAgain && done.length > 0 ? JSON.stringify({ beganAtMs, done }) : '';
+    await this.#run(endScript, account, [id, done.length, outcome, mostOutcomes]);
+  }
+
+  /** Those that are not carried out. */
+  async open(account: string): Promise<string[]> {
+    const { redis, prefix } = this.#options;
+    return await redis.hkeys(intakeKeys(prefix, account).intents).catch(throwUnavailable);
+  }
+
+  async #run(script: Script, account: string, args: readonly (string | number)[]): Promise<unknown> {
+    const { redis, prefix } = this.#options;
+    return await script.run(redis, intakeKeys(prefix, account).declared, args).catch(throwUnavailable);
+  }
+}
+
+function known(id: string, state: string | undefined, text: string): { intent: Intent } | { outcome: IntentOutcome } {
+  const content: unknown = JSON.parse(text);
+  return state === 'ended' ? { outcome: { id, ...storedOutcome.parse(content) } } : { intent: { id, ...storedIntent.parse(content) } };
+}

@@ -1,0 +1,147 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { newEvent } from '../../../test/support/new-event.ts';
+import { patientClock } from '../../../test/support/patient-clock.ts';
+import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
+import { RedisMessageAcceptor } from '../queue/message-acceptor.ts';
+import type { NewEvent, PageQuery, ViewPage } from '../shard/messages.ts';
+import { RedisMessageReader } from './message-reader.ts';
+
+let redis: RedisServer;
+let acceptor: RedisMessageAcceptor;
+let reader: RedisMessageReader;
+beforeAll(async () => {
+  redis = await startRedis();
+  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix: 'test:', clock: patientClock });
+  reader = new RedisMessageReader({ redis: redis.client, prefix: 'test:' });
+});
+afterAll(() => redis.stop());
+beforeEach(() => redis.client.flushall());
+
+async function accept(count: number, changes: Parameters<typeof newEvent>[0] = {}): Promise<NewEvent[]> {
+  const events = Array.from({ length: count }, () => newEvent(changes));
+  for (const event of events) await acceptor.accept(event);
+  return events;
+}
+
+async function allPages<T>(list: (page: PageQuery) => Promise<ViewPage<T>>, limit: number): Promise<T[]> {
+  const items: T[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const page = await list(cursor === undefined ? { limit } : { limit, cursor });
+    expect(page.items.length).toBeLessThanOrEqual(limit);
+    items.push(...page.items);
+    if (page.nextCursor === null) return items;
+    cursor = page.nextCursor;
+  }
+}
+
+describe('a list', () => {
+  // Below 100 entries an index is a sorted set, above it is a stream.
+  test.each([7, 99, 100, 101, 250])('of %i is complete, newest first, without repeats', async (count) => {
+    const events = await accept(count);
+    const expected = events.map(({ id }) => id).reverse();
+    expect((await allPages((page) => reader.events('org_a', {}, page), 33)).map(({ id }) => id)).toEqual(expected);
+    const deliveries = await allPages((page) => reader.deliveries('org_a', { routeId: 'rte_a' }, page), 50);
+    expect(deliveries.map(({ eventId }) => eventId)).toEqual(expected);
+  });
+
+  test('is complete while lists that grow together turn into streams, one with each event', async () => {
+    const destinations = Array.from({ length: 12 }, (_, k) => `dst_${k}`);
+    const events = await accept(100, { destinations });
+    const types = async (): Promise<string[]> =>
+      await Promise.all(destinations.map((destination) => redis.client.type(`test:{s0}:i:${destination}`)));
+    expect(await types()).toEqual(destinations.map(() => 'zset'));
+    const streams: number[] = [];
+    for (let k = 0; k < 20; k += 1) {
+      events.push(...(await accept(1, { destinations })));
+      streams.push((await types()).filter((type) => type === 'stream').length);
+    }
+    expect(streams.every((count, k) => count - (streams[k - 1] ?? 0) <= 1)).toBe(true);
+    expect(streams.at(-1)).toBe(12);
+    const expected = events.map(({ id }) => id).reverse();
+    for (const destinationId of destinations) {
+      const items = await allPages((page) => reader.deliveries('org_a', { destinationId }, page), 50);
+      expect(items.map(({ eventId }) => eventId)).toEqual(expected);
+    }
+  });
+
+  test('stays where it was while new entries come', async () => {
+    const [oldest] = await accept(1);
+    await accept(1);
+    const first = await reader.events('org_a', {}, { limit: 1 });
+    await accept(3);
+    const second = await reader.events('org_a', {}, { limit: 1, cursor: first.nextCursor ?? '' });
+    expect(second.items.map(({ id }) => id)).toEqual([oldest?.id]);
+    expect(second.nextCursor).toBeNull();
+  });
+
+  test('of a destination holds its deliveries only', async () => {
+    await accept(3, { destinations: ['dst_b'] });
+    const [event] = await accept(1, { destinations: ['dst_a', 'dst_b'] });
+    const { items } = await reader.deliveries('org_a', { destinationId: 'dst_a' }, { limit: 10 });
+    expect(items.map(({ id }) => id)).toEqual([event?.targets[0]?.messageId]);
+  });
+
+  test('takes a status and a time range', async () => {
+    await accept(2, { filteredRoutes: ['rte_f'] });
+    expect((await reader.deliveries('org_a', { status: 'filtered' }, { limit: 10 })).items).toHaveLength(2);
+    const { items } = await reader.events('org_a', {}, { limit: 10 });
+    expect((await reader.events('org_a', { toMs: (items[1]?.receivedAtMs ?? 0) - 1000 }, { limit: 10 })).items).toEqual([]);
+    expect((await reader.events('org_a', { fromMs: (items[1]?.receivedAtMs ?? 0) - 1000 }, { limit: 10 })).items).toHaveLength(2);
+  });
+
+  test('ends a page early when its time is over, and leads on', async () => {
+    await accept(1, { filteredRoutes: ['rte_f'], destinations: [] });
+    await accept(1100);
+    const hasty = new RedisMessageReader({ redis: redis.client, prefix: 'test:', fillMs: 0 });
+    const first = await hasty.events('org_a', { status: 'filtered' }, { limit: 10 });
+    expect(first.items).toEqual([]);
+    expect(first.nextCursor).not.toBeNull();
+    expect(await allPages((page) => hasty.events('org_a', { status: 'filtered' }, page), 10)).toHaveLength(1);
+  });
+});
+
+describe('a cursor', () => {
+  test.each(['', 'x', 'AAAAAAAAAAAAMTc5NTIyNTAzNzg5MC01'])('%j is refused when it was not made here', async (cursor) => {
+    await expect(reader.events('org_a', {}, { limit: 1, cursor })).rejects.toMatchObject({ code: 'INVALID_QUERY' });
+  });
+
+  test('of another organization or filter is refused', async () => {
+    await accept(2);
+    const cursor = (await reader.events('org_a', {}, { limit: 1 })).nextCursor ?? '';
+    await expect(reader.events('org_b', {}, { limit: 1, cursor })).rejects.toMatchObject({ code: 'INVALID_QUERY' });
+    await expect(reader.events('org_a', { status: 'failed' }, { limit: 1, cursor })).rejects.toMatchObject({ code: 'INVALID_QUERY' });
+  });
+});
+
+describe('another organization', () => {
+  test('sees neither event nor delivery nor attempts', async () => {
+    const [event] = await accept(1);
+    const messageId = event?.targets[0]?.messageId ?? '';
+    expect(await reader.event('org_b', event?.id ?? '')).toBeNull();
+    expect(await reader.delivery('org_b', messageId)).toBeNull();
+    expect(await reader.deliveriesOfEvent('org_b', event?.id ?? '')).toEqual([]);
+    expect(await reader.attempts('org_b', messageId)).toEqual([]);
+    expect((await reader.deliveries('org_b', { destinationId: 'dst_a' }, { limit: 10 })).items).toEqual([]);
+  });
+});
+
+test('counters that are asked for together are read with one command', async () => {
+  await accept(1);
+  const reads = async (): Promise<number> => Number(/cmdstat_hmget:calls=(\d+)/.exec(await redis.client.info('commandstats'))?.[1] ?? '0');
+  const before = await reads();
+  const ids = ['rte_a', 'src_a', 'rte_b', 'src_b'];
+  const counted = await Promise.all(ids.map((id) => reader.eventCounters('org_a', id)));
+  expect(counted.map(({ events }) => events)).toEqual([1, 1, 0, 0]);
+  expect((await reads()) - before).toBe(1);
+});
+
+test('counters count events of sources and routes', async () => {
+  await accept(3, { destinations: ['dst_a', 'dst_b'] });
+  expect(await reader.eventCounters('org_a', 'src_a')).toMatchObject({ events: 3 });
+  expect(await reader.eventCounters('org_a', 'rte_a')).toMatchObject({ events: 3 });
+});
+
+test.each(['', 'evt_', '../../x', 'evt_zz0mwpqmwjmuni5j4rmbymczq52'])('the id %j is nobody’s', async (id) => {
+  expect(await reader.event('org_a', id)).toBeNull();
+  expect(await reader.delivery('org_a', id)).toBeNull();
+});

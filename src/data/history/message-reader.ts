@@ -1,0 +1,302 @@
+import type { RedisClient } from '../../redis/connection.ts';
+import { newest, type Position } from '../shard/cursor.ts';
+import { failureWalk } from '../shard/failure-walk.ts';
+import {
+  gatheredPage,
+  indexPage,
+  type Listing,
+  longestFillMs,
+  markOf,
+  mostGathered,
+  type ReaderOptions,
+  type TimeRange,
+} from '../shard/index-pages.ts';
+import type {
+  AttemptView,
+  DeliveryStatus,
+  DeliveryView,
+  DestinationCounters,
+  EventCounters,
+  EventStatus,
+  EventView,
+  FailedSample,
+  MessageReader,
+  PageQuery,
+  ViewPage,
+} from '../shard/messages.ts';
+import { PayloadChunks } from '../shard/payload-chunks.ts';
+import { homeShard, recordId, recordKey, recordPlace } from '../shard/record-key.ts';
+import { list, text } from '../shard/script-reply.ts';
+import { type IndexEntry, ShardReader } from '../shard/shard-reader.ts';
+import { CounterReader } from './counters.ts';
+import { failedSamples } from './failed-samples.ts';
+import { attemptViews, deliveryView, eventStatus, eventView, lettersOf, type MessagePlace } from './message-view.ts';
+
+/** Shown with an event (`read.lua`). */
+const mostDeliveriesOfEvent = 1000;
+/** A message may move on while it is looked for. */
+const mostMoves = 4;
+/** Of messages that all stand in the index of failures. */
+const failedStatuses: ReadonlySet<DeliveryStatus> = new Set(['retrying', 'failed', 'schema_failed', 'transform_failed', 'dlq']);
+
+interface PlacedDelivery extends MessagePlace {
+  view: DeliveryView;
+  number: number;
+}
+
+/** Throws UNAVAILABLE when Redis does not answer. */
+export class RedisMessageReader implements MessageReader {
+  readonly #redis: RedisClient;
+  readonly #prefix: string;
+  readonly #shards: () => number;
+  readonly #fillMs: number;
+  readonly #chunks: PayloadChunks;
+  readonly #readers = new Map<number, ShardReader>();
+  readonly #counters = new CounterReader(() => this.#all());
+
+  /** `shards`: how many there are; `fillMs`: for how long a page is filled. */
+  constructor({ redis, prefix, shards = () => 1, fillMs = longestFillMs }: ReaderOptions) {
+    this.#fillMs = fillMs;
+    this.#redis = redis;
+    this.#chunks = new PayloadChunks({ redis, prefix });
+    this.#prefix = prefix;
+    this.#shards = shards;
+  }
+
+  async event(org: string, id: string): Promise<EventView | null> {
+    const place = recordPlace(id);
+    if (place === null) return null;
+    const { shard, key } = place;
+    const reply = await this.#in(shard).event(key);
+    if (reply === null) return null;
+    const [event] = await this.#events(shard, [{ key, reply }]);
+    return event?.org === org ? event : null;
+  }
+
+  async payload(org: string, id: string): Promise<{ size: number; pieces: AsyncIterable<Buffer | null> } | null> {
+    const place = recordPlace(id);
+    const reply = place && (await this.#in(place.shard).event(place.key));
+    if (place === null || reply === null) return null;
+    const { view, chunks } = eventView(place.shard, place.key, reply);
+    if (view.org !== org) return null;
+    const pieces = chunks === null ? onePiece(view.payload) : this.#chunks.stream(place.shard, chunks);
+    return { size: view.size, pieces };
+  }
+
+  events(org: string, filter: { sourceId?: string; status?: EventStatus } & TimeRange, page: PageQuery): Promise<ViewPage<EventView>> {
+    const { sourceId, status } = filter;
+    const views = async ({ shard }: ShardReader, entries: readonly IndexEntry[]) => {
+      const events = await this.#events(shard, entries);
+      return events.map((view) => (view?.org === org && (status === undefined || view.status === status) ? view : null));
+    };
+    const index = sourceId === undefined ? `i:ev:${org}` : `i:${sourceId}`;
+    const look = status === undefined ? undefined : { statuses: status };
+    return this.#page({ index, kind: 'e', look, scope: [org, sourceId, status], views }, filter, page);
+  }
+
+  async deliveriesOfEvent(org: string, eventId: string): Promise<DeliveryView[]> {
+    const place = recordPlace(eventId);
+    if (place === null) return [];
+    const { shard, key } = place;
+    const reply = await this.#in(shard).eventWithMessages(key);
+    if (reply === null) return [];
+    const [event, ...pairs] = list(reply);
+    const here = pairs.map((pair) => {
+      const [messageKey, view] = list(pair);
+      return deliveryView(shard, text(messageKey), view);
+    });
+    const places = eventView(shard, key, event).elsewhere;
+    const elsewhere = await this.#deliveries(places.slice(0, mostDeliveriesOfEvent));
+    const found = new Map(here.map(({ view }) => [view.id, view]));
+    for (const { id, view } of elsewhere.values()) found.set(id, view);
+    return [...found.values()].filter((view) => view.org === org).slice(0, mostDeliveriesOfEvent);
+  }
+
+  async delivery(org: string, id: string): Promise<DeliveryView | null> {
+    return (await this.#delivery(org, id))?.view ?? null;
+  }
+
+  /** The deliveries that there are, each with the shard where it is now. */
+  async placed(org: string, ids: readonly string[]): Promise<Map<string, { shard: number; view: DeliveryView }>> {
+    const places = ids.flatMap((id) => {
+      const shard = homeShard(id);
+      return shard === null ? [] : [{ id, shard }];
+    });
+    return new Map([...(await this.#deliveries(places))].filter(([, { view }]) => view.org === org));
+  }
+
+  async deliveries(
+    org: string,
+    filter: { routeId?: string | undefined; destinationId?: string | undefined; status?: DeliveryStatus | undefined } & TimeRange,
+    page: PageQuery,
+  ): Promise<ViewPage<DeliveryView>> {
+    const { routeId, destinationId, status } = filter;
+    const narrow = destinationId ?? routeId;
+    // Dead letters stand in their own index by the time of their end, a range of time means that of their beginning.
+    const isDead = status === 'dlq' && filter.fromMs === undefined && filter.toMs === undefined;
+    const index = narrow !== undefined ? `i:${narrow}` : isDead ? `i:dead:${org}` : `i:${org}`;
+    const matches = (view: DeliveryView): boolean =>
+      view.org === org &&
+      (routeId === undefined || view.routeId === routeId) &&
+      (destinationId === undefined || view.destinationId === destinationId || view.failedOverFrom === destinationId) &&
+      (status === undefined || view.status === status);
+    const views = async ({ shard }: ShardReader, entries: readonly IndexEntry[]) => {
+      const here = entries.map(({ key, reply }) => (reply === null ? null : deliveryView(shard, key, reply)));
+      const moved = here.flatMap((each) => (each?.elsewhere == null ? [] : [{ id: each.view.id, shard: each.elsewhere }]));
+      const elsewhere = await this.#deliveries(moved);
+      return here.map((each) => {
+        if (each === null) return null;
+        const view = elsewhere.get(each.view.id)?.view ?? each.view;
+        return matches(view) ? view : null;
+      });
+    };
+    const isNarrowed = status !== undefined || (routeId !== undefined && destinationId !== undefined);
+    const look = isNarrowed ? { statuses: status === undefined ? '' : lettersOf[status], routeId, destinationId } : undefined;
+    const listing: Listing<DeliveryView> = { index, kind: 'm', look, scope: [org, routeId, destinationId, status], views };
+    if (status === 'pending' || status === 'processing') {
+      const gathered = await this.#waiting(org, { routeId, destinationId }, (view) => matches(view));
+      if (gathered !== null) return gatheredPage(gathered, listing, filter, page);
+    }
+    const hasFailed = status !== undefined && failedStatuses.has(status) && !index.startsWith('i:dead:');
+    if (!hasFailed) return await this.#page(listing, filter, page);
+    const mark = markOf(listing, filter, page.cursor);
+    const byCreation = routeId === undefined ? `i:${org}` : `i:${routeId}`;
+    const walk = await failureWalk(this.#all(), { org, index, byCreation, hasBatchMembers: status === 'retrying', mark });
+    return await this.#page({ ...listing, ...walk }, filter, page);
+  }
+
+  /** What waits for its first attempt or has one under way, where that is little; else null. */
+  async #waiting(
+    org: string,
+    { routeId, destinationId }: { routeId: string | undefined; destinationId: string | undefined },
+    matches: (view: DeliveryView) => boolean,
+  ): Promise<{ at: Position; item: DeliveryView }[] | null> {
+    const narrow = [destinationId ?? routeId].filter((id) => id !== undefined);
+    const keys = await Promise.all(this.#all().map((shard) => shard.waiting(org, narrow, mostGathered)));
+    const known = keys.flatMap((found, shard) => found?.map((key) => ({ id: recordId('msg_', shard, key), shard })) ?? []);
+    if (keys.includes(null) || known.length > mostGathered) return null;
+    const found = await this.#deliveries(known);
+    return [...found.values()].flatMap(({ id, view, number }) =>
+      matches(view) ? [{ at: { ms: view.createdAtMs, shard: homeShard(id) ?? 0, number }, item: view }] : [],
+    );
+  }
+
+  async hasHistory(org: string, id: string, of: 'events' | 'deliveries'): Promise<boolean> {
+    const kind = of === 'events' ? 'e' : 'm';
+    const isOwn = async (shard: ShardReader): Promise<boolean> => {
+      const [entry] = await shard.entries(`i:${id}`, kind, { position: newest, fromMs: 0, count: 1 });
+      if (entry === undefined || entry.reply === null) return false;
+      const { view } = kind === 'e' ? eventView(shard.shard, entry.key, entry.reply) : deliveryView(shard.shard, entry.key, entry.reply);
+      return view.org === org;
+    };
+    return (await Promise.all(this.#all().map(isOwn))).includes(true);
+  }
+
+  async attempts(org: string, deliveryId: string): Promise<AttemptView[]> {
+    const found = await this.#delivery(org, deliveryId);
+    const key = found === null ? null : recordKey(deliveryId, found.shard);
+    if (found === null || key === null) return [];
+    return attemptViews(...(await this.#in(found.shard).attempts(key)));
+  }
+
+  failedSamples(org: string, routeId: string, options: { limit: number; payloadBytes: number }): Promise<FailedSample[]> {
+    return failedSamples(this.#all(), { org, routeId, ...options });
+  }
+
+  destinationCounters(org: string, id: string): Promise<DestinationCounters> {
+    return this.#counters.destination(org, id);
+  }
+
+  eventCounters(org: string, id: string): Promise<EventCounters> {
+    return this.#counters.events(org, id);
+  }
+
+  async #delivery(org: string, id: string): Promise<PlacedDelivery | null> {
+    const shard = homeShard(id);
+    if (shard === null) return null;
+    const found = (await this.#deliveries([{ id, shard }])).get(id);
+    return found?.view.org === org ? found : null;
+  }
+
+  /** Messages by id, wherever they have moved. What is just on its way is shown as it was where it left. */
+  async #deliveries(places: readonly MessagePlace[]): Promise<Map<string, PlacedDelivery>> {
+    const found = new Map<string, PlacedDelivery>();
+    let open = places;
+    for (let moves = 0; moves < mostMoves && open.length > 0; moves++) {
+      const next: MessagePlace[] = [];
+      const read = await this.#perShard(open, (reader, keys) => reader.messages(keys));
+      for (const { id, shard, key, reply } of read) {
+        if (reply === null || reply === undefined) continue;
+        const { view, elsewhere, number } = deliveryView(shard, key, reply);
+        found.set(id, { id, shard, view, number });
+        if (elsewhere !== null) next.push({ id, shard: elsewhere });
+      }
+      open = next;
+    }
+    return found;
+  }
+
+  async #events(shard: number, entries: readonly { key: string; reply: unknown }[]): Promise<(EventView | null)[]> {
+    const events = entries.map(({ key, reply }) => (reply === null ? null : eventView(shard, key, reply)));
+    const letters = await this.#letters(events.flatMap((event) => event?.elsewhere ?? []));
+    return events.map((event) => {
+      if (event === null) return null;
+      const others = event.elsewhere.map(({ id, letterOfMissing }) => letters.get(id) ?? letterOfMissing).join('');
+      return { ...event.view, status: eventStatus(event.letters + others) };
+    });
+  }
+
+  async #letters(places: readonly MessagePlace[]): Promise<Map<string, string>> {
+    const found = new Map<string, string>();
+    let open = places;
+    for (let moves = 0; moves < mostMoves && open.length > 0; moves++) {
+      const next: MessagePlace[] = [];
+      for (const { id, reply } of await this.#perShard(open, (reader, keys) => reader.letters(keys))) {
+        if (reply === null || reply === undefined) continue;
+        found.set(id, reply.letter);
+        if (reply.elsewhere !== null) next.push({ id, shard: reply.elsewhere });
+      }
+      open = next;
+    }
+    return found;
+  }
+
+  async #perShard<R>(
+    places: readonly MessagePlace[],
+    read: (reader: ShardReader, keys: readonly string[]) => Promise<readonly R[]>,
+  ): Promise<{ id: string; shard: number; key: string; reply: R | undefined }[]> {
+    const byShard = Map.groupBy(places, ({ shard }) => shard);
+    const replies = await Promise.all(
+      [...byShard].map(async ([shard, group]) => {
+        const keyed = group.flatMap(({ id }) => {
+          const key = recordKey(id, shard);
+          return key === null ? [] : [{ id, shard, key }];
+        });
+        const answers = await read(
+          this.#in(shard),
+          keyed.map(({ key }) => key),
+        );
+        return keyed.map((each, i) => ({ ...each, reply: answers[i] }));
+      }),
+    );
+    return replies.flat();
+  }
+
+  #page<T>(listing: Listing<T>, range: TimeRange, page: PageQuery): Promise<ViewPage<T>> {
+    return indexPage(this.#all(), listing, range, page, { fillMs: this.#fillMs });
+  }
+
+  #all(): ShardReader[] {
+    return Array.from({ length: this.#shards() }, (_, shard) => this.#in(shard));
+  }
+
+  #in(shard: number): ShardReader {
+    const known = this.#readers.get(shard) ?? new ShardReader(this.#redis, this.#prefix, shard);
+    this.#readers.set(shard, known);
+    return known;
+  }
+}
+
+async function* onePiece(payload: Buffer | null): AsyncGenerator<Buffer | null> {
+  yield payload;
+}

@@ -1,0 +1,233 @@
+import { organizationOfWebhooks } from '../../core/webhook.ts';
+import { decodeAttempt } from '../shard/attempt-record.ts';
+import { decodeEvent } from '../shard/event-text.ts';
+import type {
+  AttemptView,
+  DeadLetterReason,
+  DeliveryErrorType,
+  DeliveryStatus,
+  DeliveryView,
+  EventStatus,
+  EventView,
+} from '../shard/messages.ts';
+import type { ChunkedPayload } from '../shard/payload-chunks.ts';
+import { homeShard, recordId } from '../shard/record-key.ts';
+import { bytes, fields, integer, list, text } from '../shard/script-reply.ts';
+import { waitOf } from '../shard/waits.ts';
+
+/**
+ * A message's hash: e event, t target, s status letter, n attempts made, x largest number of attempts, i index stamp, d due
+ * time, c history stamp (`<ms>-<number>`), q dead-letter reason, rp message of which it is the replay, dr of a dead letter how often it was
+ * replayed and when last, dc of an archived one the history stamp it had, sb and tf subscription of a webhook endpoint and its transform, fm why it was not sent, y whether the output of its transform is kept, 1, 2, … attempts in their short form; of a message that failed
+ * over also the fields named in `includes/failover.lua`, of a member of a batch bt the batch (`includes/batch.lua`).
+ */
+export const statuses: ReadonlyMap<string, DeliveryStatus> = new Map([
+  ['p', 'pending'],
+  ['a', 'processing'],
+  ['r', 'retrying'],
+  ['d', 'delivered'],
+  ['f', 'filtered'],
+  ['v', 'schema_failed'],
+  ['t', 'transform_failed'],
+  ['q', 'dlq'],
+  // archived
+  ['x', 'failed'],
+  // under way to another shard
+  ['m', 'pending'],
+]);
+
+/** The letters in which messages of a status may stand. */
+export const lettersOf = {
+  pending: 'p',
+  processing: 'a',
+  retrying: 'r',
+  circuit_open: 'pr',
+  delivered: 'd',
+  filtered: 'f',
+  schema_failed: 'v',
+  transform_failed: 't',
+  dlq: 'q',
+  failed: 'x',
+} as const satisfies Record<DeliveryStatus, string>;
+
+export const deadLetterReasons: ReadonlySet<DeadLetterReason> = new Set([
+  'max_retries_exceeded',
+  'circuit_breaker_exhausted',
+  'destination_not_found',
+  'route_deleted',
+  'payload_not_found',
+  'secret_decryption_failed',
+  'queue_limit_exceeded',
+]);
+
+/**
+ * From the reply of `message_view` in `includes/view.lua`; `elsewhere` is the shard that the message has moved to, `number` that of its entries in indexes by
+ * creation.
+ */
+export function deliveryView(
+  shard: number,
+  key: string,
+  reply: unknown,
+): { view: DeliveryView; lastAttempt: AttemptView | null; elsewhere: number | null; webhook: WebhookMessagePart; number: number } {
+  const [hash, org, route, destination, longAttempt, original, cooldownEnd, elsewhere, waitsFor, waitEnds] = list(reply);
+  const record = fields(hash);
+  const number = (field: string): number => Number(record.get(field) ?? '0');
+  const stored = statuses.get(record.get('s') ?? '') ?? 'pending';
+  const waitsForCircuit = text(cooldownEnd) !== '' && (stored === 'pending' || stored === 'retrying');
+  const status = waitsForCircuit ? 'circuit_open' : stored;
+  const attempts = number('n');
+  const last = decodeAttempt(attempts, text(longAttempt) || (record.get(String(attempts)) ?? ''));
+  const wait = waitOf(text(waitsFor), text(waitEnds), organizationOfWebhooks(text(org)) !== null);
+  const view: DeliveryView = {
+    id: recordId('msg_', shard, key),
+    org: text(org),
+    eventId: recordId('evt_', shard, record.get('e') ?? ''),
+    routeId: text(route),
+    destinationId: text(destination) || null,
+    status,
+    attempts,
+    maxAttempts: number('x'),
+    nextAttemptAtMs: nextAttemptAtMs(status, record, Math.max(wait?.untilMs ?? 0, waitsForCircuit ? Number(text(cooldownEnd)) : 0)),
+    waitingFor: wait?.reason ?? null,
+    waitingUntilMs: wait?.untilMs ?? null,
+    lastResponseStatus: last?.responseStatus ?? null,
+    ...lastError(status, record, last),
+    deadLetterReason: deadLetterReason(record.get('q')),
+    failedOverFrom: text(original) || null,
+    replayedFrom: record.get('rp') ?? null,
+    createdAtMs: stampMs(record.get('i')) ?? 0,
+    completedAtMs: stampMs(record.get('c')),
+  };
+  const [retries = '0', lastRetry = null] = record.get('dr')?.split(' ') ?? [];
+  const webhook = {
+    subscriptionId: record.get('sb') ?? null,
+    deadSinceMs: stampMs(record.get('dc') ?? (status === 'dlq' ? record.get('c') : undefined)),
+    retries: Number(retries),
+    lastRetryAtMs: lastRetry === null ? null : Number(lastRetry),
+  };
+  const place = Number(record.get('i')?.split('-')[1] ?? '0');
+  return { view, lastAttempt: last, elsewhere: text(elsewhere) === '' ? null : integer(elsewhere), webhook, number: place };
+}
+
+/** What messages to webhook endpoints show besides. */
+export interface WebhookMessagePart {
+  subscriptionId: string | null;
+  /** When it became a dead letter; null: it never was one. */
+  deadSinceMs: number | null;
+  /** How often it was sent again as a dead letter, and when last. */
+  retries: number;
+  lastRetryAtMs: number | null;
+}
+
+/**
+ * Not before the wait ends that is known of. What is to be tried again always has a time: one that earlier releases have moved has none of its own, for
+ * which the time of the move stands.
+ */
+function nextAttemptAtMs(status: DeliveryStatus, record: ReadonlyMap<string, string>, waitEndMs: number): number | null {
+  const due = record.get('d');
+  if (status === 'circuit_open') return Math.max(waitEndMs, Number(due ?? '0'));
+  if (status !== 'retrying') return null;
+  const dueMs = due === undefined ? (stampMs(record.get('j') ?? record.get('i')) ?? 0) : Number(due);
+  return Math.max(waitEndMs, dueMs);
+}
+
+/** Of a dead letter for which no further attempt could be made it says why, also where there were attempts before. */
+function lastError(
+  status: DeliveryStatus,
+  record: ReadonlyMap<string, string>,
+  last: AttemptView | null,
+): Pick<DeliveryView, 'lastErrorType' | 'lastErrorMessage'> {
+  const reason = record.get('q');
+  if (reason === 'secret_decryption_failed')
+    return {
+      lastErrorType: reason,
+      lastErrorMessage: 'a secret that the delivery needs does not open with the encryption keys that there are',
+    };
+  return {
+    lastErrorType: last === null ? errorWithoutAttempt(status, record) : last.errorType,
+    lastErrorMessage: record.get('fm') ?? (last?.errorType == null ? null : last.errorMessage),
+  };
+}
+
+/** `circuit_open` of a message that an open circuit has kept from being sent: one that waits for it, failed over for it, or ended for it. */
+function errorWithoutAttempt(status: DeliveryStatus, record: ReadonlyMap<string, string>): DeliveryErrorType | null {
+  const hasFailedOver = record.get('w') === 'circuit_open' && (status === 'pending' || status === 'processing');
+  const hasEnded = record.get('q') === 'circuit_breaker_exhausted';
+  return status === 'circuit_open' || hasFailedOver || hasEnded ? 'circuit_open' : null;
+}
+
+/** From a message's hash and the hash of its long attempts. */
+export function attemptViews(short: ReadonlyMap<string, string>, long: ReadonlyMap<string, string>): AttemptView[] {
+  const count = Number(short.get('n') ?? '0');
+  return Array.from({ length: count }, (_, i) => {
+    const stored = long.get(String(i + 1)) ?? short.get(String(i + 1));
+    return stored === undefined ? null : decodeAttempt(i + 1, stored);
+  }).filter((attempt) => attempt !== null);
+}
+
+/** From the reply of `event_view` or `event_head_view` in `includes/view.lua`, read as bytes. */
+export function eventView(
+  shard: number,
+  key: string,
+  reply: unknown,
+): {
+  view: Omit<EventView, 'status'>;
+  chunks: ChunkedPayload | null;
+  letters: string;
+  elsewhere: (MessagePlace & { letterOfMissing: string })[];
+} {
+  const [stored, letters, count, size, elsewhere] = list(reply);
+  const event = decodeEvent(bytes(stored));
+  const view = {
+    id: recordId('evt_', shard, key),
+    org: event.org,
+    sourceId: event.sourceId,
+    source: event.sourceSlug,
+    receivedAtMs: event.receivedAtMs,
+    method: event.method,
+    contentType: event.contentType,
+    query: event.query,
+    headers: event.headers,
+    size: integer(size),
+    payload: event.payload.length === integer(size) ? event.payload : null,
+    beginning: event.chunks !== undefined && event.payload.length > 0 ? event.payload : null,
+    signatureValid: event.signatureValid,
+    deliveryCount: integer(count),
+    duplicateOf: event.duplicateOf,
+    webhook: event.webhook,
+  };
+  return { view, chunks: event.chunks ?? null, letters: text(letters), elsewhere: placesOf(shard, elsewhere) };
+}
+
+/** A message and the shard to look for it. */
+export interface MessagePlace {
+  id: string;
+  shard: number;
+}
+
+/** From lists of a key, a shard or '' for the one that the id names, and the letter that stands for a message that is not found. */
+function placesOf(shard: number, reply: unknown): (MessagePlace & { letterOfMissing: string })[] {
+  return list(reply).map((place) => {
+    const [key = '', other = '', letterOfMissing = ''] = list(place).map(text);
+    const id = recordId('msg_', shard, key);
+    return { id, shard: other === '' ? (homeShard(id) ?? shard) : Number(other), letterOfMissing };
+  });
+}
+
+/** `letters` are the status letters of all messages of an event. */
+export function eventStatus(letters: string): EventStatus {
+  if (letters === '') return 'no_routes';
+  if (/[parm]/.test(letters)) return 'pending';
+  const delivered = letters.includes('d');
+  if (/[qxvt]/.test(letters)) return delivered ? 'partial' : 'failed';
+  return delivered ? 'delivered' : 'filtered';
+}
+
+function stampMs(stamp: string | undefined): number | null {
+  return stamp === undefined ? null : Number.parseInt(stamp, 10);
+}
+
+function deadLetterReason(value: string | undefined): DeadLetterReason | null {
+  for (const reason of deadLetterReasons) if (reason === value) return reason;
+  return null;
+}

@@ -1,0 +1,10 @@
+#!lua flags=allow-oom
+-- Counts a repeated event of a source for the analytics.
+--
+-- KEYS: see includes/shard.lua. ARGV[1] organization, ARGV[2] source.
+-- Reply: 1.
+-- @include "../shard/includes/count.lua"
+
+count_held_back(ARGV[1], ARGV[2], 1)
+write_counts()
+return 1

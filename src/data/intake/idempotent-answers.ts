@@ -1,0 +1,136 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { z } from 'zod';
+import type { RedisClient } from '../../redis/connection.ts';
+import { Script } from '../../redis/script.ts';
+import { redisUnavailable, throwUnavailable } from '../../redis/unavailable.ts';
+
+export interface IdempotentAnswersOptions {
+  redis: RedisClient;
+  prefix: string;
+  /** How long a claim holds without being renewed, in milliseconds. Default 30 s. */
+  claimMs?: number;
+  /** Of one organization: beyond it answers that are spare are forgotten early, the oldest first. Default 64 MiB. */
+  spareBytes?: number;
+  /** Of one organization, about: beyond it no new key is taken. Default 96 MiB. */
+  mostBytes?: number;
+}
+
+/** What is known of a key. `answer` is what `keep` was given. */
+export type ClaimOutcome =
+  /** `isTakenOver`: somebody else claimed it before and did not end, so that the request may have been carried out in part. */
+  | { state: 'claimed'; claim: IdempotencyClaim; isTakenOver: boolean }
+  | { state: 'answered'; answer: string }
+  | { state: 'underWay'; endsInMs: number }
+  /** The key was used for another request. */
+  | { state: 'other' }
+  /** The key is new, and there is no room for it until the oldest one is forgotten. */
+  | { state: 'full'; endsInMs: number };
+
+const claimScript = new Script(new URL('./idempotency-claim.lua', import.meta.url));
+const settleScript = new Script(new URL('./idempotency-settle.lua', import.meta.url));
+
+/** How long a key and its answer are kept. */
+export const idempotentAnswersKeptMs = 24 * 3_600_000;
+const mebibyte = 1024 * 1024;
+
+/** The keys of an organization, in one slot; `RedisMessagePurger` removes them with the organization. */
+export function idempotencyKeys(prefix: string, org: string): Record<'answers' | 'order' | 'spare', string> {
+  const base = `${prefix}{idem:${org}}`;
+  return { answers: `${base}:answers`, order: `${base}:order`, spare: `${base}:spare` };
+}
+
+const claimReply = z.union([
+  z.tuple([z.literal('claimed'), z.number()]),
+  z.tuple([z.literal('answered'), z.string()]),
+  z.tuple([z.literal('under-way'), z.number()]),
+  z.tuple([z.literal('other')]),
+  z.tuple([z.literal('full'), z.number()]),
+]);
+
+/**
+ * Idempotency keys of an organization with the answers given for them, for 24 h (API decisions, "Both families"): claim first,
+ * then act, then keep the answer. A claim whose holder died ends by itself, and the key can be claimed again. What is kept stays for its time;
+ * only answers that are spare may go earlier.
+ */
+export class IdempotentAnswers {
+  readonly #options: Required<IdempotentAnswersOptions>;
+
+  constructor(options: IdempotentAnswersOptions) {
+    this.#options = { claimMs: 30_000, spareBytes: 64 * mebibyte, mostBytes: 96 * mebibyte, ...options };
+  }
+
+  /** How long a claim holds, in milliseconds. */
+  get claimMs(): number {
+    return this.#options.claimMs;
+  }
+
+  /** `request` is everything that two equal requests have in common. UNAVAILABLE without Redis. */
+  async claim(org: string, key: string, request: string): Promise<ClaimOutcome> {
+    const { redis, prefix, claimMs, spareBytes, mostBytes } = this.#options;
+    const { answers, order, spare } = idempotencyKeys(prefix, org);
+    const keys = [answers, order, spare];
+    const [member, token] = [digest(key), randomUUID()];
+    const reply = claimReply.parse(
+      await claimScript
+        .run(redis, keys, [member, token, digest(request), claimMs, idempotentAnswersKeptMs, spareBytes, mostBytes])
+        .catch(throwUnavailable),
+    );
+    switch (reply[0]) {
+      case 'claimed':
+        return { state: 'claimed', claim: new IdempotencyClaim(redis, keys, member, token), isTakenOver: reply[1] === 1 };
+      case 'answered':
+        return { state: 'answered', answer: reply[1] };
+      case 'under-way':
+        return { state: 'underWay', endsInMs: reply[1] };
+      case 'other':
+        return { state: 'other' };
+      case 'full':
+        return { state: 'full', endsInMs: reply[1] };
+    }
+  }
+}
+
+/** A key that this process holds. Every method answers whether it still did; UNAVAILABLE without Redis. */
+export class IdempotencyClaim {
+  readonly #redis: RedisClient;
+  readonly #keys: string[];
+  readonly #member: string;
+  readonly #token: string;
+
+  constructor(redis: RedisClient, keys: string[], member: string, token: string) {
+    this.#redis = redis;
+    this.#keys = keys;
+    this.#member = member;
+    this.#token = token;
+  }
+
+  /** `isSpare`: it can be found out again without this. */
+  keep(answer: string, { isSpare = false }: { isSpare?: boolean } = {}): Promise<boolean> {
+    return this.#settle('answer', answer, idempotentAnswersKeptMs, isSpare ? 1 : 0);
+  }
+
+  release(): Promise<boolean> {
+    return this.#settle('release');
+  }
+
+  /** As if this process had died: whoever claims the key next takes over. */
+  abandon(): Promise<boolean> {
+    return this.#settle('renew', 0);
+  }
+
+  renew(ms: number): Promise<boolean> {
+    return this.#settle('renew', ms);
+  }
+
+  async #settle(step: 'answer' | 'release' | 'renew', ...rest: (string | number)[]): Promise<boolean> {
+    try {
+      return (await settleScript.run(this.#redis, this.#keys, [this.#member, this.#token, step, ...rest])) === 1;
+    } catch (error) {
+      throw redisUnavailable(error);
+    }
+  }
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
+}

@@ -1,0 +1,41 @@
+const bucketMs = 21_600_000;
+/** The longest window of a source, and the bucket in which it ends. */
+const oldestBuckets = 168 / 6 + 2;
+
+/**
+ * Keys of what an organization's events are counted and recognised by, in one slot; `includes/intake.lua` says what they hold.
+ * `RedisMessagePurger` removes them with the organization.
+ */
+export interface IntakeKeys {
+  /** What every script declares. */
+  readonly declared: readonly [string, string];
+  readonly quota: string;
+  readonly reserved: string;
+  /** `../history/includes/intents.lua` */
+  readonly intents: string;
+  readonly outcomes: readonly [string, string];
+  /** The hashes of all marks that can be there at a time. */
+  marks(nowMs: number): string[][];
+}
+
+export function intakeKeys(prefix: string, org: string): IntakeKeys {
+  const base = `${prefix}{intake:${org}}:`;
+  return {
+    declared: [`${base}quota`, `${base}~`],
+    quota: `${base}quota`,
+    reserved: `${base}reserved`,
+    intents: `${base}intents`,
+    outcomes: [`${base}outcomes`, `${base}outcomes-by`],
+    marks: (nowMs) => {
+      const newest = Math.floor(nowMs / bucketMs);
+      return Array.from({ length: oldestBuckets }, (_, i) =>
+        Array.from({ length: 256 }, (__, byte) => `${base}m:${newest - i}:${byte.toString(16).padStart(2, '0')}`),
+      );
+    },
+  };
+}
+
+/** A sorted set of the organizations in which something was begun (`message-intents.ts`), by when. */
+export function unfinishedIntentsKey(prefix: string): string {
+  return `${prefix}{intents}:unfinished`;
+}

@@ -1,0 +1,29 @@
+import { expect, test } from '@jest/globals';
+import { FakeClock } from '../../../test/support/fake-clock.ts';
+import { silentLogger } from '../../../test/support/logger.ts';
+import { passes } from '../../../test/support/passes.ts';
+import { startRedis } from '../../../test/support/redis.ts';
+import { commandConnection } from '../../redis/connection.ts';
+import { RateLimiter } from './rate-limit.ts';
+
+test('who has waited for Redis in vain is not let go on to wait again; without Redis nobody is refused', async () => {
+  const server = await startRedis();
+  const redis = commandConnection(server.url);
+  redis.on('error', () => {});
+  const clock = new FakeClock();
+  const limiter = new RateLimiter({ redis, prefix: 'test:', clock, logger: silentLogger });
+  try {
+    redis.connect().catch(() => {});
+    await passes(() => expect(redis.status).toBe('ready'));
+    server.freeze();
+    await expect(limiter.take('key_a', 1)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfterSeconds: 1 });
+    expect(await limiter.take('key_a', 1)).toBeNull();
+    await server.kill('SIGKILL');
+    await passes(() => expect(redis.status).not.toBe('ready'));
+    await clock.advance(5001);
+    expect(await limiter.take('key_a', 1)).toBeNull();
+  } finally {
+    redis.disconnect();
+    await server.stop();
+  }
+});

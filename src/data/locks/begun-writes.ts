@@ -1,0 +1,75 @@
+import { randomUUID } from 'node:crypto';
+import type { Clock } from '../../core/clock.ts';
+import type { Logger } from '../../core/logger.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { throwUnavailable } from '../../redis/unavailable.ts';
+import { organizationLockKeys } from './organization-lock.ts';
+import { UnfinishedWork } from './unfinished-work.ts';
+
+export interface BegunWritesOptions {
+  redis: RedisClient;
+  prefix: string;
+  clock: Clock;
+  logger: Logger;
+}
+
+/**
+ * What holders of the lock of an organization (`OrganizationLock`) have begun that takes several writes: noted before the first of them, forgotten
+ * after the last. Whoever holds the lock next finishes first what is left, and processes look for what one that died has left. Rejects with
+ * UNAVAILABLE when Redis does not answer.
+ */
+export class BegunWrites {
+  readonly #options: BegunWritesOptions;
+  readonly #unfinished: UnfinishedWork;
+
+  constructor(options: BegunWritesOptions) {
+    this.#options = options;
+    this.#unfinished = new UnfinishedWork({ ...options, key: `${options.prefix}{begun}:unfinished` });
+  }
+
+  /** `text` says what is to be done. Answers the id of the note. */
+  async begin(org: string, text: string): Promise<string> {
+    const id = randomUUID();
+    await this.#unfinished.announce(org);
+    await this.#options.redis.hset(this.#key(org), id, text).catch(throwUnavailable);
+    return id;
+  }
+
+  async end(org: string, id: string): Promise<void> {
+    await this.#options.redis.hdel(this.#key(org), id).catch(throwUnavailable);
+  }
+
+  /** By id, what is not ended. */
+  async left(org: string): Promise<ReadonlyMap<string, string>> {
+    return new Map(Object.entries(await this.#options.redis.hgetall(this.#key(org)).catch(throwUnavailable)));
+  }
+
+  /** Lets `finish` finish what is left in an organization, every 30 s until the signal aborts. */
+  run(finish: (org: string) => Promise<void>, signal: AbortSignal): Promise<void> {
+    return this.#unfinished.run((org) => this.#finish(org, finish), {
+      logger: this.#options.logger,
+      what: 'changes and deletions that were broken off could not be finished',
+      signal,
+    });
+  }
+
+  /** One look. */
+  look(finish: (org: string) => Promise<void>): Promise<void> {
+    return this.#unfinished.look((org) => this.#finish(org, finish));
+  }
+
+  /** One that cannot be finished holds up no other. */
+  async #finish(org: string, finish: (org: string) => Promise<void>): Promise<boolean> {
+    try {
+      if ((await this.left(org)).size > 0) await finish(org);
+      return true;
+    } catch (error) {
+      this.#options.logger.warn({ err: error, organization: org }, 'what was begun with several resources is finished later');
+      return false;
+    }
+  }
+
+  #key(org: string): string {
+    return organizationLockKeys(this.#options.prefix, org).begun;
+  }
+}

@@ -1,0 +1,57 @@
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
+import { commandConnection, type RedisClient } from '../../redis/connection.ts';
+import { earlierProcesses, processName } from './connected-processes.ts';
+import { storeLayout } from './store-layout.ts';
+
+const prefix = 'test:';
+let redis: RedisServer;
+const clients: RedisClient[] = [];
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterEach(async () => {
+  // Redis lists a client that has left without a word for a while.
+  for (const client of clients.splice(0)) await client.quit();
+});
+afterAll(() => redis.stop());
+
+async function connect(name: string, url = redis.url): Promise<void> {
+  const client = commandConnection(url, { name });
+  clients.push(client);
+  await client.connect();
+}
+const earlier = (of = prefix) => earlierProcesses({ redis: redis.client, prefix: of });
+
+test('processes of this release and other clients are none of an earlier one', async () => {
+  await connect(processName('delivery', prefix));
+  await connect(processName('controller', 'other:'));
+  await connect('posthorn-delivery-worker');
+  await connect('somebody-else');
+  expect(await earlier()).toEqual([]);
+});
+
+test('those are told by role and address that name no layout, as earlier releases do, or a lower one', async () => {
+  await connect('posthorn-api-main');
+  await connect('posthorn-delivery-main');
+  await connect(`posthorn-controller-main@${storeLayout - 1}@test%3A`);
+  expect(await earlier()).toEqual(['api at 127.0.0.1', 'controller at 127.0.0.1', 'delivery at 127.0.0.1']);
+});
+
+test('those are not told that name the key prefix of another installation, or work in another database', async () => {
+  await connect(`posthorn-delivery-main@${storeLayout - 1}@other%3A`);
+  await connect('posthorn-delivery-main', redis.url.replace(/0$/, '1'));
+  expect(await earlier()).toEqual([]);
+  expect(await earlier('other:')).toEqual(['delivery at 127.0.0.1']);
+});
+
+test('a Redis that does not let its clients be listed is refused, with what to allow', async () => {
+  await redis.client.call('ACL', 'SETUSER', 'few', 'on', '>word', '~*', '+@all', '-client|list');
+  const client = commandConnection(redis.url.replace('redis://', 'redis://few:word@'));
+  clients.push(client);
+  await client.connect();
+  await expect(earlierProcesses({ redis: client, prefix })).rejects.toMatchObject({
+    code: 'INVALID_CONFIG',
+    message: expect.stringContaining('CLIENT LIST'),
+  });
+});

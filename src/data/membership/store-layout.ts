@@ -1,0 +1,53 @@
+import { PosthornError } from '../../core/errors.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { Script } from '../../redis/script.ts';
+import { throwUnavailable } from '../../redis/unavailable.ts';
+import { registryKeys } from '../registry/registry-keys.ts';
+import { text } from '../shard/script-reply.ts';
+
+const setScript = new Script(new URL('./layout-set.lua', import.meta.url));
+
+/**
+ * The form in which this release knows what is in Redis: records, shards, webhook stores. It reads that of every layout up to this
+ * one, and writes what its predecessor can read, too, until `posthorn migrate` says in `{cfg}:layout` that nobody needs that any more. One key speaks
+ * for all slots: who may look at one of them may look at all, and no script asks. A change of form that the predecessor cannot read takes the next
+ * number; then what is written until the migration depends on the number that stands there.
+ */
+export const storeLayout = 2;
+
+interface Place {
+  redis: RedisClient;
+  prefix: string;
+}
+
+/**
+ * Throws INVALID_CONFIG when a later release has migrated the store to a layout that this one cannot read, and UNAVAILABLE when Redis does not answer. A
+ * store that says nothing was never migrated.
+ */
+export async function requireReadableLayout({ redis, prefix }: Place): Promise<void> {
+  refuseLater((await redis.get(registryKeys(prefix).layout).catch(throwUnavailable)) ?? '0');
+}
+
+/**
+ * Says that what is in Redis is being brought into the layout of this release (from now on earlier releases refuse to start), or that it is in it. Throws as
+ * `requireReadableLayout` does.
+ */
+export async function noteLayout({ redis, prefix }: Place, state: 'begun' | 'done'): Promise<void> {
+  refuseLater(text(await setScript.run(redis, [registryKeys(prefix).layout], [storeLayout, state]).catch(throwUnavailable)));
+}
+
+/** Whether `posthorn migrate` of this release has come to its end, so that nobody reads the store who does not know the layout. */
+export async function isMigrated({ redis, prefix }: Place): Promise<boolean> {
+  const stored = (await redis.get(registryKeys(prefix).layout).catch(throwUnavailable)) ?? '0';
+  return /^\d+$/.test(stored) && Number(stored) >= storeLayout;
+}
+
+/** What is not understood was written by a later release. */
+function refuseLater(stored: string): void {
+  const [, number] = /^(\d+)(?: begun)?$/.exec(stored) ?? [];
+  if (number !== undefined && Number(number) <= storeLayout) return;
+  throw new PosthornError(
+    'INVALID_CONFIG',
+    `Redis holds data in layout ${number ?? stored}, to which a later release has migrated it; this release reads layouts up to ${storeLayout}: run the release that has migrated it, or a later one`,
+  );
+}

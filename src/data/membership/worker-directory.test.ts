@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
+import { agreeOnShards } from './shard-count.ts';
+import { RedisWorkerDirectory, workerKeys, workerLifetimeMs } from './worker-directory.ts';
+
+const prefix = 'test:';
+const keys = workerKeys(prefix);
+let redis: RedisServer;
+let directory: RedisWorkerDirectory;
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+beforeEach(async () => {
+  await redis.client.flushall();
+  directory = new RedisWorkerDirectory({ redis: redis.client, prefix, shards: 1 });
+});
+
+/** Lets the time of a worker's last beat lie so far back. */
+async function silence(worker: string, ms: number): Promise<void> {
+  await redis.client.zincrby(keys.alive, -ms, worker);
+}
+
+test('knows who lives, and what they can do together', async () => {
+  await directory.beat('w1', 100);
+  expect(await directory.beat('w2', 28)).toEqual({ totalSlots: 128, shards: 1, dead: [] });
+});
+
+test('names a worker that has been silent for its lifetime until it is forgotten', async () => {
+  const beforeMs = Date.now();
+  await directory.beat('w1', 10);
+  const endsAtMs = Number(await redis.client.zscore(keys.alive, 'w1'));
+  expect(endsAtMs).toBeGreaterThanOrEqual(beforeMs + workerLifetimeMs);
+  expect(endsAtMs).toBeLessThanOrEqual(Date.now() + workerLifetimeMs);
+  expect((await directory.beat('w2', 10)).dead).toEqual([]);
+  await silence('w1', workerLifetimeMs);
+  expect((await directory.beat('w2', 10)).dead).toEqual(['w1']);
+  await directory.forget('w1');
+  expect(await directory.beat('w2', 10)).toMatchObject({ totalSlots: 10, dead: [] });
+});
+
+test('does not forget a worker that has beaten meanwhile', async () => {
+  await directory.beat('w1', 10);
+  await directory.forget('w1');
+  expect(await directory.beat('w2', 10)).toMatchObject({ totalSlots: 20 });
+});
+
+test('after nobody could beat for a while each worker has a whole lifetime to come back', async () => {
+  await directory.beat('w1', 10);
+  await silence('w1', workerLifetimeMs + 1000);
+  await redis.client.hincrby(keys.pulse, 'last', -workerLifetimeMs);
+  expect((await directory.beat('w2', 10)).dead).toEqual([]);
+  expect((await directory.beat('w2', 10)).dead).toEqual([]);
+  await redis.client.hset(keys.pulse, 'mute', 1);
+  expect((await directory.beat('w2', 10)).dead).toEqual(['w1']);
+});
+
+test('a worker that ends is gone at once; what it may hold is put back without delay', async () => {
+  await directory.beat('w1', 10);
+  await directory.beat('w2', 10);
+  await directory.leave('w1', { mayHoldWork: false });
+  expect(await directory.beat('w3', 10)).toMatchObject({ totalSlots: 20, dead: [] });
+  await redis.client.hset(keys.pulse, 'mute', Date.now() + 60_000);
+  await directory.leave('w2', { mayHoldWork: true });
+  expect(await directory.beat('w3', 10)).toMatchObject({ totalSlots: 10, dead: ['w2'] });
+});
+
+test('the number of shards only grows', async () => {
+  expect(await agreeOnShards({ redis: redis.client, prefix, known: 0 })).toBe(0);
+  expect(await agreeOnShards({ redis: redis.client, prefix, known: 16 })).toBe(16);
+  expect(await agreeOnShards({ redis: redis.client, prefix, known: 4 })).toBe(16);
+  expect((await directory.beat('w1', 10)).shards).toBe(16);
+  expect(await agreeOnShards({ redis: redis.client, prefix, known: 0 })).toBe(16);
+});

@@ -1,0 +1,75 @@
+import type { RedisClient } from '../../redis/connection.ts';
+import { Script, type ScriptArgument } from '../../redis/script.ts';
+import { redisUnavailable, throwUnavailable } from '../../redis/unavailable.ts';
+import { integer, list, text } from '../shard/script-reply.ts';
+
+const beatScript = new Script(new URL('./beat.lua', import.meta.url));
+const leaveScript = new Script(new URL('./worker-leave.lua', import.meta.url));
+const aliveScript = new Script(new URL('./workers-alive.lua', import.meta.url));
+
+/** A worker that has not beaten for so long is dead. */
+export const workerLifetimeMs = 10_000;
+
+export interface Beat {
+  /** What all living workers of its pool can do at a time. */
+  totalSlots: number;
+  /** How many shards there are: as many as the process knows that knows most. */
+  shards: number;
+  dead: string[];
+}
+
+/** Which workers there are. Throws UNAVAILABLE when Redis does not answer. */
+export interface WorkerDirectory {
+  beat(worker: string, slots: number): Promise<Beat>;
+  /** The worker ends; others put back what it may still hold. */
+  leave(worker: string, options: { mayHoldWork: boolean }): Promise<void>;
+  /** What a dead worker held was put back in all shards. */
+  forget(worker: string): Promise<void>;
+}
+
+/** They share one slot; see `beat.lua`. */
+export function workerKeys(prefix: string): { alive: string; slots: string; shards: string; pulse: string } {
+  const base = `${prefix}{workers}:`;
+  return { alive: `${base}alive`, slots: `${base}slots`, shards: `${base}shards`, pulse: `${base}pulse` };
+}
+
+/** Whether a worker of the pool with this mark lives: one that was killed counts for its lifetime. Throws UNAVAILABLE when Redis does not answer. */
+export async function hasLivingWorker(redis: RedisClient, prefix: string, mark: string): Promise<boolean> {
+  try {
+    return integer(await aliveScript.run(redis, [workerKeys(prefix).alive], [mark])) > 0;
+  } catch (error) {
+    throw redisUnavailable(error);
+  }
+}
+
+export class RedisWorkerDirectory implements WorkerDirectory {
+  readonly #redis: RedisClient;
+  readonly #shards: number;
+  readonly #keys: ReturnType<typeof workerKeys>;
+
+  /** `shards`: how many this process knows. */
+  constructor({ redis, prefix, shards }: { redis: RedisClient; prefix: string; shards: number }) {
+    this.#redis = redis;
+    this.#shards = shards;
+    this.#keys = workerKeys(prefix);
+  }
+
+  async beat(worker: string, slots: number): Promise<Beat> {
+    const { alive, slots: slotsKey, shards: shardsKey, pulse } = this.#keys;
+    const keys = [alive, slotsKey, shardsKey, pulse];
+    const [total, shards, dead] = list(await this.#run(beatScript, keys, [worker, slots, workerLifetimeMs, this.#shards]));
+    return { totalSlots: integer(total), shards: integer(shards), dead: list(dead).map(text) };
+  }
+
+  async leave(worker: string, { mayHoldWork }: { mayHoldWork: boolean }): Promise<void> {
+    await this.#run(leaveScript, [this.#keys.alive, this.#keys.slots], [worker, mayHoldWork ? 'held' : 'end']);
+  }
+
+  async forget(worker: string): Promise<void> {
+    await this.#run(leaveScript, [this.#keys.alive, this.#keys.slots], [worker, 'dead']);
+  }
+
+  async #run(script: Script, keys: readonly string[], args: readonly ScriptArgument[]): Promise<unknown> {
+    return await script.run(this.#redis, keys, args).catch(throwUnavailable);
+  }
+}

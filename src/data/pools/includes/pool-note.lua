@@ -1,0 +1,24 @@
+-- @include "../../tasks/includes/bounded-bell.lua"
+
+-- Notes workers of which pool serve an organization. What waits for them stands in lists whose keys end with the mark of the pool.
+--
+-- KEYS[1] is `pools`, [2] and [3] what the keys of the lists and of their bells begin with. ARGV[1] organization, [2] mark of the pool (`pool-mark.ts`).
+local call = redis.call
+local org, mark = ARGV[1], ARGV[2]
+local old = call('HGET', KEYS[1], org) or ''
+if mark == '' then
+  call('HDEL', KEYS[1], org)
+else
+  call('HSET', KEYS[1], org, mark)
+end
+
+-- Where an element waits, it waits for workers of this pool from now on.
+local function move(element)
+  -- Releases that know of no pools put everything where workers of the default one look.
+  for _, wrong in ipairs({ old, '' }) do
+    if wrong ~= mark and call('LREM', KEYS[2] .. wrong, 0, element) > 0 then
+      call('RPUSH', KEYS[2] .. mark, element)
+      ring(KEYS[3] .. mark)
+    end
+  end
+end

@@ -1,0 +1,91 @@
+import { alertOrganization } from '../../core/alert.ts';
+import { defaultPool } from '../../core/default-pool.ts';
+import { PosthornError } from '../../core/errors.ts';
+import { webhookOrganization } from '../../core/webhook.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { Script } from '../../redis/script.ts';
+import { redisUnavailable } from '../../redis/unavailable.ts';
+import { lastNotifiedKey } from '../alerts/last-notified.ts';
+import { mailRecipientsKey } from '../alerts/mail-recipients.ts';
+import { forgetGone } from '../history/gone-counters.ts';
+import { apiKeyUsageKey } from '../intake/api-key-usage.ts';
+import { idempotencyKeys } from '../intake/idempotent-answers.ts';
+import { intakeKeys, unfinishedIntentsKey } from '../intake/intake-keys.ts';
+import { organizationLockKeys } from '../locks/organization-lock.ts';
+import { assignRunsAndTasks } from '../pools/organization-pools.ts';
+import type { GoneIds, MessagePurger } from '../shard/messages.ts';
+import { integer } from '../shard/script-reply.ts';
+import { shardKeys } from '../shard/shard-keys.ts';
+import { sharedWebhookKeys, webhookKeys } from '../webhooks/webhook-keys.ts';
+
+const purgeScript = new Script(new URL('./purge.lua', import.meta.url));
+const eventsPerStep = 20;
+
+export class RedisMessagePurger implements MessagePurger {
+  readonly #redis: RedisClient;
+  readonly #prefix: string;
+  readonly #shards: number;
+
+  constructor({ redis, prefix, shards = 1 }: { redis: RedisClient; prefix: string; shards?: number }) {
+    this.#redis = redis;
+    this.#prefix = prefix;
+    this.#shards = shards;
+  }
+
+  /** Step by step, so that Redis serves others in between. Throws UNAVAILABLE when Redis does not answer; call again then. */
+  async purgeOrganization(org: string, signal: AbortSignal): Promise<void> {
+    try {
+      // Before the messages, so that no more are made for its endpoints; and again at the end, for what was written meanwhile.
+      await this.#unlinkWebhooks(org);
+      // While one shard is purged another may still send messages to it.
+      for (let hasFound = true; hasFound; ) {
+        hasFound = false;
+        for (const each of [org, alertOrganization(org), webhookOrganization(org)]) {
+          if (await this.#purgeShards(each, signal)) hasFound = true;
+        }
+      }
+      // Whoever takes what waits finds that it is of nobody.
+      await assignRunsAndTasks({ redis: this.#redis, prefix: this.#prefix }, org, defaultPool);
+      await this.#redis.del(apiKeyUsageKey(this.#prefix, org));
+      await this.#redis.del(lastNotifiedKey(this.#prefix, org));
+      await this.#redis.del(mailRecipientsKey(this.#prefix, org));
+      const { notes, begun } = organizationLockKeys(this.#prefix, org);
+      await this.#redis.del(notes, begun);
+      await this.#redis.del(...Object.values(idempotencyKeys(this.#prefix, org)));
+      await this.#purgeIntake(org);
+      await this.#unlinkWebhooks(org);
+      await this.#redis.zrem(sharedWebhookKeys(this.#prefix).unfinished, org);
+    } catch (error) {
+      throw redisUnavailable(error);
+    }
+  }
+
+  async #purgeShards(org: string, signal: AbortSignal): Promise<boolean> {
+    let hasFound = false;
+    for (let shard = 0; shard < this.#shards; shard++) {
+      const { declared } = shardKeys(this.#prefix, shard);
+      while (integer(await purgeScript.run(this.#redis, declared, [org, eventsPerStep])) === 1) {
+        if (signal.aborted) throw new PosthornError('UNAVAILABLE', `the purge of ${org} was broken off`);
+        hasFound = true;
+      }
+    }
+    return hasFound;
+  }
+
+  forgetGone(org: string, goneOf: GoneIds, signal: AbortSignal): Promise<number> {
+    return forgetGone({ redis: this.#redis, prefix: this.#prefix, shards: this.#shards }, org, goneOf, signal);
+  }
+
+  /** Redis frees them beside its work, however many records they hold. */
+  async #unlinkWebhooks(org: string): Promise<void> {
+    await this.#redis.unlink(...webhookKeys(this.#prefix, org).all);
+  }
+
+  async #purgeIntake(org: string): Promise<void> {
+    const keys = intakeKeys(this.#prefix, org);
+    const [seconds] = await this.#redis.time();
+    for (const hashes of keys.marks(Number(seconds) * 1000)) await this.#redis.del(...hashes);
+    await this.#redis.del(keys.quota, keys.reserved, keys.intents, ...keys.outcomes);
+    await this.#redis.zrem(unfinishedIntentsKey(this.#prefix), org);
+  }
+}

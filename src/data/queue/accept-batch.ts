@@ -1,0 +1,90 @@
+import { PosthornError } from '../../core/errors.ts';
+import type { ScriptArgument } from '../../redis/script.ts';
+import { encodeEvent } from '../shard/event-text.ts';
+import type { NewEvent } from '../shard/messages.ts';
+import type { ChunkedPayload } from '../shard/payload-chunks.ts';
+import { recordKey } from '../shard/record-key.ts';
+
+/** More targets than this are more than one event may have. */
+const largestFanOut = 10_000;
+/** Of an event with no more targets the messages here are made when it is accepted; those of one with more all go through the outbox. */
+export const messagesAtOnce = 100;
+/** How many messages one script call makes of an event with more, in about 1 ms. */
+export const messagesPerCall = 10;
+
+/** A message, here or in the outbox, about. */
+const bytesPerLine = 160;
+
+type Target = NewEvent['targets'][number];
+
+/**
+ * Arguments of the accept script for one event, their size in bytes, and how much it has to write: a record or an entry of the outbox
+ * weighs 1. Throws INTERNAL
+ * for an event with more targets than an event may have, and for ids that are none. `chunked`: where its payload is, that of `event` being empty.
+ */
+export function acceptArguments(
+  event: NewEvent,
+  shard: number,
+  chunked: ChunkedPayload | null = null,
+): { args: ScriptArgument[]; bytes: number; weight: number } {
+  if (event.targets.length + event.filtered.length > largestFanOut) {
+    throw new PosthornError('INTERNAL', `an event has ${event.targets.length} targets, and at most ${largestFanOut} can be stored`);
+  }
+  const encoded = encodeEvent(event);
+  const atOnce = event.targets.length > messagesAtOnce ? [] : event.targets.filter((target) => target.shard === shard);
+  const later = atOnce.length === 0 ? event.targets : event.targets.filter((target) => target.shard !== shard);
+  const entries = outboxEntries(later, shard);
+  const { further = { from: '-', end: '-' }, answer = { keptMs: '-', text: '' } } = event;
+  const counts = `${atOnce.length} ${event.filtered.length} ${entries.length}`;
+  const head = `${keyOf(event.id, shard)} ${event.org} ${event.sourceId} ${counts} ${further.from} ${further.end} ${answer.keptMs}${chunked === null ? '' : ` ${chunked.token}/${chunked.bytes}`}`;
+  const args: ScriptArgument[] = [head, encoded];
+  if (event.answer !== undefined) args.push(answer.text);
+  for (const target of atOnce) args.push(lineOf(target, shard));
+  for (const filtered of event.filtered) {
+    args.push(`${keyOf(filtered.messageId, shard)} ${filtered.routeId} ${filtered.failedFor ?? '-'}`, endOf(filtered));
+  }
+  for (const { shard: to, count, lines } of entries) args.push(to, to === shard ? 1 : 0, count, lines);
+  if (entries.length > 0) {
+    // Applications are counted where their messages are made.
+    const routes = new Set(event.webhook === undefined ? later.map(({ routeId }) => routeId) : []);
+    args.push(later.map(({ messageId }) => keyOf(messageId, shard)).join(' '), routes.size, ...routes);
+  }
+  const bytes = encoded.length + answer.text.length + args.length * 32 + (atOnce.length + later.length) * bytesPerLine;
+  const weight = 1 + atOnce.length + event.filtered.length + entries.length;
+  return { args, bytes, weight };
+}
+
+/** The letter of its status, and why. */
+function endOf({ brokenSchema, untried = '' }: NewEvent['filtered'][number]): string {
+  return brokenSchema === undefined ? `f${untried}` : `v${brokenSchema}`;
+}
+
+/** Messages as they stand in the outbox of a shard (`includes/outbox.lua`), each entry for one shard. */
+export function outboxEntries(targets: readonly Target[], shard: number): { shard: number; count: number; lines: string }[] {
+  return [...Map.groupBy(targets, (target) => target.shard)].flatMap(([to, group]) =>
+    chunks(group).map((some) => {
+      const lines = some.map((target) => lineOf(target, shard));
+      return { shard: to, count: some.length, lines: lines.join('\n') };
+    }),
+  );
+}
+
+/** Message, route, destination and the largest number of attempts, then subscription and transform where there are (`includes/new-message.lua`). */
+function lineOf({ messageId, routeId, destinationId, maxAttempts, subscription }: Target, shard: number): string {
+  const line = `${keyOf(messageId, shard)} ${routeId} ${destinationId} ${maxAttempts}`;
+  if (subscription === undefined) return line;
+  const { id, transformId } = subscription;
+  return transformId === null ? `${line} ${id}` : `${line} ${id} ${transformId}`;
+}
+
+function chunks(targets: readonly Target[]): Target[][] {
+  return Array.from({ length: Math.ceil(targets.length / messagesPerCall) }, (_, i) =>
+    targets.slice(i * messagesPerCall, (i + 1) * messagesPerCall),
+  );
+}
+
+function keyOf(id: string, shard: number): string {
+  const key = recordKey(id, shard);
+  if (key === null) throw new PosthornError('INTERNAL', `${id} is not an id of a record`);
+  return key;
+}

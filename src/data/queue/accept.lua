@@ -1,0 +1,271 @@
+#!lua
+-- Stores events with their messages and queues them; the events of one tick in one call.
+-- Without allow-oom: a full Redis refuses the whole call before its first write, which is the back-pressure of ingest.
+--
+-- KEYS: see includes/shard.lua. Ids are without prefix and shard (the last 25 characters).
+-- ARGV[1] number of events; then per event:
+--   `<event> <organization> <source> <targets> <filtered> <entries> <from> <until> <milliseconds>`: how many there are of each; where the walk over
+--     further targets begins and ends, and for how long an answer is kept, or `-`; of one whose payload is in chunks (includes/chunks.lua), behind
+--     that, `<token>/<bytes>`;
+--   its text (see event-text.ts);
+--   where it is kept: what is to be answered to whoever sends the event again;
+--   per target `<message> <route> <destination> <largest number of attempts>` (this as in new-message.lua);
+--   per filtered message `<message> <route> <destination>`, the destination for whose alerts it counts as a failure, or `-`; and `v` and what it
+--     breaks of the route's schema, or `f`, when it does not meet the filter, and why that is not certain;
+--   per entry for the outbox its shard, whether that is this one (1, 0), number of messages, the messages as the outbox has them, those of another
+--     shard with their whole key; where there are entries their messages one after the other, number of their routes, the routes.
+-- Reply: the text `full` when too much memory is in use (tend.lua); else per event: 1 stored, or its entries in the
+-- outbox; 0 was stored already (a re-sent call); `look`: the accounts must be looked at first (byte-shares.ts); `over`: its account has more than its
+-- share of Redis; `chunks`: some of its chunks are not there any more; or the text of what stands in its way.
+-- @include "includes/account.lua"
+-- @include "../shard/includes/shard.lua"
+-- @include "../shard/includes/chunks.lua"
+-- @include "includes/index.lua"
+-- @include "../shard/includes/target.lua"
+-- @include "includes/work.lua"
+-- @include "includes/ends.lua"
+-- @include "../shard/includes/count.lua"
+-- @include "includes/status-counts.lua"
+-- @include "includes/unfinished.lua"
+-- @include "includes/intern.lua"
+-- @include "includes/new-message.lua"
+-- @include "includes/outbox.lua"
+-- @include "includes/ring-pools.lua"
+-- @include "includes/failures-index.lua"
+
+local state = call('HMGET', ctl, 'full', 'over', 'lease')
+if state[1] then
+  return 'full'
+end
+local over = accounts_of(state[2] or '')
+-- Up to how many unfinished bytes here nobody need look at the accounts; nil: there is no limit.
+local lease = state[3] ~= '-' and tonumber(state[3] or '0') or nil
+local unfinished = lease and tonumber(call('HGET', P .. 'ub', '*') or '0')
+
+local position = 1
+local function argument()
+  position = position + 1
+  return ARGV[position]
+end
+
+-- Numbers of the targets of this call by their names, and what the script has found out about them.
+local numbers = {}
+local obstacles = {}
+local touched = {}
+local opened = 0
+
+local function name_of(org, route, destination)
+  return org .. ' ' .. route .. ' ' .. destination
+end
+
+local function number_of(name, org, route, destination)
+  if not numbers[name] then
+    numbers[name] = call('HGET', P .. 'tn:' .. org, route .. ' ' .. destination)
+  end
+  return numbers[name]
+end
+
+local function target_of(name, org, route, destination)
+  local n = number_of(name, org, route, destination) or intern(org, route, destination)
+  numbers[name] = n
+  return n
+end
+
+-- Whether the event has to wait for a look at the accounts (`look`), or its account is over its share (`over`). One that is stored is neither, and what
+-- Posthorn itself has to say is little, and most wanted then.
+local function refusal(e)
+  local is_alert = string.byte(e.org) == 126
+  local why = not is_alert and (over[account_of(e.org)] and 'over' or lease and unfinished >= lease and 'look') or nil
+  return why and call('EXISTS', P .. 'e:' .. e.id) == 0 and why or nil
+end
+
+-- What stands in the way of storing the event, looked for before the first write.
+local function obstacle(e)
+  if e.token and not chunks_are_here(e.token, e.chunk_bytes) and call('EXISTS', P .. 'e:' .. e.id) == 0 then
+    return 'chunks'
+  end
+  for _, target in ipairs(e.targets) do
+    local n = number_of(target.name, e.org, target.route, target.destination)
+    if n then
+      if obstacles[n] == nil then
+        obstacles[n] = lane_obstacle(n) or false
+      end
+      if obstacles[n] then
+        return obstacles[n]
+      end
+    end
+  end
+  return nil
+end
+
+-- Puts messages that are made elsewhere, or here later, into the outbox. Answers how many will be here, the other shards as they stand in `far`,
+-- and the entries.
+local function send_entries(e)
+  local here, far, sent = 0, '', {}
+  for _, entry in ipairs(e.entries) do
+    sent[#sent + 1] = send(entry.shard, 'x', 'e', e.id, 't', entry.messages)
+    if entry.is_here then
+      here = here + entry.count
+    else
+      far = far .. ' ' .. entry.shard .. 'x'
+      if not string.find(far .. ' ', ' ' .. entry.shard .. ' ', 1, true) then
+        far = far .. ' ' .. entry.shard
+      end
+    end
+  end
+  return here, far, sent
+end
+
+local function store(e)
+  local stamp = new_stamp()
+  local messages, history = '-', '-'
+  local has_further = e.from ~= '-'
+  if has_further or #e.entries > 0 or #e.targets + #e.filtered > 1 then
+    messages = '*'
+  elseif #e.targets + #e.filtered == 1 then
+    messages = (e.targets[1] or e.filtered[1]).id
+  else
+    history = stamp
+  end
+  local head = stamp .. ' ' .. messages .. ' ' .. e.org .. ' ' .. e.source .. ' ' .. history .. e.chunks .. '\n'
+  if not call('SET', P .. 'e:' .. e.id, head .. e.text, 'NX') then
+    if e.token then
+      drop_chunks(e.token, e.chunk_bytes)
+    end
+    return 0
+  end
+  if e.token then
+    name_chunks(e.token, e.chunk_bytes)
+  end
+  new_event(e.id, e.org, #head + #e.text + e.chunk_bytes)
+  if e.answer then
+    call('SET', P .. 'an:' .. e.id, e.answer, 'PX', e.kept_ms)
+  end
+  index_add(P .. 'i:ev:' .. e.org, stamp, e.id)
+  index_add(P .. 'i:' .. e.source, stamp, e.id)
+  if history ~= '-' then
+    call('XADD', P .. 'fin', stamp, 'e', e.id)
+  end
+  local ids = {}
+  local routes = {}
+  local moved = {}
+  for _, target in ipairs(e.targets) do
+    local n = target_of(target.name, e.org, target.route, target.destination)
+    local is_queued, entry = new_message(e.id, e.org, n, target)
+    if is_queued then
+      touched[n] = true
+    end
+    moved[#moved + 1] = entry
+    opened = opened + 1
+    ids[#ids + 1] = target.id
+    routes[target.route] = true
+  end
+  for _, filtered in ipairs(e.filtered) do
+    local n = target_of(name_of(e.org, filtered.route, ''), e.org, filtered.route, '')
+    stamp = new_stamp()
+    local status, why = string.sub(filtered.how, 1, 1), string.sub(filtered.how, 2)
+    call('HSET', P .. 'm:' .. filtered.id, 'e', e.id, 't', n, 's', status, 'x', '0', 'i', stamp, 'c', stamp)
+    if why ~= '' then
+      call('HSET', P .. 'm:' .. filtered.id, 'fm', why)
+    end
+    if status == 'v' then
+      count_unsent(e.org, filtered.route)
+      index_add(P .. 'i:fail:' .. filtered.route, stamp, filtered.id)
+      note_failure(e.org, filtered.id, stamp)
+      if filtered.failed_for ~= '-' then
+        note_end(filtered.route, filtered.failed_for, 'f', 1, filtered.id)
+      end
+    else
+      count_held_back(e.org, filtered.route, 1)
+    end
+    index_add(P .. 'i:' .. e.org, stamp, filtered.id)
+    index_add(P .. 'i:' .. filtered.route, stamp, filtered.id)
+    call('XADD', P .. 'fin', stamp, 'i', filtered.id)
+    ids[#ids + 1] = filtered.id
+  end
+  local here = #ids
+  local later, far, sent = send_entries(e)
+  ids[#ids + 1] = e.later
+  for _, route in ipairs(e.routes) do
+    routes[route] = true
+  end
+  if has_further then
+    sent[#sent + 1] = send(own_shard, 'w', 'e', e.id, 'f', e.from, 'u', e['until'])
+    far = far .. ' ' .. own_shard .. 'w'
+  end
+  if far ~= '' then
+    call('HSET', P .. 'far', e.id, far)
+  end
+  if #e.targets + #sent > 0 then
+    hold_event(e.id, e.org, #sent)
+    unfinished = unfinished and unfinished + #e.text + e.chunk_bytes
+  end
+  if messages == '*' then
+    call('SET', P .. 'x:' .. e.id, table.concat(ids, ' '))
+    call('HSET', P .. 'refs', e.id, here + later)
+  end
+  count_event(e.org, e.source)
+  for route in pairs(routes) do
+    count_event(e.org, route)
+  end
+  for _, entry in ipairs(moved) do
+    sent[#sent + 1] = entry
+  end
+  return #sent > 0 and sent or 1
+end
+
+local head_pattern = '^(%S+) (%S+) (%S*) (%d+) (%d+) (%d+) (%S+) (%S+) (%S+)(.*)$'
+
+local function event_of_arguments()
+  local e = { targets = {}, filtered = {}, entries = {}, routes = {}, chunk_bytes = 0 }
+  local targets, filtered, entries
+  e.id, e.org, e.source, targets, filtered, entries, e.from, e['until'], e.kept_ms, e.chunks = string.match(argument(), head_pattern)
+  if e.chunks ~= '' then
+    e.token, e.chunk_bytes = string.match(e.chunks, '^ (%w+)/(%d+)$')
+    e.chunk_bytes = tonumber(e.chunk_bytes)
+  end
+  e.text = argument()
+  if e.kept_ms ~= '-' then
+    e.answer = argument()
+  end
+  for k = 1, tonumber(targets) do
+    local target = {}
+    target.id, target.route, target.destination, target.max = string.match(argument(), '^(%S+) (%S+) (%S+) (.+)$')
+    target.name = name_of(e.org, target.route, target.destination)
+    e.targets[k] = target
+  end
+  for k = 1, tonumber(filtered) do
+    local message = {}
+    message.id, message.route, message.failed_for = string.match(argument(), '^(%S+) (%S+) (%S+)$')
+    message.how = argument()
+    e.filtered[k] = message
+  end
+  for k = 1, tonumber(entries) do
+    e.entries[k] = { shard = argument(), is_here = argument() == '1', count = tonumber(argument()), messages = argument() }
+  end
+  if #e.entries > 0 then
+    e.later = argument()
+    for k = 1, tonumber(argument()) do
+      e.routes[k] = argument()
+    end
+  end
+  return e
+end
+
+local reply = {}
+for k = 1, tonumber(ARGV[1]) do
+  local e = event_of_arguments()
+  reply[k] = refusal(e) or obstacle(e) or store(e)
+end
+write_counts()
+write_status_counts()
+write_unfinished()
+if opened > 0 then
+  call('HINCRBY', ctl, 'open', opened)
+end
+activate_all(touched)
+if has_ends then
+  -- Else an idle worker would look at them half a minute later.
+  ring_all()
+end
+return reply

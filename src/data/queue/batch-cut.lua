@@ -1,0 +1,66 @@
+#!lua flags=allow-oom
+-- Cuts a batch that is too large to be written at once: the members from ARGV[5] on become a batch of their own, with the attempts of
+-- this one, and that is queued. Only for who holds the batch.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] worker, [2] handle, [3] batch, [4] the last member that stays, [5] the first that leaves.
+-- Reply: 1 when the batch ends with that member now, or 0 when the worker holds it no more, or its members are others.
+-- @include "../shard/includes/shard.lua"
+-- @include "../shard/includes/target.lua"
+-- @include "includes/work.lua"
+-- @include "../shard/includes/batch.lua"
+-- @include "includes/ulid.lua"
+-- @include "includes/ring-pools.lua"
+
+local worker, handle, id, last, first = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local text = call('GET', P .. 'b:' .. id)
+local m = call('HMGET', P .. 'm:' .. id, 't', 'n', 'x', 'h', 'hv')
+if not text or not m[1] or call('HGET', P .. 'held:' .. worker, handle) ~= id then
+  return 0
+end
+local cut = string.find(text, ';' .. first .. ' ', 1, true)
+if not cut then
+  local staying = string.find(text, last .. ' ', 1, true)
+  return staying and string.find(text, ';', staying, true) == #text and 1 or 0
+end
+
+local new = batch_id(worker)
+local layout = string.sub(text, 1, string.find(text, '\n', 1, true))
+local members = string.sub(text, cut + 1)
+for member in string.gmatch(members, '(%S+) [^;]*;') do
+  if call('HGET', P .. 'm:' .. member, 'bt') == id then
+    call('HSET', P .. 'm:' .. member, 'bt', new)
+  end
+  local unsent = call('HGET', P .. 'bu:' .. id, member)
+  if unsent then
+    call('HSET', P .. 'bu:' .. new, member, unsent)
+    call('HDEL', P .. 'bu:' .. id, member)
+  end
+end
+call('SET', P .. 'b:' .. new, layout .. members)
+call('SET', P .. 'b:' .. id, string.sub(text, 1, cut))
+
+local attempts = tonumber(m[2] or '0')
+local fields = { 'e', batch_marker, 't', m[1], 's', attempts > 0 and 'r' or 'p', 'x', m[3] or '1', 'h', m[4] or '0', 'i', whole(now) .. '-' .. counter() }
+if attempts > 0 then
+  fields[#fields + 1] = 'n'
+  fields[#fields + 1] = attempts
+end
+if m[5] then
+  fields[#fields + 1] = 'hv'
+  fields[#fields + 1] = m[5]
+end
+for k = 1, attempts do
+  fields[#fields + 1] = k
+  fields[#fields + 1] = call('HGET', P .. 'm:' .. id, k) or ''
+end
+call('HSET', P .. 'm:' .. new, unpack(fields))
+local long = call('HGETALL', P .. 'a:' .. id)
+if #long > 0 then
+  call('HSET', P .. 'a:' .. new, unpack(long))
+end
+call('SADD', P .. 'bs:' .. m[1], new)
+enqueue_retry(m[1], new)
+activate(m[1])
+ring_ready()
+return 1

@@ -1,0 +1,52 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { newEvent } from '../../../test/support/new-event.ts';
+import { clusterClient, type RedisGroup, startRedisCluster } from '../../../test/support/redis-group.ts';
+import { newTimedId } from '../../core/ids.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { shardKeys } from '../shard/shard-keys.ts';
+import { RedisMessageAcceptor } from './message-acceptor.ts';
+
+const prefix = 'test:';
+const shards = 6;
+let cluster: RedisGroup;
+let redis: RedisClient;
+
+beforeAll(async () => {
+  cluster = await startRedisCluster();
+  redis = await clusterClient(cluster);
+});
+afterAll(async () => {
+  redis.disconnect();
+  await cluster.stop();
+});
+
+test('events for the shards of other servers are stored in time while a server of the Cluster does not answer', async () => {
+  const [first] = await cluster.masters();
+  const isOn = async (shard: number): Promise<boolean> =>
+    (await first?.client.exists(shardKeys(prefix, shard).declared[0]).then(
+      () => true,
+      () => false,
+    )) ?? false;
+  const places = await Promise.all(Array.from({ length: shards }, (_, shard) => isOn(shard)));
+  const healthy = places.flatMap((isSilent, shard) => (isSilent ? [] : [shard]));
+  expect(places).toContain(true);
+  expect(healthy).not.toHaveLength(0);
+  // Little room: each event needs a look at the accounts.
+  const acceptor = new RedisMessageAcceptor({ redis, prefix, clock: systemClock, shards: () => shards, memoryLimitBytes: 1_000_000 });
+  const accept = async (shard: number): Promise<number> => {
+    const beganAtMs = performance.now();
+    await acceptor.accept({ ...newEvent({ id: newTimedId('evt_', shard, Date.now()) }), payload: Buffer.alloc(6000, 'x') });
+    return performance.now() - beganAtMs;
+  };
+  const wake = first?.freeze();
+  try {
+    const took: number[] = [];
+    for (let i = 0; i < 20; i++) took.push(await accept(healthy[i % healthy.length] ?? 0));
+    expect(Math.max(...took)).toBeLessThan(1500);
+    // Waiting for the silent server each time would take 300 ms each.
+    expect(took.reduce((sum, ms) => sum + ms, 0)).toBeLessThan(4000);
+  } finally {
+    wake?.();
+  }
+});

@@ -1,0 +1,255 @@
+import type { Clock } from '../../core/clock.ts';
+import { PosthornError } from '../../core/errors.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { Script } from '../../redis/script.ts';
+import { redisUnavailable, throwUnavailable } from '../../redis/unavailable.ts';
+import { fields, integer, list, text } from '../shard/script-reply.ts';
+import { shardKeys } from '../shard/shard-keys.ts';
+
+/** The unfinished bytes of one shard: of its accounts, and of all. */
+export interface ShardBytes {
+  total: number;
+  accounts: ReadonlyMap<string, number>;
+}
+
+/** The bytes of unfinished events by account, and how many accounts are refused. */
+export interface ByteFigures {
+  byAccount: ReadonlyMap<string, number>;
+  over: number;
+}
+
+export interface ByteDivision {
+  /** Accounts that are refused at all shards of the server. */
+  over: string[];
+  /** By shard, in their order: up to how many unfinished bytes it takes events without a new division. */
+  leases: number[];
+}
+
+/** Of the memory limit of a server, for all unfinished events on it: above that, accounts over their share are refused. */
+const unfinishedShare = 0.4;
+/** Of that, and of the share of an account: below it nobody, or the account no more, is refused: 35 % of the limit. */
+const relieved = 7 / 8;
+/** So far all shards together may go beyond their leases between two divisions, as a part of all unfinished bytes. */
+const leastRoom = 1 / 32;
+/** So long a look waits for all shards. A later one is on a server that is away, and the others must not stand still for it. */
+const answerWithinMs = 300;
+/** So soon an account that is refused is not looked at again. */
+const looksApartMs = 1000;
+
+const readScript = new Script(new URL('./unfinished-read.lua', import.meta.url));
+const shareScript = new Script(new URL('./unfinished-share.lua', import.meta.url));
+
+/**
+ * Divides the bytes that unfinished events may have on a server among the accounts that have any. While there is room, nobody is refused. When there is
+ * none, an account is refused that has its share, until it has less or there is room again. The share is never less than an equal part; what accounts that
+ * have less than that leave belongs to the others (max-min), so that one with a single event does not halve the share of another. `refused`: the accounts
+ * that are refused now.
+ */
+export function divideBytes(limitBytes: number, shards: readonly ShardBytes[], refused: ReadonlySet<string>): ByteDivision {
+  const max = limitBytes * unfinishedShare;
+  const total = shards.reduce((sum, shard) => sum + shard.total, 0);
+  const accounts = new Map<string, number>();
+  for (const shard of shards) for (const [account, held] of shard.accounts) accounts.set(account, (accounts.get(account) ?? 0) + held);
+  const equal = max / Math.max(1, accounts.size);
+  const share = total < max ? Number.POSITIVE_INFINITY : shareOf(max, accounts);
+  const relievedShare = total < max * relieved ? Number.POSITIVE_INFINITY : shareOf(max * relieved, accounts);
+  const isOver = (account: string, held: number): boolean =>
+    (held > equal && held >= share) || (refused.has(account) && held > relievedShare);
+  const over = [...accounts].filter(([account, held]) => isOver(account, held)).map(([account]) => account);
+  const room = Math.max(max - total, max * leastRoom) / shards.length;
+  return { over, leases: shards.map((shard) => Math.floor(shard.total + room)) };
+}
+
+/** Up to how much each may have, so that all together have `bytes`: those that have less leave the rest to the others. */
+function shareOf(bytes: number, accounts: ReadonlyMap<string, number>): number {
+  let left = bytes;
+  let others = accounts.size;
+  for (const held of [...accounts.values()].sort((one, other) => one - other)) {
+    if (held * others >= left) return left / others;
+    left -= held;
+    others--;
+  }
+  return Number.POSITIVE_INFINITY;
+}
+
+interface Options {
+  redis: RedisClient;
+  prefix: string;
+  clock: Clock;
+  /** How many there are. */
+  shards: () => number;
+  /** What counts where Redis has no maxmemory. */
+  memoryLimitBytes?: number | undefined;
+}
+
+interface SeenShard extends ShardBytes {
+  shard: number;
+  server: string;
+  limitBytes: number;
+  over: readonly string[];
+}
+
+/** Shares the memory of Redis between accounts: looks at what each has that is unfinished, and says to the shards what they may take. */
+export class ByteShares {
+  readonly #options: Options;
+  #underWay: Promise<void> | null = null;
+  #lookedAtMs = Number.NEGATIVE_INFINITY;
+  /** Shards that did not answer in time, and have not answered since. */
+  readonly #silent = new Set<number>();
+  /** Those of them that are being asked. */
+  readonly #asking = new Set<number>();
+
+  constructor(options: Options) {
+    this.#options = options;
+  }
+
+  /**
+   * Looks at all shards, and at `shard` in any case; joins a look that is under way. Shards that have not answered after 300 ms, when others have, are left out
+   * and not waited for again until they have answered. Rejects with UNAVAILABLE when none answers.
+   */
+  look(shard: number): Promise<void> {
+    this.#underWay ??= this.#look(shard).finally(() => {
+      this.#underWay = null;
+    });
+    return this.#underWay;
+  }
+
+  /** Whether the last look is so long ago that it does not prove any more that an account is over its share. */
+  get isStale(): boolean {
+    return this.#options.clock.now() - this.#lookedAtMs >= looksApartMs;
+  }
+
+  /** Rejects with QUEUE_FULL when the account has more than its share at one of the shards, as it is now; with UNAVAILABLE. */
+  async refuseOver(account: string, shards: readonly number[]): Promise<void> {
+    const isOver = async (): Promise<boolean> =>
+      (await Promise.all(shards.map((shard) => this.#overAt(shard)))).some((over) => over.includes(account));
+    if (!(await isOver())) return;
+    // The account's events may have ended since the refusal. Ending an event triggers no look; only accept does.
+    if (this.isStale) {
+      await this.look(shards[0] ?? 0);
+      if (!(await isOver())) return;
+    }
+    throw overShare();
+  }
+
+  async #overAt(shard: number): Promise<string[]> {
+    const { redis, prefix } = this.#options;
+    const over = await redis.hget(shardKeys(prefix, shard).declared[0], 'over').catch(throwUnavailable);
+    return (over ?? '').split(' ');
+  }
+
+  /** Of all shards, as they are now. Rejects with UNAVAILABLE. */
+  async figures(): Promise<ByteFigures> {
+    const first = await this.#figures();
+    if (first.over === 0) return first;
+    await this.look(0);
+    return this.#figures();
+  }
+
+  async #figures(): Promise<ByteFigures> {
+    const byAccount = new Map<string, number>();
+    const over = new Set<string>();
+    for (const seen of await Promise.all(this.#shards(0).map((shard) => this.#read(shard)))) {
+      for (const [account, held] of seen.accounts) byAccount.set(account, (byAccount.get(account) ?? 0) + held);
+      for (const account of seen.over) over.add(account);
+    }
+    return { byAccount, over: over.size };
+  }
+
+  async #look(asking: number): Promise<void> {
+    const asked = this.#askable(asking);
+    const seen = await this.#inTime(asked.map((shard) => this.#read(shard)));
+    const answered = seen.flatMap((each) => (each?.status === 'fulfilled' ? [each.value] : []));
+    for (const [i, shard] of asked.entries()) if (seen[i] === undefined) this.#silent.add(shard);
+    const failed = seen.find((each) => each?.status === 'rejected');
+    if (answered.length === 0) throw failed?.reason;
+    const servers = Map.groupBy(answered, ({ server }) => server);
+    await this.#inTime([...servers.values()].flatMap((shards) => this.#share(shards)));
+    this.#lookedAtMs = this.#options.clock.now();
+  }
+
+  /** All but the silent ones, which are asked on the side; all, when all of them are silent. */
+  #askable(asking: number): number[] {
+    const all = this.#shards(asking);
+    const asked = all.filter((shard) => !this.#silent.has(shard));
+    if (asked.length === 0) return all;
+    for (const shard of all) if (this.#silent.has(shard) && !this.#asking.has(shard)) void this.#askSilent(shard);
+    return asked;
+  }
+
+  async #askSilent(shard: number): Promise<void> {
+    this.#asking.add(shard);
+    try {
+      await this.#read(shard);
+      this.#silent.delete(shard);
+    } catch {
+      // The next look asks again.
+    } finally {
+      this.#asking.delete(shard);
+    }
+  }
+
+  /** What became of each; undefined: nothing yet, when one has been fulfilled and the time is over. */
+  async #inTime<T>(promises: readonly Promise<T>[]): Promise<(PromiseSettledResult<T> | undefined)[]> {
+    const settled: (PromiseSettledResult<T> | undefined)[] = promises.map(() => undefined);
+    const all = Promise.all(
+      promises.map(async (promise, i) => {
+        const [result] = await Promise.allSettled([promise]);
+        settled[i] = result;
+      }),
+    );
+    const over = Promise.withResolvers<void>();
+    const cancel = this.#options.clock.after(answerWithinMs, over.resolve);
+    const late = async (): Promise<void> => {
+      await over.promise;
+      await Promise.any(promises).catch(() => undefined);
+      // What has arrived while this process stood still is in time.
+      await new Promise(setImmediate);
+    };
+    await Promise.race([all, late()]).finally(cancel);
+    return [...settled];
+  }
+
+  #shards(asking: number): number[] {
+    return Array.from({ length: Math.max(this.#options.shards(), asking + 1) }, (_, shard) => shard);
+  }
+
+  async #read(shard: number): Promise<SeenShard> {
+    const { redis, prefix, memoryLimitBytes } = this.#options;
+    try {
+      const reply = await readScript.run(redis, shardKeys(prefix, shard).declared, [memoryLimitBytes ?? '']);
+      const [server, limit, over, stored] = list(reply);
+      const accounts = new Map([...fields(stored)].map(([account, held]) => [account, Number(held)]));
+      const total = accounts.get(allAccounts) ?? 0;
+      accounts.delete(allAccounts);
+      return { shard, server: text(server), limitBytes: integer(limit), over: text(over).split(' ').filter(Boolean), total, accounts };
+    } catch (error) {
+      throw redisUnavailable(error);
+    }
+  }
+
+  #share(shards: readonly SeenShard[]): Promise<unknown>[] {
+    const { redis, prefix } = this.#options;
+    const say = (shard: number, lease: number | '-', over: readonly string[]): Promise<unknown> =>
+      shareScript.run(redis, shardKeys(prefix, shard).declared, [lease, over.join(' ')]);
+    const limitBytes = shards[0]?.limitBytes ?? 0;
+    if (limitBytes === 0) return shards.map(({ shard }) => say(shard, '-', []));
+    const { over, leases } = divideBytes(limitBytes, shards, new Set(shards.flatMap((each) => each.over)));
+    return shards.map(({ shard }, i) => say(shard, leases[i] ?? 0, over));
+  }
+}
+
+/** The field of `ub` that stands for all of them. */
+const allAccounts = '*';
+
+/** Deliveries need a while to make room. */
+const overRetrySeconds = 10;
+
+/** What is said where an account that has more than its share would get more. */
+export function overShare(): PosthornError {
+  return new PosthornError(
+    'QUEUE_FULL',
+    'The events of the organization that wait for their delivery take more than its share of memory: no more are taken until some of them have ended',
+    { retryAfterSeconds: overRetrySeconds },
+  );
+}

@@ -1,0 +1,35 @@
+#!lua flags=no-writes
+-- Circuits of named targets, or of all targets whose circuit is not closed.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] organization, then pairs of route and destination; or '' and [2] a cursor (begin with 0) for those not closed.
+-- Reply: {next cursor ('0' at the end), circuits {org, route, destination, state or '', consecutive failures, successful probes,
+-- state began (ms or ''), outage began, last failure, last success}}.
+-- @include "../shard/includes/shard.lua"
+
+local found = {}
+local function add(n)
+  local t = call('HMGET', P .. 't:' .. n, 'o', 'r', 'd', 'cs', 'cn', 'cp', 'ca', 'co', 'cf', 'cl')
+  if t[1] then
+    local circuit = {}
+    for k = 1, 10 do
+      circuit[k] = t[k] or ''
+    end
+    found[#found + 1] = circuit
+  end
+end
+
+if ARGV[1] == '' then
+  local scan = call('SSCAN', P .. 'broken', ARGV[2], 'COUNT', 500)
+  for _, n in ipairs(scan[2]) do
+    add(n)
+  end
+  return { scan[1], found }
+end
+for k = 2, #ARGV, 2 do
+  local n = call('HGET', P .. 'tn:' .. ARGV[1], ARGV[k] .. ' ' .. ARGV[k + 1])
+  if n then
+    add(n)
+  end
+end
+return { '0', found }

@@ -1,0 +1,138 @@
+import type { CircuitState } from '../../core/circuit.ts';
+import { PosthornError } from '../../core/errors.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { Script } from '../../redis/script.ts';
+import { throwUnavailable } from '../../redis/unavailable.ts';
+import { integer, list, text } from '../shard/script-reply.ts';
+import { shardKeys } from '../shard/shard-keys.ts';
+
+const circuitsScript = new Script(new URL('./circuits.lua', import.meta.url));
+const resetScript = new Script(new URL('./circuit-reset.lua', import.meta.url));
+
+/** The circuit of one target as it stands in Redis. Times are milliseconds since the epoch. */
+export interface CircuitView {
+  org: string;
+  routeId: string;
+  destinationId: string;
+  state: CircuitState;
+  consecutiveFailures: number;
+  probeSuccesses: number;
+  sinceMs: number | null;
+  /** When the outage began; null while closed. */
+  openedAtMs: number | null;
+  lastFailureAtMs: number | null;
+  lastSuccessAtMs: number | null;
+}
+
+export interface CircuitTransition {
+  routeId: string;
+  destinationId: string;
+  state: CircuitState;
+  atMs: number;
+  consecutiveFailures: number;
+}
+
+/** The circuits of all targets. Throws UNAVAILABLE when Redis does not answer. */
+export class Circuits {
+  readonly #redis: RedisClient;
+  readonly #prefix: string;
+  readonly #shards: () => number;
+
+  /** `shards`: how many there are. */
+  constructor({ redis, prefix, shards = () => 1 }: { redis: RedisClient; prefix: string; shards?: () => number }) {
+    this.#redis = redis;
+    this.#prefix = prefix;
+    this.#shards = shards;
+  }
+
+  /** Those of a route's destinations; one that has had no message yet has none. */
+  async ofRoute(org: string, routeId: string, destinationIds: readonly string[]): Promise<CircuitView[]> {
+    return await this.ofTargets(
+      org,
+      destinationIds.map((destinationId) => ({ routeId, destinationId })),
+    );
+  }
+
+  /** The same of any targets. */
+  async ofTargets(org: string, targets: readonly { routeId: string; destinationId: string }[]): Promise<CircuitView[]> {
+    if (targets.length === 0) return [];
+    const pairs = targets.flatMap(({ routeId, destinationId }) => [routeId, destinationId]);
+    const replies = await this.#inAll((shard) => this.#run(shard, circuitsScript, [org, ...pairs]));
+    return replies.flatMap((reply) => list(list(reply)[1]).map(circuitView));
+  }
+
+  /** Every circuit that is not closed. */
+  async broken(): Promise<CircuitView[]> {
+    return (await this.#inAll((shard) => this.#brokenIn(shard))).flat();
+  }
+
+  /** Closes the circuits of a route. */
+  async reset(org: string, routeId: string, destinationIds: readonly string[]): Promise<void> {
+    const pairs = destinationIds.flatMap((id) => [routeId, id]);
+    await this.#inAll((shard) => this.#run(shard, resetScript, [org, ...pairs]));
+  }
+
+  async #brokenIn(shard: number): Promise<CircuitView[]> {
+    // A set that changes while it is scanned may give a member twice.
+    const views = new Map<string, CircuitView>();
+    let cursor = '0';
+    do {
+      const [next, found] = list(await this.#run(shard, circuitsScript, ['', cursor]));
+      for (const view of list(found).map(circuitView)) views.set(`${view.routeId} ${view.destinationId}`, view);
+      cursor = text(next);
+    } while (cursor !== '0');
+    return [...views.values()];
+  }
+
+  async #inAll<T>(ask: (shard: number) => Promise<T>): Promise<T[]> {
+    return await Promise.all(Array.from({ length: this.#shards() }, (_, shard) => ask(shard)));
+  }
+
+  async #run(shard: number, what: Script, args: readonly string[]): Promise<unknown> {
+    return await what.run(this.#redis, shardKeys(this.#prefix, shard).declared, args).catch(throwUnavailable);
+  }
+}
+
+const states: ReadonlyMap<string, CircuitState> = new Map([
+  ['', 'closed'],
+  ['c', 'closed'],
+  ['o', 'open'],
+  ['h', 'half_open'],
+]);
+
+export function circuitStateOf(letter: string): CircuitState {
+  const state = states.get(letter);
+  if (state === undefined) throw new PosthornError('INTERNAL', `there is no circuit state ${letter}`);
+  return state;
+}
+
+function circuitView(reply: unknown): CircuitView {
+  const [
+    org = '',
+    routeId = '',
+    destinationId = '',
+    state = '',
+    failures = '',
+    probes = '',
+    since = '',
+    opened = '',
+    failed = '',
+    succeeded = '',
+  ] = list(reply).map(text);
+  return {
+    org,
+    routeId,
+    destinationId,
+    state: circuitStateOf(state),
+    consecutiveFailures: failures === '' ? 0 : integer(failures),
+    probeSuccesses: probes === '' ? 0 : integer(probes),
+    sinceMs: msOrNull(since),
+    openedAtMs: msOrNull(opened),
+    lastFailureAtMs: msOrNull(failed),
+    lastSuccessAtMs: msOrNull(succeeded),
+  };
+}
+
+function msOrNull(value: string): number | null {
+  return value === '' ? null : integer(value);
+}

@@ -1,0 +1,307 @@
+import type { CircuitSetting } from '../../core/circuit.ts';
+import type { ThrottleRecord } from '../../core/records.ts';
+import type { NewAttempt } from '../shard/attempt-record.ts';
+import type { StoredEvent } from '../shard/event-text.ts';
+import type { DeadLetterReason } from '../shard/messages.ts';
+import type { ChunkedPayload } from '../shard/payload-chunks.ts';
+import type { PauseReason } from '../shard/waits.ts';
+import type { EventOutput } from './event-output.ts';
+
+/** One (route, destination), by the number that it has in its shard. */
+export interface Target {
+  number: string;
+  org: string;
+  routeId: string;
+  destinationId: string;
+  /** Revision of the setting that is in force; null: none is yet. */
+  revision: string | null;
+  /** Generation of the target's circuit when the work was taken. */
+  circuitGeneration: number;
+  /** Its attempts count as slow ones (`includes/slow.lua`). */
+  isSlow: boolean;
+}
+
+/** In any window of so many ms the targets that share it get at most so many messages together. */
+export interface SharedLimiter {
+  id: string;
+  /** Grows with each change. */
+  revision: number;
+  windows: readonly { ms: number; most: number }[];
+}
+
+/** What the queue must know of a target before it gives out its work. */
+export interface TargetSetting {
+  /** Changes whenever anything below does. */
+  revision: string;
+  paused: boolean;
+  /** Why it is paused, or does not serve; null: it is neither. */
+  pausedFor: PauseReason | null;
+  /**
+   * Whose messages move on to the next failover destination, or back to their first one, because the target does not serve any more: nobody's, those that
+   * came from another destination, or all. Where all do the target is not paused.
+   */
+  movesOn: 'nobody' | 'guests' | 'all';
+  throttle: ThrottleRecord;
+  /** The limiter that it shares with other targets of its shard; null: none. */
+  sharedLimiter: SharedLimiter | null;
+  /** Higher ones come first where targets wait for one limiter. */
+  priority: number;
+  circuit: CircuitSetting;
+  /** Where messages go that this target fails to deliver, in order; `afterAttempts` null: once its retries are used up. */
+  failover: { destinations: readonly { id: string; shard: number }[]; afterAttempts: number | null };
+  /** Null: messages go out one by one. Else a batch is complete at so many records or bytes, or when its oldest is so old. */
+  batch: { layout: string; records: number; bytes: number; ageMs: number } | null;
+  /** What ends here is of interest to the alerts of its route. */
+  hasAlerts: boolean;
+}
+
+/** Why a message was moved to a failover destination. `destination_unavailable`: the one before was disabled, suspended or left the route. */
+export type FailoverReason =
+  | 'circuit_open'
+  | 'failed_attempts'
+  | 'max_retries_exceeded'
+  | 'secret_decryption_failed'
+  | 'queue_limit_exceeded'
+  | 'destination_not_found'
+  | 'destination_unavailable';
+
+/** Where messages go whose target is gone, in order; null: its route is gone, too. */
+export type FailoverOfGone = readonly { id: string; shard: number }[] | null;
+
+/** A target whose route or destination is gone. */
+export interface GoneTarget {
+  target: Target;
+  reason: DeadLetterReason;
+  failover: FailoverOfGone;
+}
+
+/** A message that a worker holds until it settles it. */
+export interface Job {
+  /** `<lane>/<entry>`: names this holding of the message. */
+  handle: string;
+  target: Target;
+  messageId: string;
+  messageKey: string;
+  eventId: string;
+  /** Attempts recorded so far. */
+  attempts: number;
+  maxAttempts: number;
+  /** Attempts that were made elsewhere, which do not count here; null: it has never moved. */
+  attemptsElsewhere: number | null;
+  /** Null: it is where it was sent first. */
+  failover: { originalDestinationId: string; reason: FailoverReason } | null;
+  /** Null when the payload is gone, and for a batch. */
+  event: StoredEvent | null;
+  /** The output of a transform is kept for it. */
+  hasOutput: boolean;
+  /** Of the subscription of a webhook endpoint. */
+  transformId: string | null;
+  /** The job is a batch of messages (`DeliveryQueue.batch`); its key stands for them. */
+  isBatch: boolean;
+}
+
+export interface BatchMember {
+  messageId: string;
+  messageKey: string;
+  eventId: string;
+  /** The output of a transform was kept for it when the batch was formed. */
+  hasOutput: boolean;
+  /** It was found that it is not to be written. */
+  isUnsent: boolean;
+}
+
+/** Why a member of a batch is not written, and how it ends; `dlq`: as a dead letter. */
+export type UnsentMember = { messageKey: string } & (
+  | { status: 'filtered' | 'transform_failed'; reason: string | null }
+  | { status: 'dlq'; reason: DeadLetterReason }
+);
+
+/** Messages that go out together. It is the same however often it is read, until it is cut. */
+export interface Batch {
+  /** A ULID. */
+  id: string;
+  /** What the setting of the target said when the batch was formed. */
+  layout: string;
+  /** Oldest first. */
+  members: BatchMember[];
+}
+
+export type Outcome =
+  | { type: 'delivered'; attempt: NewAttempt }
+  | { type: 'retry'; attempt: NewAttempt; delayMs: number }
+  /** `attempt` is null when nothing was sent. */
+  | { type: 'dead'; attempt: NewAttempt | null; reason: DeadLetterReason }
+  /** Nothing was sent, and nothing will be; `tookMs`: how long it took to find out. */
+  | { type: 'unsent'; status: 'filtered' | 'transform_failed'; reason: string | null; tookMs: number }
+  /** Back to the queue, no attempt counted. */
+  | { type: 'back' };
+
+export interface Settlement {
+  job: Job;
+  outcome: Outcome;
+  /** Largest number of attempts by the policy of today; null: as it was. */
+  maxAttempts: number | null;
+}
+
+export interface SettleAnswer {
+  /** One entry per settlement: false when somebody else has settled it. */
+  settled: boolean[];
+  hasMore: boolean;
+  nextDueMs: number | null;
+  hasOutbox: boolean;
+  hasEndedBatches: boolean;
+  /** Something was put into the log of ends. */
+  hasEnds: boolean;
+}
+
+/** What a worker may have missed of a shard. */
+export interface ShardState {
+  /** Random value of this Redis; another one means that it was emptied. */
+  marker: string;
+  /** How many messages this worker holds. */
+  held: number;
+  hasReadyWork: boolean;
+  /** Something is held past its deadline. */
+  hasOverdueWork: boolean;
+  pausedTargets: number;
+  /** Share of Redis' memory limit that is in use; null: there is no limit. */
+  memoryShare: number | null;
+  nextDueMs: number | null;
+  /** Something waits to be carried to another shard for longer than its maker needs. */
+  hasOutbox: boolean;
+  /** Batches have ended whose members have not followed yet. */
+  hasEndedBatches: boolean;
+  /** Tallies of the analytics have grown long enough. */
+  hasTallies: boolean;
+  /** The alerts have something to look at (`AlertStates`). */
+  hasAlerts: boolean;
+}
+
+/** Attempts to slow targets that a worker has under way in all shards, also by account; `slots` is how many attempts it makes at a time. */
+export interface SlowAttempts {
+  slots: number;
+  held: number;
+  byAccount: ReadonlyMap<string, number>;
+}
+
+export interface QueueFigures {
+  unfinished: number;
+  retriesWaiting: number;
+  held: number;
+  deadLetters: number;
+  /** Of those that the queue's pool of workers serves. */
+  oldestUnreadAtMs: number | null;
+  /** What waits to be carried to other shards, and for how long its oldest. */
+  outboxEntries: number;
+  outboxAgeMs: number;
+  /** Messages that more workers of its pool could deliver sooner: not those that wait for their next attempt, a circuit, a limit or the rest of a batch. */
+  backlog: number;
+}
+
+/**
+ * How long what has ended stays, and what becomes of that which no archive has yet written (default: it stays, for 72 hours). `largestFirst`: what the
+ * account with most finished bytes has goes first, whatever its age; its dead letters only with `deadLettersMs` 0. Default: the oldest of anybody.
+ */
+export interface Retention {
+  finishedMs: number;
+  deadLettersMs: number;
+  unwritten?: 'stays' | 'goes where the archive fails' | 'goes';
+  largestFirst?: boolean;
+}
+
+/** All others go before the busiest account, of which the worker has had the most work lately; the accounts `without` get nothing. */
+export interface TurnOrder {
+  busiest?: string | null;
+  without?: readonly string[];
+}
+
+/**
+ * The work of one shard as a worker sees it. Every call is one script and may be sent again; a call that throws may have
+ * happened. Throws UNAVAILABLE when Redis does not answer.
+ */
+export interface DeliveryQueue {
+  /**
+   * Up to `count` (1..64) messages, fairest first; `unconfigured` targets have work but need `configure` first; `hasMoreOfOthers`: work of
+   * others than the busiest account and those `without` is left.
+   */
+  dequeue(
+    worker: string,
+    count: number,
+    slowAttempts?: SlowAttempts,
+    order?: TurnOrder,
+  ): Promise<{
+    jobs: Job[];
+    unconfigured: Target[];
+    hasMore: boolean;
+    hasMoreOfOthers: boolean;
+    nextDueMs: number | null;
+    hasOutbox: boolean;
+    hasEndedBatches: boolean;
+    /** There are no jobs, and something is in the log of ends. */
+    hasEnds: boolean;
+  }>;
+  /** The batch that a job stands for; null when it has ended. */
+  batch(job: Job): Promise<Batch | null>;
+  /** The events of members, in their order; null for a payload that is gone. */
+  events(members: readonly BatchMember[]): Promise<(StoredEvent | null)[]>;
+  /** The payload of an event that has it in chunks; null when it is gone. */
+  payload(chunks: ChunkedPayload): Promise<Buffer | null>;
+  /** For which members the output of the route's transform is kept, in their order. */
+  haveOutputs(target: Target, members: readonly BatchMember[]): Promise<boolean[]>;
+  /** Notes members that are not to be written: with the end of the batch they end so. False when it has ended. */
+  leaveOut(job: Job, members: readonly UnsentMember[]): Promise<boolean>;
+  /** Makes a batch of its own of the members from `first` on, and queues it. False when the worker holds the batch no more. */
+  cut(worker: string, job: Job, at: { last: BatchMember; first: BatchMember }): Promise<boolean>;
+  /** Lets members of ended batches follow them, a bounded number. */
+  endBatches(): Promise<{ hasMore: boolean; hasReadyWork: boolean; hasOutbox: boolean; hasEnds: boolean }>;
+  /** What the worker holds without knowing of it. */
+  adopt(worker: string, knownHandles: readonly string[]): Promise<Job[]>;
+  settle(worker: string, settlements: readonly Settlement[], options?: { ring?: boolean }): Promise<SettleAnswer>;
+  /**
+   * The output of a transform that is kept for a message, which is that of its event and route; null when there is none. `made` is
+   * kept when there is none, and then answered.
+   */
+  output(
+    message: { messageKey: string; eventId: string; target: { routeId: string } },
+    made: EventOutput | null,
+  ): Promise<EventOutput | null>;
+  /** Moves due retries and waiting targets; `nextDueMs` 0 means: call again. */
+  promote(): Promise<{ moved: number; hasMore: boolean; nextDueMs: number | null }>;
+  /** Puts back what the dead workers held, and what is held past its deadline. */
+  reclaim(deadWorkers: readonly string[]): Promise<{ putBack: number; hasMore: boolean }>;
+  /** `totalSlots`: what all living workers of the pool can do at a time. */
+  tend(worker: string, totalSlots: number): Promise<ShardState>;
+  /** Puts the setting of a target in force; answers whether messages that are to move on wait for their next attempt. */
+  configure(target: Target, setting: TargetSetting): Promise<{ hasRetries: boolean }>;
+  /** Ends the waits for the next attempt at targets that do not serve, step by step from cursor `0` on; `next` is null at the end. */
+  endWaits(targets: readonly Target[], cursor: string): Promise<{ next: string | null }>;
+  /** Puts another setting of a shared limiter in force where it is in use; null: it is gone. */
+  configureShared(id: string, limiter: SharedLimiter | null): Promise<{ nextDueMs: number | null }>;
+  /** The paused targets, step by step from cursor `0` on; `next` is null at the end. */
+  pausedTargets(cursor: string): Promise<{ targets: Target[]; next: string | null }>;
+  /** Targets by number from `first` on; `next` is null at the end. `onlyBound`: those that wait by their setting. */
+  targets(first: number, options?: { onlyBound?: boolean }): Promise<{ targets: Target[]; next: number | null }>;
+  /** Those of the named targets that are paused, or for which something is queued or waits to be tried again. */
+  targetsWithWork(names: readonly Pick<Target, 'org' | 'routeId' | 'destinationId'>[]): Promise<Target[]>;
+  /** The same of all targets of routes of an organization, step by step from cursor `0` on; `next` is null at the end. */
+  targetsOfRoutes(org: string, routeIds: readonly string[], cursor: string): Promise<{ targets: Target[]; next: string | null }>;
+  /** All targets of routes and destinations of an organization, in the same way. */
+  targetsOf(org: string, ids: readonly string[], cursor: string): Promise<{ targets: Target[]; next: string | null }>;
+  /**
+   * Sends what the target has queued to a failover destination or back to where it came from, else to the dead letters; answers how many of these in this
+   * step, whether there is more, and whether retries wait.
+   */
+  drop(gone: GoneTarget): Promise<{ dropped: number; hasMore: boolean; hasRetries: boolean; hasOutbox: boolean }>;
+  /** The same for waiting retries of several targets; `next` is null at the end. */
+  dropRetries(gone: readonly GoneTarget[], cursor: string): Promise<{ dropped: number; next: string | null; hasOutbox: boolean }>;
+  /** Removes the oldest history beyond its retention, a bounded number of records; `lost`: how many of them an archive was to have. */
+  prune(retention: Retention): Promise<{ removed: number; hasMore: boolean; memoryShare: number | null; lost: number }>;
+  /**
+   * Sends what has waited for a disabled route or destination for longer than this to the dead letters; looks at the next of them with each
+   * call, and ends a bounded number of messages.
+   */
+  expirePaused(longestMs: number): Promise<{ expired: number; hasMore: boolean }>;
+  /** Adds the oldest tallies of the analytics to the statistics of their periods; answers whether another one is due. */
+  foldTallies(): Promise<boolean>;
+  figures(): Promise<QueueFigures>;
+}

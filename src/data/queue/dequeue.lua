@@ -1,0 +1,427 @@
+#!lua flags=allow-oom
+-- Gives a worker the fairest ready work: organizations first, then their targets, each through its circuit, its cap, the
+-- concurrency and rate of its limiter, and the limiter that it shares with others. What is given stands in `held` until it is settled. Messages of a target whose circuit is
+-- open, or that does not serve, move on (failover.lua).
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] worker, [2] how many messages at most (1..64), [3] hold time in ms, after which the work is put back, [4] slots of the
+-- worker, its slow attempts under way in all shards, and these by account: `<slots> <held>[ <account> <held>…]`, [5] the account of which the
+-- worker has had the most work lately, in all shards, or '': others go first, [6] the mark of its
+-- pool, [7] accounts that get nothing, separated by spaces.
+-- Reply: {unconfigured targets, servable work left 0/1, 2 where some is of others than [5] and [7], ms until something is due or -1, 1 when
+-- something was put into the outbox, 1 when a batch has ended, 1 when there are no jobs and something is in the log of ends, targets, jobs, texts
+-- (includes/jobs.lua)}.
+-- @include "../shard/includes/shard.lua"
+-- @include "../shard/includes/target.lua"
+-- @include "includes/work.lua"
+-- @include "includes/limiter.lua"
+-- @include "includes/shared-limiter.lua"
+-- @include "includes/circuit.lua"
+-- @include "includes/outbox.lua"
+-- @include "includes/failover.lua"
+-- @include "includes/slow.lua"
+-- @include "includes/status-counts.lua"
+-- @include "includes/jobs.lua"
+-- @include "includes/turns.lua"
+-- @include "includes/batch-form.lua"
+-- @include "includes/account.lua"
+-- @include "../shard/includes/batch.lua"
+-- @include "../shard/includes/pools.lua"
+-- @include "includes/lanes.lua"
+-- @include "includes/pool-changes.lua"
+-- @include "includes/slow-room.lua"
+
+local visits_limit = 32
+local unconfigured_wait_ms = 2000
+local open_again_ms = 1000
+-- A target may have more than the base cap while its attempts take less than this, and were seen to do so lately.
+local fast_ms, proof_ms = 250, 10000
+local ramp_step_ms = 1000
+-- Of one target at a time: a worker holds a batch in memory.
+local most_batches = 2
+
+local worker = ARGV[1]
+local left = tonumber(ARGV[2])
+local deadline = now + tonumber(ARGV[3])
+local mark = ARGV[6]
+local ready_organizations = P .. 'ready' .. mark
+local slots = tonumber(call('HGET', ctl, 'slots' .. mark) or '0')
+local busiest = ARGV[5] or ''
+local without, without_count = accounts_of(ARGV[7])
+local base_cap = math.max(8, math.ceil(slots / 10))
+local unconfigured = {}
+-- One that has not moved yet.
+local any_message = { count = 0, left = '' }
+-- Arguments of the writes that the whole batch shares.
+local held_until, held_by = {}, {}
+
+-- How many entries of the target are read and not settled, in both lanes.
+local function pending(n, has_retries)
+  local fresh = redis.pcall('XPENDING', P .. 'w:' .. n, 'g')
+  local count = failed(fresh) and 0 or fresh[1]
+  if has_retries then
+    local retries = redis.pcall('XPENDING', P .. 'w:' .. retry_lane(n), 'g')
+    count = count + (failed(retries) and 0 or retries[1])
+  end
+  return count
+end
+
+-- The largest number of attempts at a time, and whether they count as slow.
+local function cap_of(t, under_way)
+  local last = math.max(tonumber(t.cf or '0'), tonumber(t.cl or '0'))
+  local is_stalled = under_way > 0 and now - math.max(last, tonumber(t.u or '0')) > slow_ms
+  if not t.a or is_stalled or tonumber(t.a) >= slow_ms then
+    return base_cap, true
+  end
+  if tonumber(t.a) < fast_ms and now - last < proof_ms then
+    return math.max(base_cap, math.floor(slots / 2)), false
+  end
+  return base_cap, false
+end
+
+-- After an outage or a pause the cap doubles every second, from the number of probes on.
+local function ramp_of(n, t, cap)
+  local began = tonumber(t.cr)
+  if began > now then
+    -- The clock was set back.
+    began = now
+    call('HSET', P .. 't:' .. n, 'cr', began)
+  end
+  local ramp = tonumber(t.sp or '1') * 2 ^ math.floor((now - began) / ramp_step_ms)
+  if ramp >= cap then
+    call('HDEL', P .. 't:' .. n, 'cr')
+    return cap
+  end
+  return ramp
+end
+
+-- Reads up to `count` unread entries of both lanes, at least half of them fresh ones while there are any. Answers a list of
+-- {lane, entry}, and whether the lanes have no more; nil when there is no lane at all.
+local function read(n, has_retries, count)
+  if not has_retries then
+    local fresh = read_lane(n, count)
+    if not fresh then
+      return nil
+    end
+    local found = {}
+    for k, entry in ipairs(fresh) do
+      found[k] = { n, entry }
+    end
+    return found, #fresh < count
+  end
+  local found = {}
+  local function take(lane, most)
+    local entries = most > 0 and read_lane(lane, most) or {}
+    for _, entry in ipairs(entries) do
+      found[#found + 1] = { lane, entry }
+    end
+    return most > 0 and #entries < most
+  end
+  local no_fresh = take(n, math.ceil(count / 2))
+  local no_retries = take(retry_lane(n), count - #found)
+  if not no_fresh then
+    no_fresh = take(n, count - #found)
+  end
+  return found, no_fresh and no_retries
+end
+
+-- Moves messages of a target whose circuit is open, or that does not serve, to where they may go; answers how many it looked at, and how many stay.
+local function move_on(n, org, t, why, quantum)
+  local entries, is_empty = read(n, t.rl, quantum)
+  local stay = 0
+  for _, found in ipairs(entries or {}) do
+    local lane, entry = found[1], found[2]
+    local m = moves_of(entry[2][2])
+    remove_entry(lane, entry[1])
+    local place = nil
+    if m.event then
+      place = t.mv and next_place(m, t.fo) or not t.mv and failover_candidate(m, t.fo, false) or nil
+    end
+    if place then
+      fail_over(m, n, place, why)
+    elseif m.event then
+      enqueue_in(lane, m.id)
+      stay = stay + 1
+    end
+  end
+  remove_drained(n)
+  if not entries or is_empty and stay == 0 then
+    deactivate(n, org)
+  end
+  return #(entries or {}), stay
+end
+
+-- What cannot move waits until the target serves again, or somebody looks at its setting.
+local function hold(n, org)
+  deactivate(n, org)
+  call('HSET', P .. 't:' .. n, 'p', whole(now))
+  call('SADD', P .. 'paused', n)
+end
+
+-- Sends away what a target has whose destination does not serve. Answers what that counts towards its share.
+local function send_away(n, org, t, start, quantum)
+  local looked_at, stay = move_on(n, org, t, 'destination_unavailable', quantum)
+  call('HSET', P .. 't:' .. n, 'f', start + looked_at)
+  if stay > 0 then
+    hold(n, org)
+  elseif looked_at == quantum then
+    call('ZADD', P .. 'ready:' .. org, start + looked_at, n)
+  end
+  return 0
+end
+
+-- The same of a target whose circuit is open. While no failover destination is free it looks again soon.
+local function give_over(n, org, t, start, quantum)
+  if not failover_candidate(any_message, t.fo, false) then
+    circuit_park(n, org)
+    if t.fo then
+      call('ZADD', P .. 'waiting', 'LT', now + open_again_ms, '!' .. n)
+    end
+    return 0
+  end
+  local looked_at, stay = move_on(n, org, t, 'circuit_open', quantum)
+  call('HSET', P .. 't:' .. n, 'f', start + looked_at)
+  if stay > 0 and stay == looked_at then
+    circuit_park(n, org)
+    call('ZADD', P .. 'waiting', 'LT', now + open_again_ms, '!' .. n)
+  elseif looked_at == quantum or stay > 0 then
+    call('ZADD', P .. 'ready:' .. org, start + looked_at, n)
+  end
+  return 0
+end
+
+local function guest_of(id)
+  local m = moves_of(id)
+  return m.is_away and m or nil
+end
+
+local target_fields = { 'r', 'd', 'g', 'a', 'cs', 'cu', 'cg', 'cr', 'cf', 'cl', 'sp', 'fo', 'rl', 'u', 'bt', 'lp', 'mv' }
+
+-- Serves one target; answers how many messages it gave, and what that counts towards its share.
+local function serve(n, org, start, quantum)
+  local key = P .. 't:' .. n
+  local values = call('HMGET', key, unpack(target_fields))
+  local t = {}
+  for k, field in ipairs(target_fields) do
+    t[field] = values[k] or nil
+  end
+  local destination = t.d
+  if not destination then
+    deactivate(n, org)
+    return 0
+  end
+  if not t.g then
+    unconfigured[#unconfigured + 1] = { n, org, t.r, destination, '', '0' }
+    park(n, org, '?' .. n, now + unconfigured_wait_ms)
+    return 0
+  end
+  if t.mv == 'a' then
+    return send_away(n, org, t, start, quantum)
+  end
+  if t.cs == 'o' and now >= tonumber(t.cu) then
+    circuit_begin(n, 'h')
+    call('ZREM', P .. 'waiting', '!' .. n)
+    t.cs, t.cg = 'h', whole(tonumber(t.cg or '0') + 1)
+  end
+  if t.cs == 'o' then
+    return give_over(n, org, t, start, quantum)
+  end
+
+  local under_way = pending(n, t.rl)
+  local cap, is_slow = cap_of(t, under_way)
+  if t.cr then
+    cap = ramp_of(n, t, cap)
+  end
+  local room = cap - under_way
+  if t.cs == 'h' then
+    call('ZREMRANGEBYSCORE', P .. 'probe:' .. n, '-inf', now)
+    room = math.min(room, tonumber(t.sp or '1') - call('ZCARD', P .. 'probe:' .. n))
+  end
+  if t.bt then
+    room = math.min(room, most_batches - under_way)
+  end
+  if room <= 0 then
+    deactivate(n, org)
+    call('HSET', key, 'b', 'cap')
+    return 0
+  end
+  local allowed = math.min(quantum, room)
+  if is_slow then
+    local slow, limiter = slow_room(org, mark, slots, under_way, ARGV[4])
+    if slow == 0 then
+      park(n, org, limiter, now + slow_wait_ms)
+      return 0
+    end
+    allowed = math.min(allowed, slow)
+  end
+  local l = call('HMGET', P .. 'l:' .. destination, 'e', 'u', 'c')
+  if l[3] then
+    local free, at = lease_peek(destination, tonumber(l[3]))
+    if free == 0 then
+      park(n, org, destination, at)
+      return 0
+    end
+    allowed = math.min(allowed, free)
+  end
+  if l[1] then
+    local tokens, wait_us = rate_peek(destination, tonumber(l[1]), tonumber(l[2]))
+    if tokens == 0 then
+      park(n, org, destination, now + math.ceil(wait_us / 1000))
+      return 0
+    end
+    allowed = math.min(allowed, tokens)
+  end
+  local shared = t.lp and shared_limiter(t.lp)
+  if shared then
+    local room, at = shared_room(shared)
+    local share = math.max(1, math.floor(room / math.max(1, shared.woken, call('ZCARD', P .. 'ready:' .. org))))
+    if shared.woken > 0 then
+      shared.woken, shared.is_changed = shared.woken - 1, true
+    end
+    if room == 0 then
+      park(n, org, t.lp, at)
+      return 0
+    end
+    allowed = math.min(allowed, share)
+  end
+
+  local entries, is_empty, batch_due
+  if t.bt then
+    entries, is_empty, batch_due = batch_read(n, t.rl, t.bt, allowed, worker)
+  else
+    entries, is_empty = read(n, t.rl, allowed)
+    if entries and not is_empty and not t.rl and under_way == 0 then
+      -- What it has was given out: no second visit to find that out.
+      is_empty = lane_length(n) == #entries
+    end
+  end
+  if not entries then
+    deactivate(n, org)
+    return 0
+  end
+  local given, dropped = 0, false
+  for _, found in ipairs(entries) do
+    local lane, entry = found[1], found[2]
+    local id = entry[2][2]
+    -- Of a destination that the route names no more those move on that came from another one.
+    local guest = t.mv and guest_of(id)
+    local place = guest and next_place(guest, t.fo)
+    local attempts = not place and add_job(lane, entry[1], id)
+    if attempts then
+      count_status(org, waiting_letter(attempts), 'a')
+      local handle = lane .. '/' .. entry[1]
+      held_until[#held_until + 1] = deadline
+      held_until[#held_until + 1] = handle .. '/' .. worker
+      held_by[#held_by + 1] = handle
+      held_by[#held_by + 1] = id
+      if l[3] then
+        call('ZADD', P .. 'lease:' .. destination, deadline, handle)
+      end
+      if t.cs == 'h' then
+        call('ZADD', P .. 'probe:' .. n, deadline, handle)
+      end
+      if is_slow then
+        call('ZADD', P .. 'slow' .. mark, deadline, handle)
+        call('ZADD', P .. 'slow:' .. account_of(org), deadline, handle)
+      end
+      given = given + 1
+    else
+      remove_entry(lane, entry[1])
+      dropped = true
+      if place then
+        fail_over(guest, n, place, 'destination_unavailable')
+      end
+    end
+  end
+  if given > 0 then
+    job_target(n, org, t.r, destination, t.g, t.cg, is_slow)
+    if is_slow then
+      slow_begin(org, given)
+    end
+    if l[1] then
+      rate_charge(destination, tonumber(l[1]), tonumber(l[2]), given)
+    end
+    if shared then
+      shared_charge(shared, given)
+    end
+  end
+  if under_way == 0 and given > 0 then
+    call('HSET', key, 'f', start + given, 'u', now)
+  else
+    call('HSET', key, 'f', start + given)
+  end
+  if dropped then
+    remove_drained(n)
+  end
+  if is_empty and batch_due then
+    park(n, org, '~b' .. n, batch_due)
+  elseif is_empty then
+    deactivate(n, org)
+  elseif given >= room then
+    deactivate(n, org)
+    call('HSET', key, 'b', 'cap')
+  else
+    call('ZADD', P .. 'ready:' .. org, start + given, n)
+  end
+  return given
+end
+
+local visits = 0
+
+local function give_turn(org, org_start, count)
+  call('HSET', ctl, 'vt' .. mark, org_start)
+  local ready = P .. 'ready:' .. org
+  local share = math.ceil(left / count)
+  local served, most_visits = 0, visits + math.ceil((visits_limit - visits) / count)
+  while served < share and visits < most_visits do
+    local target = call('ZRANGE', ready, 0, 0, 'WITHSCORES')
+    if not target[1] then
+      break
+    end
+    visits = visits + 1
+    call('HSET', P .. 'o:' .. org, 'c', target[2])
+    local quantum = math.ceil((share - served) / call('ZCARD', ready))
+    served = served + serve(target[1], org, tonumber(target[2]), quantum)
+  end
+  left = left - served
+  -- A turn that gave nothing counts, too, or targets that cannot be served would hold up the other organizations.
+  local finish = org_start + math.max(1, served)
+  call('HSET', P .. 'o:' .. org, 'f', finish)
+  if call('EXISTS', ready) == 1 then
+    call('ZADD', ready_organizations, finish, org)
+  else
+    call('ZREM', ready_organizations, org)
+  end
+  return finish
+end
+
+while left > 0 and visits < visits_limit do
+  local org, org_start, count, passed = next_organization(ready_organizations, busiest, without, without_count)
+  if not org then
+    break
+  end
+  visits = visits + 1
+  if mark_of(org) == mark then
+    local finish = give_turn(org, org_start, count)
+    for _, name in ipairs(passed) do
+      -- What it lost is no claim on the time when it is passed over no more.
+      call('ZADD', ready_organizations, 'XX', 'GT', finish, name)
+    end
+  else
+    to_own_pool(org, mark)
+  end
+end
+
+if #held_by > 0 then
+  call('ZADD', P .. 'held', unpack(held_until))
+  call('HSET', P .. 'held:' .. worker, unpack(held_by))
+end
+write_shared_limiters()
+write_status_counts()
+local more = call('ZCARD', ready_organizations)
+if more > 0 then
+  ring(false, mark)
+  more = busiest ~= '' and has_others(ready_organizations, busiest, without, more) and 2 or 1
+end
+local ends = #job_lines == 0 and call('EXISTS', P .. 'ends') or 0
+return { unconfigured, more, next_due_ms(), has_sent and 1 or 0, batch_has_ended and 1 or 0, ends, jobs_reply() }

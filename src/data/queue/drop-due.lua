@@ -1,0 +1,37 @@
+#!lua flags=allow-oom
+-- Sends retries of targets whose route or destination is gone away as drop.lua does, without waiting until they are due.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] cursor (begin with 0); then per target its number, the reason and the failover destinations as there.
+-- Reply: {next cursor ('0' at the end), how many became dead letters, 1 when something was put into the outbox, 1 when a batch has ended}.
+-- @include "../shard/includes/shard.lua"
+-- @include "../shard/includes/count.lua"
+-- @include "includes/status-counts.lua"
+-- @include "includes/unfinished.lua"
+-- @include "includes/retries.lua"
+-- @include "../shard/includes/batch.lua"
+-- @include "includes/leave.lua"
+-- @include "includes/outbox.lua"
+-- @include "../shard/includes/target.lua"
+
+local reasons, failover = {}, {}
+for k = 2, #ARGV, 3 do
+  reasons[ARGV[k]] = ARGV[k + 1]
+  local t = call('HMGET', P .. 't:' .. ARGV[k], 'o', 'r')
+  failover[ARGV[k]] = t[1] and failover_of_names(t[1], t[2], ARGV[k + 2])
+end
+local scan = call('ZSCAN', P .. 'due', ARGV[1], 'COUNT', 200)
+local dropped = 0
+for k = 1, #scan[2], 2 do
+  local member = scan[2][k]
+  local n, id = string.match(member, '^(%d+) (.+)$')
+  local org = n and reasons[n] and call('HGET', P .. 't:' .. n, 'o')
+  if org and retry_over(n, id) and leave(id, n, org, reasons[n], failover[n]) then
+    dropped = dropped + 1
+  end
+end
+write_counts()
+write_status_counts()
+write_unfinished()
+ring_woken()
+return { scan[1], dropped, has_sent and 1 or 0, batch_has_ended and 1 or 0 }

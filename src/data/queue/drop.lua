@@ -1,0 +1,61 @@
+#!lua flags=allow-oom
+-- Sends what a target has queued away, because its route or destination is gone: to a failover destination that is free or, what came from another
+-- destination, back there; else to the dead letters. At most 100 messages per call. What workers hold at the moment is settled by them.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] target, [2] reason, [3] `<` and the failover destinations as in configure.lua, separated by spaces; '' where the route is gone.
+-- Reply: {how many became dead letters, 1 when there is more, 1 when retries of the target wait for their time, 1 when something was put into the outbox, 1
+-- when a batch has ended}.
+-- @include "../shard/includes/shard.lua"
+-- @include "../shard/includes/target.lua"
+-- @include "../shard/includes/count.lua"
+-- @include "includes/status-counts.lua"
+-- @include "includes/unfinished.lua"
+-- @include "includes/lanes.lua"
+-- @include "../shard/includes/batch.lua"
+-- @include "includes/leave.lua"
+-- @include "includes/outbox.lua"
+
+local n, reason = ARGV[1], ARGV[2]
+local t = call('HMGET', P .. 't:' .. n, 'o', 'b', 'r')
+local org, blocked = t[1], t[2]
+if not org then
+  return { 0, 0, 0, 0, 0 }
+end
+local failover = failover_of_names(org, t[3], ARGV[3])
+local dropped = 0
+local budget = 100
+local function drop_lane(lane)
+  local entries = read_lane(lane, budget) or {}
+  for _, entry in ipairs(entries) do
+    local id = entry[2][2]
+    remove_entry(lane, entry[1])
+    if leave(id, n, org, reason, failover) then
+      dropped = dropped + 1
+    end
+  end
+  budget = budget - #entries
+end
+drop_lane(n)
+if budget > 0 and call('HEXISTS', P .. 't:' .. n, 'rl') == 1 then
+  drop_lane(retry_lane(n))
+end
+if budget > 0 then
+  deactivate(n, org)
+  call('HDEL', P .. 't:' .. n, 'p', 'b', 'g', 'cs', 'cn', 'cp', 'cu', 'co', 'cr', 'fo', 'fa', 'al', 'lp', 'mv', 'pw')
+  call('SREM', P .. 'paused', n)
+  call('SREM', P .. 'broken', n)
+  call('ZREM', P .. 'waiting', '!' .. n)
+  if blocked and blocked ~= 'cap' and blocked ~= '!' then
+    call('ZREM', P .. 'wait:' .. blocked, n)
+    if call('EXISTS', P .. 'wait:' .. blocked) == 0 then
+      call('ZREM', P .. 'waiting', blocked)
+    end
+  end
+  remove_drained(n)
+end
+write_counts()
+write_status_counts()
+write_unfinished()
+ring_woken()
+return { dropped, budget == 0 and 1 or 0, call('HEXISTS', P .. 'retries', n), has_sent and 1 or 0, batch_has_ended and 1 or 0 }

@@ -1,0 +1,31 @@
+#!lua flags=allow-oom
+-- Ends the wait of retries of targets that do not serve (failover.lua): they move on without waiting until they are due.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] cursor (begin with 0); then the targets.
+-- Reply: {next cursor ('0' at the end), how many}.
+-- @include "../shard/includes/shard.lua"
+-- @include "../shard/includes/target.lua"
+-- @include "includes/work.lua"
+-- @include "includes/retries.lua"
+-- @include "includes/ring-pools.lua"
+
+local wanted, touched = {}, {}
+for k = 2, #ARGV do
+  wanted[ARGV[k]] = call('HGET', P .. 't:' .. ARGV[k], 'mv')
+end
+local scan = call('ZSCAN', P .. 'due', ARGV[1], 'COUNT', 200)
+local freed = 0
+for k = 1, #scan[2], 2 do
+  local n, id = string.match(scan[2][k], '^(%d+) (.+)$')
+  local m = n and wanted[n] and call('HMGET', P .. 'm:' .. id, 'e', 'o', 'od')
+  -- Of a destination that serves, but not for this route, those move on that came from another one.
+  if m and m[1] and (wanted[n] == 'a' or m[2] or m[3]) and retry_over(n, id) then
+    enqueue_retry(n, id)
+    touched[n] = true
+    freed = freed + 1
+  end
+end
+activate_all(touched)
+ring_ready()
+return { scan[1], freed }

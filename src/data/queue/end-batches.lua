@@ -1,0 +1,165 @@
+#!lua flags=allow-oom
+-- Lets the members of batches that have ended follow them, each with the attempts of its batch; at most ARGV[1] members per call.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] how many members at most, [2] the mark of the worker's pool.
+-- Reply: {1 when there is more, servable work 0/1, 1 when something was put into the outbox, 1 when something was put into the log of ends}.
+-- @include "../shard/includes/shard.lua"
+-- @include "includes/outbox.lua"
+-- @include "includes/failover.lua"
+-- @include "includes/ends.lua"
+-- @include "../shard/includes/count.lua"
+-- @include "includes/status-counts.lua"
+-- @include "includes/unfinished.lua"
+-- @include "includes/finish.lua"
+-- @include "includes/ring-pools.lua"
+-- @include "../shard/includes/target.lua"
+-- @include "includes/work.lua"
+
+local budget = tonumber(ARGV[1])
+local closed = 0
+
+-- What the batch knows of its attempts: in their short form, and of the last one the long form, if it has any.
+local function attempts_of(id, count)
+  if count == 0 then
+    return {}, false
+  end
+  local numbers = {}
+  for k = 1, count do
+    numbers[k] = k
+  end
+  return call('HMGET', P .. 'm:' .. id, unpack(numbers)), call('HGET', P .. 'a:' .. id, count)
+end
+
+-- What is noted of the batch's failed attempts (failures.lua) stays true of its first member.
+local function keep_failures(batch, member)
+  local noted = call('HGET', P .. 't:' .. batch.target, 'rf')
+  if not noted or not member then
+    return
+  end
+  local before = tonumber(call('HGET', P .. 'm:' .. member, 'n') or '0')
+  local kept = string.gsub(noted, batch.id .. '/(%d+)', function(attempt)
+    return member .. '/' .. before + attempt
+  end)
+  call('HSET', P .. 't:' .. batch.target, 'rf', kept)
+end
+
+-- Where all go back each goes to its own first destination; one that cannot is queued again.
+local function move_member(message, batch)
+  local moves = moves_of(message)
+  local candidate = batch.candidate
+  if candidate == way_back_of_members then
+    candidate = way_back(moves)
+  elseif not string.find(candidate, '/', 1, true) and call('HEXISTS', P .. 't:' .. candidate, 'o') == 0 then
+    -- It was deleted since the batch ended.
+    candidate = nil
+  end
+  if candidate then
+    fail_over(moves, batch.target, candidate, batch.why)
+    return
+  end
+  call('HSET', P .. 'm:' .. message, 's', moves.attempts > 0 and 'r' or 'p')
+  enqueue(batch.target, message)
+  activate(batch.target)
+end
+
+local function end_member(message, batch)
+  local key = P .. 'm:' .. message
+  local m = call('HMGET', key, 'bt', 'n', 'x', 'e')
+  if m[1] ~= batch.id then
+    return
+  end
+  call('HDEL', key, 'bt')
+  local unsent = call('HGET', P .. 'bu:' .. batch.id, message)
+  if unsent then
+    local how, why = string.sub(unsent, 1, 1), string.sub(unsent, 2)
+    if how == 'q' then
+      call('HSET', key, finish(message, m[4], batch.org, batch.target, batch.destination, how, why))
+    else
+      call('HSET', key, finish_unsent(message, m[4], batch.org, batch.target, how, why))
+    end
+    closed = closed + 1
+    return
+  end
+  local before = tonumber(m[2] or '0')
+  local fields = { 'x', before + batch.max }
+  if batch.attempts > 0 then
+    fields[3], fields[4] = 'n', before + batch.attempts
+    for k = 1, batch.attempts do
+      fields[#fields + 1] = before + k
+      fields[#fields + 1] = batch.short[k] or ''
+    end
+    -- Of attempts that came to nothing in the end, the last one says why.
+    if batch.long and batch.how ~= 'd' then
+      call('HSET', P .. 'a:' .. message, before + batch.attempts, batch.long)
+    end
+  end
+  if batch.how == 'f' then
+    call('HSET', key, unpack(fields))
+    if batch.attempts > 0 then
+      count_end(batch.org, batch.target, batch.destination, 'm')
+    end
+    move_member(message, batch)
+    return
+  end
+  local why = batch.how == 'q' and batch.why or nil
+  local ending = { finish(message, m[4], batch.org, batch.target, batch.destination, batch.how, why, batch.how == 'd' and 'o' or nil) }
+  if batch.how == 'd' and batch.has_alerts then
+    note_success(message, batch.route, batch.destination)
+  end
+  for _, value in ipairs(ending) do
+    fields[#fields + 1] = value
+  end
+  call('HSET', key, unpack(fields))
+  closed = closed + 1
+end
+
+while budget > 0 do
+  local id = call('LINDEX', P .. 'ended', 0)
+  if not id then
+    break
+  end
+  local key = P .. 'm:' .. id
+  local b = call('HMGET', key, 't', 'how', 'why', 'to', 'n', 'x', 'at')
+  local text = b[1] and call('GET', P .. 'b:' .. id)
+  local t = b[1] and call('HMGET', P .. 't:' .. b[1], 'o', 'd', 'r', 'al') or {}
+  local is_over = true
+  if text and t[1] then
+    local batch = {
+      id = id, target = b[1], org = t[1], destination = t[2], route = t[3], has_alerts = t[4], how = b[2], why = b[3], candidate = b[4],
+      attempts = tonumber(b[5] or '0'), max = tonumber(b[6]),
+    }
+    batch.short, batch.long = attempts_of(id, batch.attempts)
+    local at = tonumber(b[7] or '0')
+    if at == 0 then
+      at = string.find(text, '\n', 1, true) + 1
+      keep_failures(batch, string.match(text, '^%w+', at))
+    end
+    while budget > 0 and at <= #text do
+      local last = string.find(text, ';', at, true)
+      end_member(string.match(text, '^%S+', at), batch)
+      at, budget = last + 1, budget - 1
+    end
+    is_over = at > #text
+    if not is_over then
+      call('HSET', key, 'at', at)
+    end
+  end
+  if is_over then
+    call('LPOP', P .. 'ended')
+    call('DEL', key, P .. 'a:' .. id, P .. 'b:' .. id, P .. 'bu:' .. id)
+    if b[1] then
+      call('SREM', P .. 'bs:' .. b[1], id)
+    end
+  end
+end
+if closed > 0 then
+  call('HINCRBY', ctl, 'open', -closed)
+end
+write_counts()
+write_status_counts()
+write_unfinished()
+write_successes()
+ring_ready()
+local more = call('EXISTS', P .. 'ready' .. ARGV[2])
+return { call('EXISTS', P .. 'ended'), more, has_sent and 1 or 0, has_ends and 1 or 0 }

@@ -1,0 +1,47 @@
+#!lua flags=allow-oom
+-- Sends what has waited in paused targets for too long to the dead letters; what waits for a webhook endpoint stays. Every call looks at
+-- the next of the paused targets, whoever made the one before, until about 100 messages have ended.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] how long (ms) a message may wait in a paused target.
+-- Reply: {how many, 1 when there is more of the targets that were looked at}.
+-- @include "../shard/includes/shard.lua"
+-- @include "../shard/includes/count.lua"
+-- @include "includes/status-counts.lua"
+-- @include "includes/unfinished.lua"
+-- @include "includes/waits.lua"
+
+local per_step, most_expired = 200, 100
+local longest_ms = tonumber(ARGV[1])
+local expired, more = 0, false
+
+local function expire_paused(n)
+  local t = call('HMGET', P .. 't:' .. n, 'o', 'p')
+  if not t[2] or is_for_webhooks(t[1]) then
+    return
+  end
+  if t[2] == '1' then
+    call('HSET', P .. 't:' .. n, 'p', whole(now))
+    return
+  end
+  local count, has_more = expire_waits(n, t[1], tonumber(t[2]), longest_ms, 'queue_limit_exceeded')
+  expired = expired + count
+  more = more or has_more
+end
+
+local cursor = call('HGET', ctl, 'paused') or '0'
+local scan = call('SSCAN', P .. 'paused', cursor, 'COUNT', per_step)
+for _, n in ipairs(scan[2]) do
+  if expired >= most_expired then
+    more = true
+    break
+  end
+  expire_paused(n)
+end
+if not more and scan[1] ~= cursor then
+  call('HSET', ctl, 'paused', scan[1])
+end
+write_counts()
+write_status_counts()
+write_unfinished()
+return { expired, more and 1 or 0 }

@@ -1,0 +1,65 @@
+#!lua flags=allow-oom
+-- Adds the oldest tallies (includes/count.lua) to the statistics of their periods: at most 32, or so many that they have 50 fields.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] for how long (ms) a tally is left to grow.
+-- Reply: 1 when another one is due.
+-- @include "../shard/includes/shard.lua"
+-- @include "includes/statistics.lua"
+-- @include "includes/webhook-statistics.lua"
+
+local most_tallies, most_fields = 32, 50
+local positions = { d = 1, o = 1, e = 1, f = 2, x = 2, m = 3, n = 3, u = 3, s = 4 }
+
+local function changes_of(fields)
+  local changes = {}
+  for k = 1, #fields, 2 do
+    local id, what, bucket = string.match(fields[k], '^(%S+) (%l)(%d*)$')
+    if id then
+      local change = changes[id] or { 0, 0, 0, 0, {} }
+      changes[id] = change
+      local count, position = tonumber(fields[k + 1]), positions[what]
+      if position then
+        change[position] = change[position] + count
+      end
+      if bucket ~= '' then
+        bucket = tonumber(bucket)
+        change[5][bucket] = (change[5][bucket] or 0) + count
+      end
+    end
+  end
+  return changes
+end
+
+-- Answers how much work it was, in fields.
+local function fold(member)
+  local org, period, group = string.match(member, '^(%S+) (%d+):(%S+)$')
+  call('ZREM', P .. 'tallies', member)
+  if not org then
+    return 0
+  end
+  local name = period .. ':' .. group
+  local key = P .. 'st:' .. org .. ':t' .. name
+  local fields = call('HGETALL', key)
+  call('DEL', key)
+  call('SREM', P .. 'st:' .. org .. ':t', name)
+  local changes, at_ms = changes_of(fields), tonumber(period) * 300000
+  if string.byte(org) ~= 43 then
+    write_periods(org, changes, at_ms)
+    return #fields / 2
+  end
+  write_periods(org, with_webhook_sums(org, changes, at_ms), at_ms)
+  -- With the sums there is about as much again to read, to add and to write.
+  return 2 * #fields
+end
+
+local due = call('ZRANGEBYSCORE', P .. 'tallies', '-inf', now - tonumber(ARGV[1]), 'LIMIT', 0, most_tallies + 1)
+local folded, fields = 0, 0
+while folded < math.min(#due, most_tallies) and fields < most_fields do
+  folded = folded + 1
+  fields = fields + fold(due[folded])
+end
+if folded > 0 then
+  call('HINCRBY', ctl, 'folds', folded)
+end
+return folded < #due and 1 or 0

@@ -1,0 +1,102 @@
+#!lua
+-- Takes in a message that moves to a destination of this shard. Where that cannot take it, it goes on to the next one at once, or back.
+-- Without allow-oom: what finds no room stays in the outbox.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] message, [2] event, [3] its text, [4] where it comes from: `<shard>/<entry>`, [5] organization, [6] route, [7] destination,
+-- [8] its first destination, [9] output of the transform or '', [10] number of values of its hash; then these, then those of the hash of its long attempts.
+-- Reply: 1 taken in, 2 and something was put into the outbox, 0 it was before; `chunks`: chunks of the payload are not here.
+-- @include "../shard/includes/shard.lua"
+-- @include "includes/index.lua"
+-- @include "../shard/includes/target.lua"
+-- @include "includes/intern.lua"
+-- @include "includes/event-copy.lua"
+-- @include "includes/unfinished.lua"
+-- @include "includes/output.lua"
+-- @include "includes/outbox-entries.lua"
+-- @include "../shard/includes/count.lua"
+-- @include "includes/outbox.lua"
+-- @include "includes/receive.lua"
+-- @include "includes/status-counts.lua"
+
+local id, event, text, from, org = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
+local key = P .. 'm:' .. id
+local seen = P .. 'seen:' .. id
+if call('GET', seen) == from then
+  call('PEXPIRE', seen, seen_ms)
+  return 0
+end
+local before = call('HMGET', key, 's', 'v')
+local state = before[1]
+if state and state ~= 'm' then
+  return 0
+end
+if not state and lacks_chunks(event, text) then
+  return 'chunks'
+end
+require_lane(org, ARGV[6], ARGV[7])
+call('SET', seen, from, 'PX', seen_ms)
+-- One that comes back before its leaving was noted holds its event still.
+local is_held = state and is_sending(before[2])
+if not state then
+  copy_event(event, text)
+  event_refs(event, { id })
+end
+
+if ARGV[9] ~= '' then
+  local y, outputs = '1', P .. 'y:' .. event
+  local other = call('HGET', outputs, ARGV[6])
+  if other and other ~= ARGV[9] then
+    y = ARGV[6] .. ' ' .. id
+  end
+  if other ~= ARGV[9] then
+    grow_event(event, org, #ARGV[9])
+  end
+  call('HSET', outputs, output_field(y, ARGV[6]), ARGV[9])
+  call('HSET', key, 'y', y)
+end
+local last = 10 + tonumber(ARGV[10])
+local is_back = ARGV[7] == ARGV[8]
+local fields = { 'e', event, 's', 'p' }
+local why = ''
+for k = 11, last, 2 do
+  local field, value = ARGV[k], ARGV[k + 1]
+  if field == 'n' then
+    fields[4] = 'r'
+    fields[#fields + 1], fields[#fields + 2] = 'd', whole(now)
+  elseif field == 'hw' or field == 'w' and why == '' then
+    why = value
+  end
+  if field == 'rp' or string.find(field, '^[nxkwh%d]') or (field == 'i' and not state) then
+    fields[#fields + 1] = field
+    fields[#fields + 1] = value
+  end
+end
+if not state and not is_back then
+  fields[#fields + 1] = 'od'
+  fields[#fields + 1] = ARGV[8]
+end
+call('HSET', key, unpack(fields))
+for k = last + 1, #ARGV, 2 do
+  call('HSET', P .. 'a:' .. id, ARGV[k], ARGV[k + 1])
+end
+local n = intern(org, ARGV[6], ARGV[7])
+call('HSET', key, 't', n)
+call('HDEL', key, 'u', 'v')
+if is_back then
+  call('HDEL', key, 'o', 'od', 'w', 'hw')
+else
+  local stamp = new_stamp()
+  index_add(P .. 'i:' .. ARGV[7], stamp, id)
+  call('HSET', key, 'j', stamp)
+end
+call('HINCRBY', ctl, 'open', 1)
+if not is_held then
+  hold_event(event, org, 1)
+end
+receive(id, n, org, why)
+write_counts()
+write_status_counts()
+write_unfinished()
+ring_woken()
+return has_sent and 2 or 1

@@ -1,0 +1,87 @@
+-- @include "../../shard/includes/shard.lua"
+
+-- The archive of finished messages, for organizations that have one (archive.ts):
+--   arc          hash organization → destination, '' while there is none that can be written to
+--   fin:<org>    its part of the history: entries leave `fin` for it in their order, those of its webhooks among them
+--   ah           sorted set of organizations with such a part, by the time (ms) of its oldest entry, or of the next look at it
+--   az           sorted set of those that have something to write, by when (ms) that is; who writes holds it until then
+--   arw          set of those whose archive fails, or has lost something
+--   ar:<org>     hash: p the last stamp that is written; b, l, y, d of the batch that is to be written now: its ULID, last stamp, layout and
+--                destination; k about how many entries wait; u until when (ms) somebody writes; f failures in a row, fs since when (ms), e the
+--                last one; x how many messages were removed unwritten, xa when (ms) last
+-- `ap` in `ctl` is the stamp up to which `fin` holds nothing that belongs into an archive; `az`, with the mark of a pool, how many in `az` its workers
+-- have passed over (archive-take.lua).
+local organizations_of_targets, have_archives = {}, {}
+
+-- The organization, with an archive, of a message; nil. What is below a name with `+` belongs to the same, alerts (`~`) to none.
+local function archive_of(id)
+  local n = call('HGET', P .. 'm:' .. id, 't')
+  if not n then
+    return nil
+  end
+  if organizations_of_targets[n] == nil then
+    local org = call('HGET', P .. 't:' .. n, 'o') or ''
+    organizations_of_targets[n] = string.byte(org) == 43 and string.sub(org, 2) or org
+  end
+  local org = organizations_of_targets[n]
+  if have_archives[org] == nil then
+    have_archives[org] = call('HEXISTS', P .. 'arc', org) == 1
+  end
+  return have_archives[org] and org or nil
+end
+
+local function is_after(stamp, other)
+  local ms, number = string.match(stamp, '^(%d+)-(%d+)$')
+  local other_ms, other_number = string.match(other, '^(%d+)-(%d+)$')
+  ms, other_ms = tonumber(ms), tonumber(other_ms)
+  return ms > other_ms or (ms == other_ms and tonumber(number) > tonumber(other_number))
+end
+
+local moved_to_archives = {}
+
+-- Moves an entry of `fin` into the part of its organization.
+local function move_to_archive(org, stamp, id)
+  call('XADD', P .. 'fin:' .. org, stamp, 'i', id)
+  call('XDEL', P .. 'fin', stamp)
+  if not moved_to_archives[org] then
+    call('ZADD', P .. 'ah', 'NX', string.match(stamp, '^%d+'), org)
+  end
+  moved_to_archives[org] = (moved_to_archives[org] or 0) + 1
+end
+
+-- Lets the archive be written at this time (ms), if nobody writes it and it does not wait after a failure.
+local function write_archive_at(org, at)
+  local a = call('HMGET', P .. 'ar:' .. org, 'u', 'f')
+  if not a[2] and tonumber(a[1] or '0') <= now then
+    call('ZADD', P .. 'az', 'LT', whole(at), org)
+  end
+end
+
+-- Notes what was moved; it is written after `age` ms, or at once when so many `records` wait.
+local function write_moved(records, age)
+  local has_moved = false
+  for org, count in pairs(moved_to_archives) do
+    has_moved = true
+    call('ZADD', P .. 'az', 'NX', whole(now + age), org)
+    if call('HINCRBY', P .. 'ar:' .. org, 'k', count) >= records then
+      write_archive_at(org, now)
+    end
+  end
+  if has_moved and call('XLEN', P .. 'fin') == 0 then
+    call('DEL', P .. 'fin')
+  end
+end
+
+-- Notes when the part of an organization is to be looked at by pruning.
+local function note_oldest(org)
+  local head = call('XRANGE', P .. 'fin:' .. org, '-', '+', 'COUNT', 1)[1]
+  if head then
+    call('ZADD', P .. 'ah', string.match(head[1], '^%d+'), org)
+    return
+  end
+  call('DEL', P .. 'fin:' .. org)
+  call('ZREM', P .. 'ah', org)
+  if call('HEXISTS', P .. 'arc', org) == 0 then
+    call('DEL', P .. 'ar:' .. org)
+  end
+end

@@ -1,0 +1,62 @@
+-- @include "ends.lua"
+-- @include "../../shard/includes/shard.lua"
+-- @include "../../shard/includes/target.lua"
+
+-- The circuit breaker of a target, in its hash. State: cs `o` open or `h` half-open (absent: closed), cg its generation, ca
+-- when it began, co when the outage began, cu end of the cooldown, cn consecutive failures, cp successful probes, cr begin of
+-- the ramp after closing, cf and cl time of the last failure and success. Setting: st failures that open it, sc cooldown in ms,
+-- sp successes that close it. The same machine as a pure function: src/core/circuit.ts.
+--
+-- `broken` is the set of targets whose circuit is not closed; `circuits` the stream of transitions, which the leader reads.
+local transitions_kept = 10000
+
+-- Begins a state: `o`, `h`, or `c` closed. The generation tells attempts that began before it from later ones.
+local function circuit_begin(n, state)
+  local key = P .. 't:' .. n
+  local t = call('HMGET', key, 'o', 'r', 'd', 'cg', 'co', 'sc', 'cn', 'cs', 'al')
+  local generation = tonumber(t[4] or '0') + 1
+  call('HSET', key, 'cg', generation, 'ca', now)
+  call('HDEL', key, 'cp', 'cu', 'cr')
+  if state == 'c' then
+    call('HDEL', key, 'cs', 'cn', 'co')
+    call('HSET', key, 'cr', now)
+    call('SREM', P .. 'broken', n)
+    call('ZREM', P .. 'waiting', '!' .. n)
+    call('DEL', P .. 'probe:' .. n)
+  else
+    call('HSET', key, 'cs', state)
+    call('SADD', P .. 'broken', n)
+  end
+  if state == 'o' then
+    local ends = now + tonumber(t[6] or '300000')
+    call('HSET', key, 'cu', ends, 'co', t[5] or now)
+    call('ZADD', P .. 'waiting', ends, '!' .. n)
+    call('DEL', P .. 'probe:' .. n)
+  end
+  if state == (t[8] or 'c') then
+    return
+  end
+  -- A probe that fails goes on with the same outage.
+  if t[9] and (state == 'c' or (state == 'o' and not t[8])) then
+    note_end(t[2], t[3], state, 1, '-')
+  end
+  call('XADD', P .. 'circuits', 'MAXLEN', '~', transitions_kept, counter() .. '-1',
+    'r', t[2], 'd', t[3], 's', state, 'at', whole(now), 'f', t[7] or '0')
+end
+
+-- Lets a target go on that waits for its circuit.
+local function circuit_release(n)
+  if call('HGET', P .. 't:' .. n, 'b') == '!' then
+    call('HDEL', P .. 't:' .. n, 'b')
+    if queued(n) > 0 then
+      return activate(n)
+    end
+  end
+  return false
+end
+
+-- Parks a target until its circuit lets probes through.
+local function circuit_park(n, org)
+  deactivate(n, org)
+  call('HSET', P .. 't:' .. n, 'b', '!')
+end

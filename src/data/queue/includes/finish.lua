@@ -1,0 +1,76 @@
+-- @include "../../shard/includes/batch.lua"
+-- @include "../../shard/includes/count.lua"
+-- @include "dead-letters.lua"
+-- @include "ends.lua"
+-- @include "index.lua"
+-- @include "../../shard/includes/shard.lua"
+-- @include "status-counts.lua"
+-- @include "unfinished.lua"
+-- @include "failures-index.lua"
+
+-- Ends a message, of this event, of target n that is not held: `d` delivered, `q` dead letter (with reason); `how` as count_end has it. History entries `fin` and `dead` are
+-- what pruning walks; `i:fail:<route>` lists the failed messages of a route, `i:bad:<org>` (failures-index.lua) those of an organization. Answers the fields to write into the message's hash.
+local function finish(id, event, org, n, destination, status, reason, how)
+  local stamp = new_stamp()
+  hold_event(event, org, -1)
+  count_end(org, n, destination, how or (status == 'd' and 'd' or 'f'))
+  if status == 'q' then
+    call('XADD', P .. 'dead', stamp, 'i', id)
+    index_add(P .. 'i:dead:' .. org, stamp, id)
+    note_failure(org, id, call('HGET', P .. 'm:' .. id, 'i'))
+    local t = call('HMGET', P .. 't:' .. n, 'r', 'al')
+    if t[1] then
+      index_add(P .. 'i:fail:' .. t[1], stamp, id)
+    end
+    count_dead_letter(org, destination, reason, 1)
+    count_reason(org, n, reason)
+    if t[2] then
+      note_end(t[1], first_destination(id, destination), 'f', 1, id)
+    end
+    return 's', status, 'c', stamp, 'q', reason
+  end
+  call('XADD', P .. 'fin', stamp, 'i', id)
+  return 's', status, 'c', stamp
+end
+
+-- Ends a message that is held and never leaves: `f` filtered, `t` its transform has failed, and why. Answers the same.
+local function finish_unsent(id, event, org, n, status, why)
+  local stamp = new_stamp()
+  hold_event(event, org, -1)
+  note_failure(org, id, call('HGET', P .. 'm:' .. id, 'i'))
+  local t = call('HMGET', P .. 't:' .. n, 'r', 'd', 'al')
+  local route = t[1] or ''
+  if status == 't' then
+    if is_for_webhooks(org) then
+      count_end(org, n, t[2] or '', 'f')
+    else
+      count_unsent(org, route)
+    end
+    index_add(P .. 'i:fail:' .. route, stamp, id)
+    if t[3] then
+      note_end(route, first_destination(id, t[2]), 'f', 1, id)
+    end
+  else
+    count_held_back(org, route, 1)
+    count_reason(org, n, 'filtered')
+  end
+  call('XADD', P .. 'fin', stamp, 'i', id)
+  if why == '' then
+    return 's', status, 'c', stamp
+  end
+  return 's', status, 'c', stamp, 'fm', why
+end
+
+-- Sends an unfinished message that nobody holds to the dead letters; of a batch each member.
+local function bury(id, org, reason)
+  if call('HGET', P .. 'm:' .. id, 'e') == batch_marker then
+    batch_end(id, 'q', reason)
+    return
+  end
+  local m = call('HMGET', P .. 'm:' .. id, 't', 's', 'e')
+  local n = m[1] or ''
+  count_status(org, m[2], 'q')
+  call('HDEL', P .. 'm:' .. id, 'd')
+  call('HSET', P .. 'm:' .. id, finish(id, m[3], org, n, call('HGET', P .. 't:' .. n, 'd') or '', 'q', reason))
+  call('HINCRBY', ctl, 'open', -1)
+end

@@ -1,0 +1,50 @@
+-- @include "account.lua"
+-- @include "../../shard/includes/pools.lua"
+-- @include "../../shard/includes/shard.lua"
+-- @include "status-counts.lua"
+-- @include "../../shard/includes/target.lua"
+-- @include "work.lua"
+
+-- What stands for a message that a worker holds, beside its entry in the lane: `held` and `held:<worker>`, a lease of the
+-- limiter, a place among the slow ones (slow.lua), a probe of the circuit (`probe:<target>`). All of it is named by the handle.
+-- Whoever waits for the lease or the place takes it.
+local function release_places(handle, n, org, destination)
+  call('ZREM', P .. 'probe:' .. n, handle)
+  local mark = mark_of(org)
+  if call('ZREM', P .. 'slow' .. mark, handle) == 1 then
+    call('ZREM', P .. 'slow:' .. account_of(org), handle)
+    wake('~slow:' .. account_of(org), 1)
+    wake('~slow' .. mark, 1)
+  end
+  if call('ZREM', P .. 'lease:' .. destination, handle) == 1 then
+    wake(destination, 1)
+  end
+end
+
+-- Puts what a worker holds back into its lane as a new entry. Nothing happens when somebody has settled it meanwhile.
+-- Answers whether it was put back.
+local function put_back(handle, worker, id)
+  local lane, entry = string.match(handle, '^(%d+r?)/(.+)$')
+  local n = number_of_lane(lane)
+  call('ZREM', P .. 'held', handle .. '/' .. worker)
+  call('HDEL', P .. 'held:' .. worker, handle)
+  if call('XACK', P .. 'w:' .. lane, 'g', entry) == 0 then
+    return false
+  end
+  call('XDEL', P .. 'w:' .. lane, entry)
+  local t = call('HMGET', P .. 't:' .. n, 'o', 'd')
+  if t[1] then
+    release_places(handle, n, t[1], t[2])
+  end
+  if call('EXISTS', P .. 'm:' .. id) == 1 then
+    local attempts = tonumber(call('HGET', P .. 'm:' .. id, 'n') or '0')
+    call('HSET', P .. 'm:' .. id, 's', waiting_letter(attempts))
+    if t[1] then
+      count_status(t[1], 'a', waiting_letter(attempts))
+    end
+    enqueue_in(lane, id)
+  end
+  settle_target(n)
+  activate(n)
+  return true
+end

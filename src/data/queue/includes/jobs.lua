@@ -1,0 +1,56 @@
+-- @include "../../shard/includes/batch.lua"
+-- @include "../../shard/includes/shard.lua"
+
+-- Collects jobs for a worker. Reply: {targets, jobs, texts}; target {number, org, route, destination, revision of its setting or
+-- '', generation of its circuit, 1 when its attempts count as slow}; jobs one text with a line for each: lane, entry, message, attempts, max attempts, event,
+-- attempts made elsewhere or '', destination before the failover or '', why it moved or '', 1 when the output of a transform is kept for it or '',
+-- transform of its subscription or ''; of a batch the event is `*`; texts of the events in the order in which the jobs name them, each once, '' when one is gone or
+-- too large to add.
+local job_bytes_limit = 2097152
+local job_targets, job_lines, job_events = {}, {}, {}
+local known_targets, known_events = {}, {}
+
+local function job_target(n, org, route, destination, revision, circuit, is_slow)
+  if not known_targets[n] then
+    known_targets[n] = true
+    job_targets[#job_targets + 1] = { n, org, route, destination, revision or '', circuit or '0', is_slow and '1' or '0' }
+  end
+end
+
+-- Answers how many attempts it has behind it; nil when the message's record is gone: the entry is then of no use.
+local function add_job(lane, entry, id)
+  local key = P .. 'm:' .. id
+  local m = call('HMGET', key, 'e', 'n', 'x', 'o', 'k', 'w', 'od', 'y', 'tf', 'hw')
+  local event, attempts = m[1], m[2] or '0'
+  if not event then
+    return nil
+  end
+  call('HSET', key, 's', 'a')
+  local first = m[7] or m[4] and call('HGET', P .. 't:' .. m[4], 'd') or ''
+  job_lines[#job_lines + 1] = table.concat(
+    { lane, entry, id, attempts, m[3] or '1', event, m[5] or '', first, m[10] or m[6] or '', m[8] and '1' or '', m[9] or '' }, ' ')
+  if event ~= batch_marker and not known_events[event] then
+    known_events[event] = true
+    job_events[#job_events + 1] = P .. 'e:' .. event
+  end
+  return attempts
+end
+
+-- What is beyond the limit is left out, and read by itself.
+local function texts_of_events()
+  local texts, bytes = {}, 0
+  for first = 1, #job_events, 16 do
+    local last = math.min(#job_events, first + 15)
+    local found = bytes < job_bytes_limit and call('MGET', unpack(job_events, first, last)) or {}
+    for k = 1, last - first + 1 do
+      local text = found[k] or ''
+      bytes = bytes + #text
+      texts[#texts + 1] = text
+    end
+  end
+  return texts
+end
+
+local function jobs_reply()
+  return job_targets, table.concat(job_lines, '\n'), texts_of_events()
+end

@@ -1,0 +1,51 @@
+-- @include "../../shard/includes/count.lua"
+-- @include "finish.lua"
+-- @include "index.lua"
+-- @include "../../shard/includes/shard.lua"
+-- @include "status-counts.lua"
+-- @include "work.lua"
+-- @include "unfinished.lua"
+-- @include "failover.lua"
+-- @include "queue-room.lua"
+
+-- Makes the message of an event for one target.
+
+local queue_is_full = 'queue_limit_exceeded'
+
+-- Answers whether it was queued there; else the queue of the destination is full: it has moved to a failover destination that is free, then also its
+-- entry in the outbox where that is in another shard, or is a dead letter. `target.max` is the largest
+-- number of attempts; of a webhook endpoint its subscription follows, and the transform of that when it has one.
+local function new_message(event, org, n, target)
+  local stamp = new_stamp()
+  local max, subscription, transform = target.max, nil, nil
+  if string.find(max, ' ', 1, true) then
+    max, subscription, transform = string.match(max, '^(%d+) (%S+) ?(%S*)$')
+  end
+  local fields = { 'e', event, 't', n, 's', 'p', 'x', max, 'i', stamp }
+  if subscription then
+    fields[11], fields[12] = 'sb', subscription
+    if transform ~= '' then
+      fields[13], fields[14] = 'tf', transform
+    end
+  end
+  call('HSET', P .. 'm:' .. target.id, unpack(fields))
+  count_status(org, nil, 'p')
+  hold_event(event, org, 1)
+  count_made(org, n)
+  index_add(P .. 'i:' .. org, stamp, target.id)
+  index_add(P .. 'i:' .. target.route, stamp, target.id)
+  index_add(P .. 'i:' .. target.destination, stamp, target.id)
+  local room = queue_room(target.destination)
+  if room and room <= 0 then
+    local m = moves_of(target.id)
+    local candidate = failover_candidate(m, call('HGET', P .. 't:' .. n, 'fo'), false)
+    if candidate then
+      return false, fail_over(m, n, candidate, queue_is_full)
+    end
+    bury(target.id, org, queue_is_full)
+    return false
+  end
+  enqueue(n, target.id)
+  use_room(target.destination)
+  return true
+end

@@ -1,0 +1,30 @@
+-- @include "../../shard/includes/shard.lua"
+
+-- The outbox `out` of a shard: a stream of what has to be carried to other shards (outbox-carrier.ts). Every entry has s the shard,
+-- a since when (ms), k its kind:
+--   x  messages of an event are to be made there (or here, where there are many): e event, t lines `<message> <route> <destination> <attempts>` (the last as in new-message.lua).
+--      Until it has arrived the event has `<shard>x` among its `far`, and `<shard>` while there is a copy.
+--   w  further targets of an event are to be found (expand.lua): e event, f, u where the walk over them goes on and ends. The event has `<shard>w`
+--      among its `far` meanwhile
+--   v  a message moves there: m message, d destination
+--   r  a message that came from there is gone: m message     g  the same of the copy of an event: e event
+--   n  the event has one more message here, a replay: e event, m message
+-- The key of a record whose id names another shard begins with the two characters of that shard: it has 27 characters.
+local has_sent = false
+local function send(shard, kind, ...)
+  has_sent = true
+  local entry = counter() .. '-1'
+  call('XADD', P .. 'out', entry, 's', shard, 'a', whole(now), 'k', kind, ...)
+  return entry
+end
+
+-- The number of this shard.
+local own_shard = string.match(P, '{s(%d+)}:$')
+
+-- Shard and key at home of a record key that names another shard; nil for one of this shard.
+local function home_of(key)
+  if #key ~= 27 then
+    return nil
+  end
+  return tonumber(string.sub(key, 1, 2), 36), string.sub(key, 3)
+end

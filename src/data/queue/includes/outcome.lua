@@ -1,0 +1,43 @@
+-- @include "circuit.lua"
+-- @include "../../shard/includes/shard.lua"
+
+-- The consecutive failures are written once for all results that a script has of a target (write_consecutive_failures).
+local function write_consecutive_failures(n, c)
+  if not c.has_unwritten_failures then
+    return
+  end
+  c.has_unwritten_failures = false
+  if c.failures > 0 then
+    call('HSET', P .. 't:' .. n, 'cn', c.failures)
+  else
+    call('HDEL', P .. 't:' .. n, 'cn')
+  end
+end
+
+-- What the end of an attempt says to the circuit of its target. `c` is what the script knows of the circuit: state, generation,
+-- failures, probes, threshold, probe_threshold. Results of attempts that began in an older generation move nothing.
+local function circuit_result(n, c, generation, succeeded)
+  if generation ~= c.generation or c.state == 'o' then
+    return
+  end
+  local is_probe = c.state == 'h'
+  if not succeeded then
+    c.failures = c.failures + 1
+    c.has_unwritten_failures = true
+    if is_probe or c.failures >= c.threshold then
+      write_consecutive_failures(n, c)
+      circuit_begin(n, 'o')
+      c.state, c.generation, c.changed = 'o', generation + 1, true
+    end
+  elseif is_probe then
+    c.probes = c.probes + 1
+    call('HSET', P .. 't:' .. n, 'cp', c.probes)
+    if c.probes >= c.probe_threshold then
+      circuit_begin(n, 'c')
+      c.state, c.generation, c.failures, c.changed = nil, generation + 1, 0, true
+    end
+  elseif c.failures > 0 then
+    c.failures = 0
+    c.has_unwritten_failures = true
+  end
+end

@@ -1,0 +1,49 @@
+-- @include "../../shard/includes/pools.lua"
+-- @include "../../shard/includes/shard.lua"
+
+-- An organization that goes from one pool of workers to another (pools.lua).
+
+-- Puts an organization that has ready targets where the workers of its pool look, and takes it away from those of another one.
+local function to_own_pool(org, wrong)
+  local own = mark_of(org)
+  call('ZREM', P .. 'ready' .. wrong, org)
+  if call('EXISTS', P .. 'ready:' .. org) == 1 and not call('ZSCORE', P .. 'ready' .. own, org) then
+    call('ZADD', P .. 'ready' .. own, call('HGET', ctl, 'vt' .. own) or '0', org)
+    ring(true, own)
+  end
+end
+
+-- Releases that know of no pools put every organization into the `ready` of the default one.
+local function correct_pools(most)
+  if call('EXISTS', P .. 'pools') == 0 then
+    return
+  end
+  for _, org in ipairs(call('ZRANGE', P .. 'ready', 0, most - 1)) do
+    if mark_of(org) ~= '' then
+      to_own_pool(org, '')
+    end
+  end
+end
+
+-- Gives an organization to a pool.
+local function set_pool(org, mark)
+  local old = mark_of(org)
+  if old == mark then
+    return
+  end
+  marks[org] = mark
+  if mark == '' then
+    call('HDEL', P .. 'o:' .. org, 'pl')
+  else
+    call('HSET', P .. 'o:' .. org, 'pl', mark)
+    call('SADD', P .. 'pools', mark)
+    call('SADD', P .. 'pool' .. mark, org)
+  end
+  if old ~= '' then
+    call('SREM', P .. 'pool' .. old, org)
+    if call('EXISTS', P .. 'pool' .. old) == 0 then
+      call('SREM', P .. 'pools', old)
+      call('DEL', P .. 'bell' .. old)
+    end
+  end
+end

@@ -1,0 +1,24 @@
+-- @include "../../shard/includes/shard.lua"
+-- @include "../../shard/includes/target.lua"
+
+-- How many more messages the queue of a destination takes; false: any number.
+local rooms = {}
+local function queue_room(destination)
+  if rooms[destination] == nil then
+    local l = call('HMGET', P .. 'l:' .. destination, 'q', 't')
+    local room = false
+    if l[1] then
+      room = tonumber(l[1])
+      for n in string.gmatch(l[2], '%d+') do
+        room = room - queued(n)
+      end
+    end
+    rooms[destination] = room
+  end
+  return rooms[destination]
+end
+
+local function use_room(destination)
+  local room = rooms[destination]
+  rooms[destination] = room and room - 1
+end

@@ -1,0 +1,118 @@
+-- @include "../../shard/includes/chunks.lua"
+-- @include "dead-letters.lua"
+-- @include "index.lua"
+-- @include "outbox.lua"
+-- @include "retries.lua"
+-- @include "../../shard/includes/shard.lua"
+-- @include "status-counts.lua"
+-- @include "unfinished.lua"
+-- @include "outbox-entries.lua"
+-- @include "failures-index.lua"
+
+-- Removal of records, for retention and purge.
+local function history_remove(key, stamp)
+  call('XDEL', key, stamp)
+  if call('XLEN', key) == 0 then
+    call('DEL', key)
+  end
+end
+
+local function remove_event(event)
+  local key = P .. 'e:' .. event
+  local head = call('GETRANGE', key, 0, 255)
+  local stamp, _, org, source, fin = string.match(head, '^(%S+) (%S+) (%S+) (%S+) (%S+)[^\n]*\n')
+  local home, home_key = home_of(event)
+  if home and stamp then
+    index_remove(P .. 'i:cp:' .. org, stamp, event)
+    send(home, 'g', 'e', home_key)
+  elseif stamp then
+    index_remove(P .. 'i:ev:' .. org, stamp, event)
+    index_remove(P .. 'i:' .. source, stamp, event)
+    if fin ~= '-' then
+      history_remove(P .. 'fin', fin)
+    end
+  end
+  release_all(event, org)
+  local token, chunk_bytes = chunks_of(head)
+  if token then
+    remove_chunks(token, chunk_bytes)
+  end
+  call('DEL', key, P .. 'x:' .. event, P .. 'y:' .. event, P .. 'an:' .. event)
+  call('HDEL', P .. 'refs', event)
+  call('HDEL', P .. 'far', event)
+end
+
+-- Drops a message's hold on its event; the event goes with the last of its messages, once no other shard has any.
+local function release_event(event)
+  local refs = tonumber(call('HGET', P .. 'refs', event) or '1')
+  if refs > 1 or call('HEXISTS', P .. 'far', event) == 1 then
+    call('HSET', P .. 'refs', event, refs - 1)
+    count_messages(event, nil, -1)
+  else
+    remove_event(event)
+  end
+end
+
+-- What the indexes of a message's first shard have of it.
+local function remove_from_indexes(id, t, first_target, stamp, has_failed)
+  if not t[1] then
+    return
+  end
+  if has_failed then
+    forget_failure(t[1], id, stamp)
+  end
+  index_remove(P .. 'i:' .. t[1], stamp, id)
+  index_remove(P .. 'i:' .. t[2], stamp, id)
+  local first = first_target and call('HGET', P .. 't:' .. first_target, 'd') or t[3]
+  index_remove(P .. 'i:' .. first, stamp, id)
+end
+
+-- Takes a dead letter out of its history, indexes and count.
+local function remove_dead_letter(id, stamp, org, route, destination, reason)
+  history_remove(P .. 'dead', stamp)
+  if org then
+    index_remove(P .. 'i:dead:' .. org, stamp, id)
+    index_remove(P .. 'i:fail:' .. route, stamp, id)
+    count_dead_letter(org, destination, reason, -1)
+  end
+end
+
+-- Removes a message record with its attempts and index entries, and its event with the last of the event's messages. Where the
+-- message came from another shard, that one is told.
+local function remove_message(id)
+  local key = P .. 'm:' .. id
+  local m = call('HMGET', key, 'e', 't', 'i', 'c', 's', 'o', 'j', 'q', 'v', 'n', 'h')
+  if not m[1] then
+    return
+  end
+  local t = call('HMGET', P .. 't:' .. m[2], 'o', 'r', 'd')
+  local home, home_key = home_of(id)
+  if home then
+    send(home, 'r', 'm', home_key)
+  else
+    -- What the first attempt delivered to its first destination, without a move, has never failed.
+    remove_from_indexes(id, t, m[6], m[3], m[5] ~= 'd' or m[10] ~= '1' or m[6] or m[11])
+  end
+  if t[1] then
+    count_status(t[1], m[5], nil)
+  end
+  if m[7] and t[1] then
+    index_remove(P .. 'i:' .. t[3], m[7], id)
+  end
+  if m[5] == 'q' then
+    remove_dead_letter(id, m[4], t[1], t[2], t[3], m[8])
+  elseif m[4] then
+    history_remove(P .. 'fin', m[4])
+    if t[2] and (m[5] == 'v' or m[5] == 't') then
+      index_remove(P .. 'i:fail:' .. t[2], m[4], id)
+    end
+  elseif m[5] ~= 'm' then
+    retry_over(m[2], id)
+    call('HINCRBY', ctl, 'open', -1)
+    hold_event(m[1], t[1], -1)
+  elseif is_sending(m[9]) then
+    hold_event(m[1], t[1], -1)
+  end
+  call('DEL', key, P .. 'a:' .. id)
+  release_event(m[1])
+end

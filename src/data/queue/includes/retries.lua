@@ -1,0 +1,59 @@
+-- @include "../../shard/includes/shard.lua"
+
+-- Retries that wait for their time: `due`, and in the hash `retries` how many of each target. What a worker of an earlier release
+-- moves is not counted there; as soon as none waits, the counts begin anew (tend.lua).
+
+-- What a script adds, by target: score and member for each; written once at its end (write_retries).
+local new_retries = {}
+
+local function retry_at(n, id, due)
+  local entries = new_retries[n] or {}
+  new_retries[n] = entries
+  entries[#entries + 1] = due
+  entries[#entries + 1] = n .. ' ' .. id
+end
+
+local function write_retries()
+  for n, entries in pairs(new_retries) do
+    local added = call('ZADD', P .. 'due', unpack(entries))
+    if added > 0 then
+      call('HINCRBY', P .. 'retries', n, added)
+    end
+  end
+end
+
+local function count_out(n, by)
+  if call('HINCRBY', P .. 'retries', n, -by) <= 0 then
+    call('HDEL', P .. 'retries', n)
+  end
+end
+
+-- Takes a retry out; answers whether it was there.
+local function retry_over(n, id)
+  if call('ZREM', P .. 'due', n .. ' ' .. id) == 0 then
+    return false
+  end
+  count_out(n, 1)
+  return true
+end
+
+-- Takes up to `most` of those out that are due; answers a list of {target, message}.
+local function take_due(most)
+  local members = call('ZRANGEBYSCORE', P .. 'due', '-inf', now, 'LIMIT', 0, most)
+  if #members == 0 then
+    return {}
+  end
+  call('ZREM', P .. 'due', unpack(members))
+  local taken, taken_of = {}, {}
+  for _, member in ipairs(members) do
+    local n, id = string.match(member, '^(%d+) (.+)$')
+    if n then
+      taken[#taken + 1] = { n, id }
+      taken_of[n] = (taken_of[n] or 0) + 1
+    end
+  end
+  for n, by in pairs(taken_of) do
+    count_out(n, by)
+  end
+  return taken
+end

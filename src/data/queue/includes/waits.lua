@@ -1,0 +1,39 @@
+-- @include "finish.lua"
+-- @include "../../shard/includes/shard.lua"
+-- @include "../../shard/includes/target.lua"
+-- @include "lanes.lua"
+
+-- Sends messages of target n that have waited since `began` (ms), or since they were queued or due, for longer than `longest_ms` to the dead
+-- letters, at most 100 per lane. Answers how many, and whether there may be more.
+local function expire_waits(n, org, began, longest_ms, reason)
+  local expired = 0
+  if now - began < longest_ms then
+    return expired, false
+  end
+  local function expire(lane)
+    for _ = 1, 100 do
+      local id = first_unread(lane)
+      if not id then
+        return false
+      end
+      local m = call('HMGET', P .. 'm:' .. id, 'd', 'i')
+      local queued_ms = tonumber(m[1] or string.match(m[2] or '', '^(%d+)') or '0')
+      if now - math.max(began, queued_ms) < longest_ms then
+        return false
+      end
+      local entry = read_lane(lane, 1)[1]
+      remove_entry(lane, entry[1])
+      if m[2] then
+        bury(id, org, reason)
+      end
+      expired = expired + 1
+    end
+    return true
+  end
+  local more = expire(n)
+  if call('HEXISTS', P .. 't:' .. n, 'rl') == 1 and expire(retry_lane(n)) then
+    more = true
+  end
+  remove_drained(n)
+  return expired, more
+end

@@ -1,0 +1,82 @@
+-- @include "../../shard/includes/shard.lua"
+-- @include "statistics.lua"
+
+-- What the analytics of webhooks read, however many endpoints there are: sums, made where tallies are folded. In the hash of a period (statistics.lua):
+--   *, *<application>   all targets here, those of an application; the same list as of a target
+--   <one of these or a target>:<letter>, !<reason>   as in count.lua; the first number counts
+-- `<hash of a period>:f` sorted set of targets by their failed attempts in the period, of those that have most
+-- `un:<org>` hash of the same names: how many of their messages have not ended
+local most_failing = 1000
+
+local function add_change(sums, field, change)
+  local sum = sums[field]
+  if not sum then
+    sum = { 0, 0, 0, 0, {} }
+    sums[field] = sum
+  end
+  for k = 1, 4 do
+    sum[k] = sum[k] + change[k]
+  end
+  for bucket, count in pairs(change[5]) do
+    sum[5][bucket] = (sum[5][bucket] or 0) + count
+  end
+end
+
+local function write_failing(org, failed, at_ms)
+  for _, level in ipairs(period_levels) do
+    local key = period_key(org, level, at_ms) .. ':f'
+    local is_new = call('EXISTS', key) == 0
+    for n, count in pairs(failed) do
+      call('ZADD', key, 'INCR', count, n)
+    end
+    local excess = call('ZCARD', key) - most_failing
+    if excess > 0 then
+      call('ZPOPMIN', key, excess)
+    end
+    if is_new then
+      call('EXPIRE', key, kept_s_of(level, org))
+    end
+  end
+end
+
+local function write_unfinished(org, unfinished)
+  local key = P .. 'un:' .. org
+  for name, by in pairs(unfinished) do
+    if by ~= 0 and call('HINCRBY', key, name, by) == 0 then
+      call('HDEL', key, name)
+    end
+  end
+end
+
+-- The changes of a tally with their sums; writes what is not in the hashes of periods.
+local function with_webhook_sums(org, changes, at_ms)
+  local sums, failed, unfinished, names = {}, {}, {}, {}
+  for field, change in pairs(changes) do
+    local n, detail = string.match(field, '^(%d+)(.*)$')
+    if n then
+      if not names[n] then
+        local application = call('HGET', P .. 't:' .. n, 'r')
+        names[n] = { n, '*', application and '*' .. application or nil }
+      end
+      local ended = detail == '' and change[1] + change[2] or detail == '!filtered' and change[1] or 0
+      local more = detail == '' and change[3] - ended or -ended
+      for k, name in ipairs(names[n]) do
+        unfinished[name] = (unfinished[name] or 0) + more
+        if k > 1 then
+          add_change(sums, name .. detail, change)
+        end
+      end
+      if string.byte(detail) == 58 then
+        failed[n] = (failed[n] or 0) + change[1]
+      end
+    end
+  end
+  for field, sum in pairs(sums) do
+    changes[field] = sum
+  end
+  if next(failed) then
+    write_failing(org, failed, at_ms)
+  end
+  write_unfinished(org, unfinished)
+  return changes
+end

@@ -1,0 +1,36 @@
+-- @include "../../shard/includes/shard.lua"
+-- @include "../../shard/includes/target.lua"
+
+-- Appends a message to a lane of its target, which is made on demand. The entry id comes from the shard's counter, so that a
+-- stream made again never repeats an id that a slow worker still knows.
+local streams_seen = {}
+local function enqueue_in(lane, id)
+  local w = P .. 'w:' .. lane
+  if not streams_seen[lane] then
+    streams_seen[lane] = true
+    if call('EXISTS', w) == 0 then
+      local n = number_of_lane(lane)
+      call('XGROUP', 'CREATE', w, 'g', '0', 'MKSTREAM')
+      if lane ~= n then
+        call('HSET', P .. 't:' .. n, 'rl', '1')
+      elseif call('HGET', P .. 't:' .. n, 'b') == 'cap' then
+        call('HDEL', P .. 't:' .. n, 'b')
+      end
+    end
+  end
+  call('XADD', w, counter() .. '-1', 'i', id)
+end
+
+local function enqueue(n, id)
+  enqueue_in(n, id)
+end
+
+local function enqueue_retry(n, id)
+  enqueue_in(retry_lane(n), id)
+end
+
+-- Why no fresh message of a target can be queued; nil when it can.
+local function lane_obstacle(n)
+  local kind = call('TYPE', P .. 'w:' .. n).ok
+  return kind ~= 'stream' and kind ~= 'none' and 'the work stream of target ' .. n .. ' is a ' .. kind or nil
+end

@@ -1,0 +1,320 @@
+import { accountOf } from '../../core/account.ts';
+import type { Clock } from '../../core/clock.ts';
+import { PosthornError } from '../../core/errors.ts';
+import { wholePayloadBytes } from '../../core/payload-sizes.ts';
+import { RecentOrganizations } from '../../core/recent-organizations.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { Script, type ScriptArgument } from '../../redis/script.ts';
+import { redisUnavailable, throwUnavailable } from '../../redis/unavailable.ts';
+import type { MessageAcceptor, NewEvent } from '../shard/messages.ts';
+import { type ChunkedPayload, PayloadChunks } from '../shard/payload-chunks.ts';
+import { homeShard } from '../shard/record-key.ts';
+import { list, text } from '../shard/script-reply.ts';
+import { type ShardKeys, shardKeys } from '../shard/shard-keys.ts';
+import { acceptArguments } from './accept-batch.ts';
+import { ByteShares, overShare } from './byte-shares.ts';
+import { type FindFurtherTargets, OutboxCarrier } from './outbox-carrier.ts';
+
+/** `entries` of the outbox that the event has made. */
+interface Stored {
+  isNew: boolean;
+  entries: readonly string[];
+}
+
+interface Waiting {
+  args: ScriptArgument[];
+  bytes: number;
+  weight: number;
+  /** In the order in which they came. */
+  number: number;
+  /** How often it was sent. */
+  tries: number;
+  isExpired: boolean;
+  resolve: (stored: Stored) => void;
+  reject: (error: PosthornError) => void;
+  cancelDeadline: () => void;
+}
+
+const limits = {
+  eventsPerCall: 64,
+  bytesPerCall: 4_194_304,
+  /** About 5 ms of Redis. */
+  weightPerCall: 128,
+  callsUnderWay: 8,
+  waitingEvents: 10_000,
+  waitingBytes: 67_108_864,
+  /** Under the 2 s that the API promises. */
+  deadlineMs: 1800,
+  /** Of an event, while others use up what looks at the accounts give its shard; its deadline is sooner where Redis is slow. */
+  tries: 50,
+  /** While events come. */
+  looksAtMostApartMs: 30_000,
+};
+
+const nothing = Buffer.alloc(0);
+
+/** Deliveries need a while to make room. */
+const fullRetrySeconds = 10;
+
+const acceptScript = new Script(new URL('./accept.lua', import.meta.url));
+
+/**
+ * Stores events, each in the shard that its id names; those of one event-loop tick and shard share a script call. A call whose
+ * answer is lost may have stored its events: accepting the same ids again is safe.
+ */
+export class RedisMessageAcceptor implements MessageAcceptor {
+  readonly #redis: RedisClient;
+  readonly #prefix: string;
+  readonly #clock: Clock;
+  readonly #shares: ByteShares;
+  readonly #chunks: PayloadChunks;
+  #lookedAtMs = Number.NEGATIVE_INFINITY;
+  readonly #carrier: OutboxCarrier;
+  readonly #shards = new Map<number, ShardAcceptor>();
+  /** Of which events are accepted, or are being expanded. */
+  readonly #organizations: RecentOrganizations;
+
+  constructor({
+    redis,
+    prefix,
+    clock,
+    findFurther,
+    shards = () => 1,
+    memoryLimitBytes,
+  }: {
+    redis: RedisClient;
+    prefix: string;
+    clock: Clock;
+    findFurther?: FindFurtherTargets;
+    /** How many there are, to know what accounts have elsewhere. Default: those up to the one of the event. */
+    shards?: (() => number) | undefined;
+    /** Of Redis, where it has no maxmemory of its own. */
+    memoryLimitBytes?: number | undefined;
+  }) {
+    this.#redis = redis;
+    this.#prefix = prefix;
+    this.#clock = clock;
+    this.#shares = new ByteShares({ redis, prefix, clock, shards, memoryLimitBytes });
+    this.#chunks = new PayloadChunks({ redis, prefix });
+    const organizations = new RecentOrganizations(clock);
+    this.#organizations = organizations;
+    this.#carrier = new OutboxCarrier({
+      redis,
+      prefix,
+      findFurther:
+        findFurther &&
+        ((event, range, turns) => {
+          organizations.add(event.org);
+          return findFurther(event, range, turns);
+        }),
+      clock,
+      isBesideOthers: () => organizations.areSeveral,
+    });
+  }
+
+  /**
+   * Rejects with QUEUE_FULL when the account of the event has more than its share of Redis, and then the event is not stored; with UNAVAILABLE when Redis is
+   * away or full, or when too much waits already; within 2 s in any case.
+   */
+  async accept(event: NewEvent): Promise<boolean> {
+    const shard = homeShard(event.id);
+    if (shard === null) throw new PosthornError('INTERNAL', `${event.id} is no id of an event`);
+    const known = this.#shards.get(shard) ?? new ShardAcceptor(this.#redis, shardKeys(this.#prefix, shard), this.#clock, this.#shares);
+    this.#shards.set(shard, known);
+    this.#organizations.add(event.org);
+    this.#lookNowAndThen(shard);
+    const { isNew, entries } =
+      event.payload.length > wholePayloadBytes ? await this.#acceptLarge(known, shard, event) : await known.accept(event);
+    // The event is stored: what is not carried now is carried by a worker.
+    if (entries.length > 0) void this.#carrier.carryEntries(shard, entries).catch(() => undefined);
+    return isNew;
+  }
+
+  /** Its chunks are written first; what does not store the event leaves none of them. */
+  async #acceptLarge(known: ShardAcceptor, shard: number, event: NewEvent): Promise<Stored> {
+    await this.#refuseWithoutRoom(shard, event.org);
+    const chunked = await this.#chunks.write(shard, event.payload);
+    try {
+      return await known.accept({ ...event, payload: nothing }, chunked);
+    } catch (error) {
+      // Whether it was stored is not known when the answer is lost: then its chunks are named, and stay.
+      this.#chunks.drop(shard, chunked).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** What the script would refuse anyhow is not written first. */
+  async #refuseWithoutRoom(shard: number, org: string): Promise<void> {
+    const read = async (): Promise<(string | null)[]> =>
+      await this.#redis.hmget(shardKeys(this.#prefix, shard).declared[0], 'full', 'over').catch(throwUnavailable);
+    const isOver = ([, over]: readonly (string | null)[]): boolean => over?.split(' ').includes(accountOf(org)) === true;
+    const state = await read();
+    if (state[0] != null) throw nearlyFull();
+    if (!isOver(state)) return;
+    if (this.#shares.isStale) await this.#shares.look(shard);
+    if (isOver(await read())) throw overShare();
+  }
+
+  /** Reads the memory limit again from time to time, because it may have changed. A shard without room reads it at once by itself. */
+  #lookNowAndThen(shard: number): void {
+    if (this.#clock.now() - this.#lookedAtMs < limits.looksAtMostApartMs) return;
+    this.#lookedAtMs = this.#clock.now();
+    this.#shares.look(shard).catch(() => undefined);
+  }
+}
+
+class ShardAcceptor {
+  readonly #redis: RedisClient;
+  readonly #clock: Clock;
+  readonly #keys: ShardKeys;
+  readonly #shares: ByteShares;
+  /** Nothing is sent meanwhile, so that events keep their order. */
+  #looks = 0;
+  #next = 0;
+  #waiting: Waiting[] = [];
+  #waitingBytes = 0;
+  #callsUnderWay = 0;
+  #scheduled = false;
+
+  constructor(redis: RedisClient, keys: ShardKeys, clock: Clock, shares: ByteShares) {
+    this.#shares = shares;
+    this.#redis = redis;
+    this.#clock = clock;
+    this.#keys = keys;
+    void this.#lookFirst();
+  }
+
+  /** Else the first events would be told to wait for that, and those that are sent meanwhile would overtake them. */
+  async #lookFirst(): Promise<void> {
+    this.#looks++;
+    await this.#shares.look(this.#keys.shard).catch(() => undefined);
+    this.#looks--;
+    if (this.#waiting.length > 0) this.#schedule();
+  }
+
+  accept(event: NewEvent, chunked: ChunkedPayload | null = null): Promise<Stored> {
+    return new Promise((resolve, reject) => {
+      const { args, bytes, weight } = acceptArguments(event, this.#keys.shard, chunked);
+      if (this.#waiting.length >= limits.waitingEvents || this.#waitingBytes + bytes > limits.waitingBytes) {
+        throw new PosthornError('UNAVAILABLE', 'too many events wait to be stored', { retryAfterSeconds: 1 });
+      }
+      const waiting: Waiting = {
+        args,
+        bytes,
+        weight,
+        number: this.#next++,
+        tries: 0,
+        isExpired: false,
+        resolve,
+        reject,
+        cancelDeadline: () => {},
+      };
+      waiting.cancelDeadline = this.#clock.after(limits.deadlineMs, () => this.#expire(waiting));
+      this.#waiting.push(waiting);
+      this.#waitingBytes += bytes;
+      this.#schedule();
+    });
+  }
+
+  #expire(waiting: Waiting): void {
+    const position = this.#waiting.indexOf(waiting);
+    if (position >= 0) {
+      this.#waiting.splice(position, 1);
+      this.#waitingBytes -= waiting.bytes;
+    }
+    waiting.isExpired = true;
+    waiting.reject(new PosthornError('UNAVAILABLE', 'Redis did not store the event in time', { retryAfterSeconds: 1 }));
+  }
+
+  #schedule(): void {
+    if (this.#scheduled || !this.#maySend) return;
+    this.#scheduled = true;
+    setImmediate(() => {
+      this.#scheduled = false;
+      while (this.#waiting.length > 0 && this.#maySend) void this.#store(this.#nextBatch());
+    });
+  }
+
+  get #maySend(): boolean {
+    return this.#looks === 0 && this.#callsUnderWay < limits.callsUnderWay;
+  }
+
+  #nextBatch(): Waiting[] {
+    let bytes = 0;
+    let count = 0;
+    let weight = 0;
+    for (const waiting of this.#waiting) {
+      const isTooMuch = bytes + waiting.bytes > limits.bytesPerCall || weight + waiting.weight > limits.weightPerCall;
+      if (count === limits.eventsPerCall || (count > 0 && isTooMuch)) break;
+      bytes += waiting.bytes;
+      weight += waiting.weight;
+      count++;
+    }
+    this.#waitingBytes -= bytes;
+    return this.#waiting.splice(0, count);
+  }
+
+  async #store(batch: Waiting[]): Promise<void> {
+    this.#callsUnderWay++;
+    let ended = batch;
+    try {
+      const args = batch.flatMap((waiting) => waiting.args);
+      const answer = await acceptScript.run(this.#redis, this.#keys.declared, [batch.length, ...args]);
+      if (answer === 'full') throw nearlyFull();
+      const reply = list(answer);
+      const again = batch.filter((waiting, i) => this.#goesAgain(waiting, reply[i]));
+      if (again.length > 0) {
+        ended = batch.filter((waiting) => !again.includes(waiting));
+        void this.#sendAgain(again);
+      }
+      for (const [i, waiting] of batch.entries()) if (!again.includes(waiting)) this.#end(waiting, reply[i]);
+    } catch (error) {
+      for (const waiting of ended) waiting.reject(redisUnavailable(error));
+    } finally {
+      for (const waiting of ended) waiting.cancelDeadline();
+      this.#callsUnderWay--;
+      if (this.#waiting.length > 0) this.#schedule();
+    }
+  }
+
+  /** Whether a look at the accounts may change what the script has said to the event. */
+  #goesAgain(waiting: Waiting, said: unknown): boolean {
+    if (waiting.isExpired || waiting.tries >= limits.tries) return false;
+    return said === 'look' || (said === 'over' && this.#shares.isStale);
+  }
+
+  async #sendAgain(batch: readonly Waiting[]): Promise<void> {
+    this.#looks++;
+    try {
+      await this.#shares.look(this.#keys.shard);
+      const waiting = batch.filter(({ isExpired }) => !isExpired);
+      for (const each of waiting) {
+        each.tries++;
+        this.#waitingBytes += each.bytes;
+      }
+      this.#waiting = [...waiting, ...this.#waiting].sort((one, other) => one.number - other.number);
+    } catch (error) {
+      for (const each of batch) {
+        each.cancelDeadline();
+        each.reject(redisUnavailable(error));
+      }
+    } finally {
+      this.#looks--;
+      if (this.#waiting.length > 0) this.#schedule();
+    }
+  }
+
+  #end(waiting: Waiting, said: unknown): void {
+    if (said === 'over') waiting.reject(overShare());
+    else if (said === 'look')
+      waiting.reject(new PosthornError('UNAVAILABLE', 'Redis has too little room at the moment', { retryAfterSeconds: 1 }));
+    else if (said === 'chunks')
+      waiting.reject(new PosthornError('UNAVAILABLE', 'Redis did not store the event in time', { retryAfterSeconds: 1 }));
+    else if (typeof said === 'string') waiting.reject(new PosthornError('INTERNAL', said));
+    else waiting.resolve({ isNew: said !== 0, entries: Array.isArray(said) ? said.map(text) : [] });
+  }
+}
+
+function nearlyFull(): PosthornError {
+  return new PosthornError('UNAVAILABLE', 'Redis is nearly full', { retryAfterSeconds: fullRetrySeconds });
+}

@@ -1,0 +1,290 @@
+import type { Clock } from '../../core/clock.ts';
+import { PosthornError } from '../../core/errors.ts';
+import { Pace, type Turns } from '../../core/pace.ts';
+import { Semaphore } from '../../core/semaphore.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { Script, type ScriptArgument } from '../../redis/script.ts';
+import { redisUnavailable, throwUnavailable } from '../../redis/unavailable.ts';
+import { decodeEvent, organizationOf, type StoredEvent } from '../shard/event-text.ts';
+import type { NewEvent } from '../shard/messages.ts';
+import { PayloadChunks } from '../shard/payload-chunks.ts';
+import { homeShard, recordId, recordKey } from '../shard/record-key.ts';
+import { bytes, integer, list, text } from '../shard/script-reply.ts';
+import { shardKeys } from '../shard/shard-keys.ts';
+import { messagesAtOnce, messagesPerCall, outboxEntries } from './accept-batch.ts';
+
+const script = (name: string): Script => new Script(new URL(`./${name}.lua`, import.meta.url));
+const scripts = {
+  read: script('outbox'),
+  importMessages: script('import-messages'),
+  importMoved: script('import-moved'),
+  news: script('shard-news'),
+  done: script('outbox-done'),
+  expand: script('expand'),
+};
+const entriesPerRead = 64;
+
+/** How many messages are made side by side by scripts with few, of events with few. */
+const messagesSideBySide = 50;
+/** After a script with as many as it may have, or for an event with many: others have their turn in Redis. */
+const pausesPerScript = 2;
+const pausesPerScriptBesideOthers = 5;
+/** Calls of `carryEntries` that wait; what exceeds them is left to the workers. */
+const mostWaiting = 10_000;
+
+/** Finds some of an event's further targets, with scripts in these turns; `next` is where to go on, null at the end. */
+export type FindFurtherTargets = (
+  event: StoredEvent,
+  range: { from: number; end: number },
+  turns: Turns | null,
+) => Promise<{ targets: NewEvent['targets']; next: number | null }>;
+
+export interface OutboxCarrierOptions {
+  redis: RedisClient;
+  prefix: string;
+  /** Absent: entries that stand for further targets are left to others. */
+  findFurther?: FindFurtherTargets | undefined;
+  /** Absent: there are no pauses. */
+  clock?: Clock;
+  /** Whether other organizations wait for Redis meanwhile: the pauses are longer then. Default: never. */
+  isBesideOthers?: () => boolean;
+}
+
+/**
+ * Carries what stands in the outbox of a shard to other shards (`includes/outbox.lua`): messages for targets there, messages that
+ * fail over, and news of records that are gone. Every step may be repeated, by anybody; an entry is removed once it has arrived.
+ */
+export class OutboxCarrier {
+  readonly #redis: RedisClient;
+  readonly #prefix: string;
+  readonly #findFurther: FindFurtherTargets | null;
+  readonly #making = new Semaphore(messagesSideBySide);
+  readonly #makingMany: Pace | null;
+  readonly #chunks: PayloadChunks;
+  readonly #carrying = new Map<number, Promise<void>>();
+  readonly #again = new Set<number>();
+  #waiting = 0;
+
+  constructor({ redis, prefix, findFurther, clock, isBesideOthers = () => false }: OutboxCarrierOptions) {
+    this.#redis = redis;
+    this.#prefix = prefix;
+    this.#chunks = new PayloadChunks({ redis, prefix });
+    this.#findFurther = findFurther ?? null;
+    const pauses = (): number => (isBesideOthers() ? pausesPerScriptBesideOthers : pausesPerScript);
+    this.#makingMany = clock === undefined ? null : new Pace({ clock, pausesPerScript: pauses });
+  }
+
+  /** Carries these entries, and what goes on with them. Rejects with UNAVAILABLE when a shard did not answer or is full; the others have theirs. */
+  async carryEntries(shard: number, entryIds: readonly string[]): Promise<void> {
+    if (this.#waiting >= mostWaiting) return;
+    const unreachable = new Set<number>();
+    let failure: unknown = null;
+    const left = [...entryIds];
+    this.#waiting++;
+    try {
+      while (left.length > 0) {
+        const step = await this.#carryBatch(shard, [0, ...left.splice(0, entriesPerRead)], unreachable);
+        left.push(...step.further);
+        failure ??= step.failure;
+      }
+    } finally {
+      this.#waiting--;
+    }
+    if (failure !== null) throw failure;
+  }
+
+  /** Carries all that is in the outbox now. Rejects with UNAVAILABLE when a shard did not answer or is full; the others have theirs. */
+  carry(shard: number): Promise<void> {
+    const underWay = this.#carrying.get(shard);
+    if (underWay !== undefined) {
+      this.#again.add(shard);
+      return underWay;
+    }
+    const work = this.#carryAll(shard).finally(() => this.#carrying.delete(shard));
+    this.#carrying.set(shard, work);
+    return work;
+  }
+
+  async #carryAll(shard: number): Promise<void> {
+    do {
+      this.#again.delete(shard);
+      const unreachable = new Set<number>();
+      let failure: unknown = null;
+      let next: string | null = '-';
+      while (next !== null) {
+        const step: { next: string | null; failure: unknown } = await this.#carryBatch(shard, [entriesPerRead, next], unreachable);
+        next = step.next;
+        failure ??= step.failure;
+      }
+      if (failure !== null) throw failure;
+    } while (this.#again.has(shard));
+  }
+
+  /** One page of entries; those for shards that have failed in this pass wait for the next one. */
+  async #carryBatch(
+    shard: number,
+    args: readonly ScriptArgument[],
+    unreachable: Set<number>,
+  ): Promise<{ next: string | null; further: string[]; failure: unknown }> {
+    const further: string[] = [];
+    const entries = list(await this.#run(shard, scripts.read, args)).map(list);
+    const messages = messagesOfEvents(entries);
+    let failure: unknown = null;
+    await Promise.all(
+      entries.map(async (entry) => {
+        const to = Number(text(entry[1]));
+        if (unreachable.has(to)) return;
+        try {
+          further.push(...(await this.#carry(shard, entry, (messages.get(text(entry[3])) ?? 0) > messagesAtOnce)));
+        } catch (error) {
+          // What an expansion fails at is not this shard.
+          if (text(entry[2]) !== 'w') unreachable.add(to);
+          failure ??= error;
+        }
+      }),
+    );
+    const last = entries.at(-1);
+    return { next: last === undefined ? null : text(last[0]), further, failure };
+  }
+
+  /** Answers the entries that go on with it. */
+  async #carry(from: number, entry: readonly unknown[], isOfMany: boolean): Promise<string[]> {
+    const [id = '', shard = '', kind = ''] = entry.slice(0, 3).map(text);
+    const to = Number(shard);
+    switch (kind) {
+      case 'x':
+        if (await this.#carryMessages({ from, to, entryId: id, isOfMany }, entry)) return [];
+        break;
+      case 'v':
+        await this.#carryMoved(from, to, id, entry);
+        break;
+      case 'w':
+        return await this.#expand(from, id, entry);
+      case 'n':
+        await this.#run(to, scripts.news, [kind, text(entry[3]), from, keyIn(to, 'msg_', from, text(entry[4]))]);
+        break;
+      default:
+        await this.#run(to, scripts.news, [kind, text(entry[3]), from]);
+    }
+    await this.#run(from, scripts.done, [id, kind === 'v' ? text(entry[3]) : '']);
+    return [];
+  }
+
+  /** One window; the entry that stands for the rest comes behind those of what was found. */
+  async #expand(shard: number, entry: string, [, , , , stored, from, end]: readonly unknown[]): Promise<string[]> {
+    if (this.#findFurther === null) return [];
+    const event = bytes(stored).length === 0 ? null : decodeEvent(bytes(stored));
+    const range = { from: Number(text(from)), end: Number(text(end)) };
+    const { targets, next } =
+      event === null ? { targets: [], next: null } : await this.#findFurther(event, range, this.#makingMany?.turnsOf(event.org) ?? null);
+    const entries = outboxEntries(targets, shard).flatMap(({ shard: to, count, lines }) => [to, count, lines]);
+    const reply = await this.#run(shard, scripts.expand, [entry, next ?? '', ...entries]);
+    if (Buffer.isBuffer(reply)) throw isFull(shard);
+    return list(reply).map(text);
+  }
+
+  /** Answers true when the entry is ended with it. */
+  async #carryMessages(
+    { from, to, entryId, isOfMany }: { from: number; to: number; entryId: string; isOfMany: boolean },
+    entry: readonly unknown[],
+  ): Promise<boolean> {
+    const known = bytes(entry[4]);
+    if (known.length === 0) return false;
+    const lines = text(entry[5]).split('\n');
+    const targets = lines.flatMap((line) => {
+      const [message = '', route = '', destination = '', ...setting] = line.split(' ');
+      return [keyIn(to, 'msg_', from, message), route, destination, setting.join(' ')];
+    });
+    const isHere = from === to;
+    const source = isHere ? entryId : `${from}/${entryId}`;
+    const make = (event: Buffer): Promise<unknown> =>
+      this.#run(to, scripts.importMessages, [keyIn(to, 'evt_', from, text(entry[3])), event, source, ...targets]);
+    const makeAll = async (): Promise<unknown> => {
+      const reply = await this.#withChunks(from, to, known, () => make(known));
+      if (!Buffer.isBuffer(reply) || text(reply) !== 'text') return reply;
+      const whole = await this.#redis.getBuffer(shardKeys(this.#prefix, from).event(text(entry[3]))).catch(throwUnavailable);
+      return whole === null ? 0 : await this.#withChunks(from, to, whole, () => make(whole));
+    };
+    const isMuch = isOfMany || lines.length >= messagesPerCall;
+    const turns = isMuch ? this.#makingMany?.turnsOf(organizationOf(known)) : undefined;
+    const made = await (turns === undefined ? this.#making.run(lines.length, makeAll) : turns.run(makeAll));
+    if (Buffer.isBuffer(made)) throw isFull(to);
+    return isHere;
+  }
+
+  async #carryMoved(from: number, to: number, entryId: string, entry: readonly unknown[]): Promise<void> {
+    const [message = '', event = ''] = entry.slice(3, 5).map(text);
+    const [destination = '', org = '', route = '', first = ''] = entry.slice(6, 10).map(text);
+    const [hash, attempts] = entry.slice(10, 12).map((flat) => list(flat).map(bytes));
+    const output = bytes(entry[12]);
+    const stored = bytes(entry[5]);
+    const args: ScriptArgument[] = [
+      keyIn(to, 'msg_', from, message),
+      keyIn(to, 'evt_', from, event),
+      stored,
+      `${from}/${entryId}`,
+      org,
+      route,
+      destination,
+      first,
+      output,
+      hash?.length ?? 0,
+      ...(hash ?? []),
+      ...(attempts ?? []),
+    ];
+    const reply = await this.#withChunks(from, to, stored, () => this.#run(to, scripts.importMoved, args));
+    // It could not stay there. What is left behind is carried by a worker.
+    if (reply === movedOn) void this.carry(to).catch(() => {});
+    const home = homeOf(from, message);
+    if (home === from || home === to) return;
+    const moves = hash?.[hash.findIndex((field, i) => i % 2 === 0 && field.equals(hopsField)) + 1] ?? '0';
+    await this.#run(home, scripts.news, ['u', keyIn(home, 'msg_', from, message), to, integer(moves)]);
+  }
+
+  /** Runs a script that copies an event with this text, and once more with the chunks of its payload when it lacks these. */
+  async #withChunks(from: number, to: number, stored: Buffer, copy: () => Promise<unknown>): Promise<unknown> {
+    const reply = await copy();
+    if (!Buffer.isBuffer(reply) || text(reply) !== 'chunks') return reply;
+    const { chunks } = decodeEvent(stored);
+    if (chunks !== undefined) await this.#chunks.copy(from, to, chunks);
+    const again = await copy();
+    if (!Buffer.isBuffer(again) || text(again) !== 'chunks') return again;
+    throw new PosthornError('UNAVAILABLE', `the chunks of a payload did not reach shard ${to} in time`, { retryAfterSeconds: 1 });
+  }
+
+  async #run(shard: number, what: Script, args: readonly ScriptArgument[]): Promise<unknown> {
+    try {
+      return await what.runBuffer(this.#redis, shardKeys(this.#prefix, shard).declared, args);
+    } catch (error) {
+      throw redisUnavailable(error);
+    }
+  }
+}
+
+/** How many messages these entries have of each event. */
+function messagesOfEvents(entries: readonly (readonly unknown[])[]): Map<string, number> {
+  const messages = new Map<string, number>();
+  for (const entry of entries) {
+    if (text(entry[2]) !== 'x') continue;
+    const event = text(entry[3]);
+    messages.set(event, (messages.get(event) ?? 0) + text(entry[5]).split('\n').length);
+  }
+  return messages;
+}
+
+function isFull(shard: number): PosthornError {
+  return new PosthornError('UNAVAILABLE', `shard ${shard} is full`, { retryAfterSeconds: 10 });
+}
+
+/** Of `import-moved.lua`. */
+const movedOn = 2;
+const hopsField = Buffer.from('h');
+
+/** What stands in one shard for a record that has this key in another. */
+function keyIn(shard: number, prefix: 'evt_' | 'msg_', from: number, key: string): string {
+  return recordKey(recordId(prefix, from, key), shard) ?? key;
+}
+
+function homeOf(from: number, key: string): number {
+  return homeShard(recordId('msg_', from, key)) ?? from;
+}

@@ -1,0 +1,41 @@
+#!lua flags=allow-oom
+-- Ends the carrying of an entry of the outbox. A message that had come from a third shard leaves nothing behind.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] entry, [2] message that has moved, or ''.
+-- Reply: 1, or 0 when somebody else has ended it.
+-- @include "../shard/includes/shard.lua"
+-- @include "includes/outbox.lua"
+-- @include "includes/unfinished.lua"
+-- @include "includes/remove.lua"
+-- @include "includes/far.lua"
+-- @include "includes/outbox-entries.lua"
+
+-- A message that has moved, and is not here again, is unfinished elsewhere.
+local function release_moved(f)
+  local m = call('HMGET', P .. 'm:' .. f.m, 's', 'v', 'e')
+  if m[1] == 'm' and m[2] == ARGV[1] then
+    hold_event(m[3], nil, -1)
+  end
+end
+
+local found = call('XRANGE', P .. 'out', ARGV[1], ARGV[1])[1]
+if not found or not end_sending(ARGV[1]) then
+  return 0
+end
+local f = fields_of(found)
+if f.k == 'x' then
+  far_release(f.e, f.s .. 'x')
+elseif f.k == 'v' then
+  release_moved(f)
+end
+if ARGV[2] ~= '' and home_of(ARGV[2]) then
+  local key = P .. 'm:' .. ARGV[2]
+  local m = call('HMGET', key, 's', 'v', 'e')
+  if m[1] == 'm' and m[2] == ARGV[1] then
+    call('DEL', key, P .. 'a:' .. ARGV[2])
+    release_event(m[3])
+  end
+end
+write_unfinished()
+return 1

@@ -1,0 +1,81 @@
+#!lua flags=allow-oom
+-- Reads what has to be carried to other shards, the oldest first; what is of no use any more is removed.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] how many at most, [2] the entry after which to begin, or '-'; or ARGV[1] 0, then the entries.
+-- Reply: entries {entry, shard, kind, …}: x {event, text (or its first line: import-messages.lua says when that is not
+-- enough) or '' when it is gone, targets}; w {event, text or '', from, until}; v {message, event, text, destination,
+-- organization, route, first destination, hash as a flat list, hash of long attempts as a flat list, output of the transform or ''}; r, g, n {key, of n the message}.
+-- @include "../shard/includes/shard.lua"
+-- @include "includes/outbox.lua"
+-- @include "includes/output.lua"
+-- @include "includes/outbox-entries.lua"
+
+local bytes_limit = 4194304
+-- A larger text is only carried when it is asked for.
+local large_bytes = 65536
+local bytes, reply = 0, {}
+
+-- '' for what is no text.
+local function text_of(event)
+  local text = redis.pcall('GET', P .. 'e:' .. event)
+  text = type(text) == 'string' and text or ''
+  bytes = bytes + #text
+  return text
+end
+
+local function first_line_of(event)
+  local text = redis.pcall('GETRANGE', P .. 'e:' .. event, 0, 255)
+  return type(text) == 'string' and string.match(text, '^[^\n]*') or ''
+end
+
+-- In its own shard the event is there; another gets the text with the first of the entries for it.
+local carried = {}
+local function is_line_enough(f)
+  local to = f.s .. ' ' .. f.e
+  if f.s == own_shard or carried[to] then
+    return true
+  end
+  carried[to] = true
+  local length = redis.pcall('STRLEN', P .. 'e:' .. f.e)
+  return type(length) == 'number' and length > large_bytes
+end
+
+local function read(entry, f)
+  if f.k == 'x' then
+    bytes = bytes + #f.t
+    return { entry, f.s, f.k, f.e, is_line_enough(f) and first_line_of(f.e) or text_of(f.e), f.t }
+  elseif f.k == 'w' then
+    return { entry, f.s, f.k, f.e, text_of(f.e), f.f, f.u }
+  elseif f.k ~= 'v' then
+    return { entry, f.s, f.k, f.e or f.m, f.m or '' }
+  end
+  local key = P .. 'm:' .. f.m
+  local m = call('HMGET', key, 's', 'v', 'e', 't', 'o', 'od', 'y')
+  local t = m[4] and call('HMGET', P .. 't:' .. m[4], 'o', 'r') or {}
+  if m[1] ~= 'm' or m[2] ~= entry or not t[1] then
+    end_sending(entry)
+    return nil
+  end
+  local text = text_of(m[3])
+  local output = m[7] and call('HGET', P .. 'y:' .. m[3], output_field(m[7], t[2])) or ''
+  bytes = bytes + #output
+  local first = m[6] or call('HGET', P .. 't:' .. m[5], 'd') or ''
+  return { entry, f.s, f.k, f.m, m[3], text, f.d, t[1], t[2], first, call('HGETALL', key), call('HGETALL', P .. 'a:' .. f.m), output }
+end
+
+local entries = {}
+if ARGV[1] == '0' then
+  for k = 2, #ARGV do
+    entries[#entries + 1] = call('XRANGE', P .. 'out', ARGV[k], ARGV[k])[1]
+  end
+else
+  entries = call('XRANGE', P .. 'out', ARGV[2] == '-' and '-' or '(' .. ARGV[2], '+', 'COUNT', ARGV[1])
+end
+for _, found in ipairs(entries) do
+  if bytes > bytes_limit then
+    break
+  end
+  reply[#reply + 1] = read(found[1], fields_of(found))
+end
+return reply

@@ -1,0 +1,24 @@
+#!lua
+-- The output of a transform, which is kept once for all messages of an event and a route: asks for it, and keeps the given one when
+-- there is none. Without allow-oom: what finds no room is tried again.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] message, [2] event, [3] route, [4] output (event-output.ts), or '' to ask only.
+-- Reply: the output that was there before, or ''.
+-- @include "../shard/includes/shard.lua"
+-- @include "includes/output.lua"
+-- @include "includes/unfinished.lua"
+
+local message, event, route, output = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+local key = P .. 'y:' .. event
+local y = call('HGET', P .. 'm:' .. message, 'y')
+local kept = call('HGET', key, output_field(y or '1', route))
+if not y and (kept or output ~= '') and call('EXISTS', P .. 'm:' .. message) == 1 and call('EXISTS', P .. 'e:' .. event) == 1 then
+  if not kept then
+    call('HSET', key, route, output)
+    grow_event(event, nil, #output)
+    write_unfinished()
+  end
+  call('HSET', P .. 'm:' .. message, 'y', '1')
+end
+return kept or ''

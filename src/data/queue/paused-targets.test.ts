@@ -1,0 +1,80 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { type MessageQueue, startMessageQueue } from '../../../test/support/message-queue.ts';
+import { newEvent } from '../../../test/support/new-event.ts';
+import { failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
+import { field } from '../../../test/support/redis-fields.ts';
+import { targetSetting } from '../../../test/support/target-setting.ts';
+import { webhookOrganization } from '../../core/webhook.ts';
+import { checkShards } from '../check/shard-check.ts';
+import type { TargetSetting } from './delivery-queue.ts';
+
+const prefix = 'test:';
+let redis: MessageQueue['redis'];
+let queue: MessageQueue['queue'];
+let acceptor: MessageQueue['acceptor'];
+let reader: MessageQueue['reader'];
+let reset: MessageQueue['reset'];
+
+beforeAll(async () => {
+  ({ redis, queue, acceptor, reader, reset } = await startMessageQueue(prefix));
+});
+afterAll(() => redis.stop());
+beforeEach(() => reset());
+
+describe('a paused target', () => {
+  const dayMs = 86_400_000;
+  const key = `${prefix}{s0}:t:1`;
+  /** Whatever is there, and the pause, began eight days ago. */
+  async function age(): Promise<void> {
+    const began = Date.now() - 8 * dayMs;
+    for (const message of await redis.client.keys(`${prefix}{s0}:m:*`))
+      await redis.client.hset(message, field.message.indexStamp, `${began}-1`, field.message.dueMs, began);
+    await redis.client.hset(key, field.target.pausedSinceMs, began);
+  }
+  const configure = async (setting: Partial<TargetSetting>): Promise<void> => {
+    for (const target of (await queue.targets(0)).targets) await queue.configure(target, targetSetting(setting));
+  };
+  const pause = (revision = '2') => configure({ paused: true, revision });
+
+  test('sends what has waited for too long to the dead letters, retries too, step by step', async () => {
+    const retried = newEvent();
+    await acceptor.accept(retried);
+    await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 1), { type: 'retry', attempt: failure, delayMs: 0 });
+    await queue.promote();
+    const old = Array.from({ length: 101 }, () => newEvent());
+    for (const event of old) await acceptor.accept(event);
+    await pause();
+    expect(await queue.expirePaused(7 * dayMs)).toEqual({ expired: 0, hasMore: false });
+    await age();
+    await pause('3');
+    const young = newEvent();
+    await acceptor.accept(young);
+    expect(await queue.expirePaused(7 * dayMs)).toEqual({ expired: 101, hasMore: true });
+    expect(await queue.expirePaused(7 * dayMs)).toEqual({ expired: 1, hasMore: false });
+    for (const event of [retried, ...old]) {
+      expect(await reader.deliveriesOfEvent('org_a', event.id)).toMatchObject([
+        { status: 'dlq', deadLetterReason: 'queue_limit_exceeded' },
+      ]);
+    }
+    expect(await reader.deliveriesOfEvent('org_a', young.id)).toMatchObject([{ status: 'pending' }]);
+    expect(await checkShards({ redis: redis.client, prefix, shards: 1 })).toMatchObject({ findings: [], unfinished: 1 });
+    await configure({ revision: '4' });
+    expect(await takeFrom(queue, 'w1', 64)).toMatchObject([{ messageId: young.targets[0]?.messageId }]);
+  });
+
+  test('whose pause has just begun keeps what is older, and so does one whose begin was not noted, or a webhook endpoint', async () => {
+    await acceptor.accept(newEvent());
+    await pause();
+    await age();
+    await redis.client.hset(key, field.target.pausedSinceMs, Date.now());
+    expect((await queue.expirePaused(7 * dayMs)).expired).toBe(0);
+    await redis.client.hset(key, field.target.pausedSinceMs, '1');
+    expect((await queue.expirePaused(7 * dayMs)).expired).toBe(0);
+    expect(Number(await redis.client.hget(key, field.target.pausedSinceMs))).toBeGreaterThan(Date.now() - dayMs);
+    await age();
+    await redis.client.hset(key, field.target.organization, webhookOrganization('org_a'));
+    expect((await queue.expirePaused(7 * dayMs)).expired).toBe(0);
+    await redis.client.hset(key, field.target.organization, 'org_a');
+    expect((await queue.expirePaused(7 * dayMs)).expired).toBe(1);
+  });
+});

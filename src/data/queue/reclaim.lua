@@ -1,0 +1,46 @@
+#!lua flags=allow-oom
+-- Puts work back that nobody will finish: what dead workers held, and what is held past its deadline. At most 100 entries per
+-- call.
+--
+-- KEYS: see includes/shard.lua. ARGV: the dead workers.
+-- Reply: {how many were put back, 1 when there is more}.
+-- @include "../shard/includes/shard.lua"
+-- @include "../shard/includes/target.lua"
+-- @include "includes/status-counts.lua"
+-- @include "includes/hold.lua"
+-- @include "includes/ring-pools.lua"
+
+local budget = 100
+local back = 0
+local function reclaim(handle, worker, id)
+  budget = budget - 1
+  if put_back(handle, worker, id) then
+    back = back + 1
+  end
+end
+
+for _, worker in ipairs(ARGV) do
+  local held = call('HGETALL', P .. 'held:' .. worker)
+  for k = 1, #held, 2 do
+    if budget > 0 then
+      reclaim(held[k], worker, held[k + 1])
+    end
+  end
+end
+if budget > 0 then
+  for _, member in ipairs(call('ZRANGEBYSCORE', P .. 'held', '-inf', now, 'LIMIT', 0, budget)) do
+    local handle, worker = string.match(member, '^(%d+r?/[^/]+)/(.+)$')
+    local id = call('HGET', P .. 'held:' .. worker, handle)
+    if id then
+      reclaim(handle, worker, id)
+    else
+      call('ZREM', P .. 'held', member)
+    end
+  end
+end
+write_status_counts()
+if back > 0 then
+  ring_woken()
+  ring_ready()
+end
+return { back, budget <= 0 and 1 or 0 }

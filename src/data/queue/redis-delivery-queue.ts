@@ -1,0 +1,397 @@
+import { randomBytes } from 'node:crypto';
+import { defaultPool } from '../../core/default-pool.ts';
+import { parseTimedId } from '../../core/ids.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { Script, type ScriptArgument } from '../../redis/script.ts';
+import { redisUnavailable } from '../../redis/unavailable.ts';
+import type { StoredEvent } from '../shard/event-text.ts';
+import { type ChunkedPayload, PayloadChunks } from '../shard/payload-chunks.ts';
+import { poolMark } from '../shard/pool-mark.ts';
+import { recordId, recordKey } from '../shard/record-key.ts';
+import { bytes, integer, list, text } from '../shard/script-reply.ts';
+import { type ShardKeys, shardKeys } from '../shard/shard-keys.ts';
+import { pauseLetter } from '../shard/waits.ts';
+import { readBatch, readEvents } from './batch-reply.ts';
+import type {
+  Batch,
+  BatchMember,
+  DeliveryQueue,
+  FailoverOfGone,
+  GoneTarget,
+  Job,
+  QueueFigures,
+  Retention,
+  SettleAnswer,
+  Settlement,
+  ShardState,
+  SharedLimiter,
+  SlowAttempts,
+  Target,
+  TargetSetting,
+  TurnOrder,
+  UnsentMember,
+} from './delivery-queue.ts';
+import { decodeOutput, type EventOutput, encodeOutput } from './event-output.ts';
+import { jobsOf, targetOf } from './job-reply.ts';
+import { settleArguments } from './settle-arguments.ts';
+import { limiterSetting } from './throttle.ts';
+
+const script = (name: string): Script => new Script(new URL(`./${name}.lua`, import.meta.url));
+const scripts = {
+  dequeue: script('dequeue'),
+  adopt: script('adopt'),
+  settle: script('settle'),
+  output: script('output'),
+  promote: script('promote'),
+  reclaim: script('reclaim'),
+  tend: script('tend'),
+  configure: script('configure'),
+  sharedLimit: script('shared-limit'),
+  targets: script('targets'),
+  targetsWithWork: script('targets-with-work'),
+  drop: script('drop'),
+  dropDue: script('drop-due'),
+  dueNow: script('due-now'),
+  prune: script('prune'),
+  pruneAccount: script('prune-account'),
+  expirePaused: script('expire-paused'),
+  stats: script('stats'),
+  endBatches: script('end-batches'),
+  batchUnsent: script('batch-unsent'),
+  batchCut: script('batch-cut'),
+  outputs: script('outputs'),
+  foldTallies: script('fold-tallies'),
+};
+
+/** Longer than the longest attempt (120 s) and its settling: only a worker that lives but forgot reaches it. */
+const holdMs = 150_000;
+const targetsPerStep = 500;
+const recordsPerPrune = 100;
+const membersPerStep = 200;
+const movesOnLetters = { nobody: '', guests: 'g', all: 'a' } satisfies Record<TargetSetting['movesOn'], string>;
+const unsentLetters = { filtered: 'f', transform_failed: 't', dlq: 'q' } satisfies Record<UnsentMember['status'], string>;
+/** 72 h. */
+const longestCircuitWaitMs = 259_200_000;
+/** For so long what an archive has not been able to write stays beyond its retention. */
+const longestArchiveWaitMs = 259_200_000;
+const unwrittenModes = { stays: 0, 'goes where the archive fails': 1, goes: 2 };
+/** So long a tally grows before it becomes part of the statistics: what it saves is reading and writing these. */
+const defaultTallyMs = 10_000;
+/** Of a worker that has room for any number of them. */
+const noSlowAttempts: SlowAttempts = { slots: 1_000_000, held: 0, byAccount: new Map() };
+
+export class RedisDeliveryQueue implements DeliveryQueue {
+  readonly #redis: RedisClient;
+  readonly #keys: ShardKeys;
+  readonly #memoryLimit: number | '';
+  readonly #tallyMs: number;
+  readonly #mark: string;
+  readonly #chunks: PayloadChunks;
+
+  /** `memoryLimitBytes`: what counts where Redis has no maxmemory of its own; `tallyMs`: how long a tally of the analytics grows; `pool`: whose work it gives out. */
+  constructor({
+    redis,
+    prefix,
+    shard = 0,
+    memoryLimitBytes,
+    tallyMs = defaultTallyMs,
+    pool = defaultPool,
+  }: { redis: RedisClient; prefix: string; shard?: number; memoryLimitBytes?: number; tallyMs?: number; pool?: string }) {
+    this.#mark = poolMark(pool);
+    this.#tallyMs = tallyMs;
+    this.#redis = redis;
+    this.#chunks = new PayloadChunks({ redis, prefix });
+    this.#memoryLimit = memoryLimitBytes ?? '';
+    this.#keys = shardKeys(prefix, shard);
+  }
+
+  async dequeue(worker: string, count: number, slow: SlowAttempts = noSlowAttempts, order: TurnOrder = {}) {
+    const turns = [order.busiest ?? '', this.#mark, order.without?.join(' ') ?? ''];
+    const reply = list(await this.#runBuffer(scripts.dequeue, [worker, count, holdMs, slowText(slow), ...turns]));
+    const [unconfigured, more, nextDue, outbox, ended, ends, ...jobs] = reply;
+    return {
+      jobs: await this.#jobs(jobs),
+      unconfigured: list(unconfigured).map(targetOf),
+      hasMore: integer(more) > 0,
+      hasMoreOfOthers: integer(more) === 2,
+      nextDueMs: unlessNegative(nextDue),
+      hasOutbox: integer(outbox) === 1,
+      hasEndedBatches: integer(ended) === 1,
+      hasEnds: integer(ends) === 1,
+    };
+  }
+
+  async batch(job: Job): Promise<Batch | null> {
+    try {
+      return await readBatch(this.#redis, this.#keys, job.messageKey);
+    } catch (error) {
+      throw redisUnavailable(error);
+    }
+  }
+
+  async events(members: readonly BatchMember[]): Promise<(StoredEvent | null)[]> {
+    try {
+      return await readEvents(this.#redis, this.#keys, members);
+    } catch (error) {
+      throw redisUnavailable(error);
+    }
+  }
+
+  payload(chunks: ChunkedPayload): Promise<Buffer | null> {
+    return this.#chunks.read(this.#keys.shard, chunks);
+  }
+
+  async haveOutputs({ routeId }: Target, members: readonly BatchMember[]): Promise<boolean[]> {
+    const found: boolean[] = [];
+    for (let first = 0; first < members.length; first += membersPerStep) {
+      const some = members.slice(first, first + membersPerStep);
+      const args = some.flatMap(({ messageKey, eventId }) => [messageKey, recordKey(eventId, this.#keys.shard) ?? '']);
+      found.push(...list(await this.#run(scripts.outputs, [routeId, ...args])).map((each) => integer(each) === 1));
+    }
+    return found;
+  }
+
+  async leaveOut(job: Job, members: readonly UnsentMember[]): Promise<boolean> {
+    const args = members.flatMap(({ messageKey, status, reason }) => [messageKey, unsentLetters[status], reason ?? '']);
+    return integer(await this.#run(scripts.batchUnsent, [job.messageKey, ...args])) === 1;
+  }
+
+  async cut(worker: string, job: Job, { last, first }: { last: BatchMember; first: BatchMember }): Promise<boolean> {
+    const args = [worker, job.handle, job.messageKey, last.messageKey, first.messageKey];
+    return integer(await this.#run(scripts.batchCut, args)) === 1;
+  }
+
+  async endBatches() {
+    const [more, ready, outbox, ends] = list(await this.#run(scripts.endBatches, [membersPerStep, this.#mark]));
+    return {
+      hasMore: integer(more) === 1,
+      hasReadyWork: integer(ready) === 1,
+      hasOutbox: integer(outbox) === 1,
+      hasEnds: integer(ends) === 1,
+    };
+  }
+
+  async adopt(worker: string, knownHandles: readonly string[]): Promise<Job[]> {
+    return await this.#jobs(list(await this.#runBuffer(scripts.adopt, [worker, holdMs, ...knownHandles])));
+  }
+
+  async settle(worker: string, settlements: readonly Settlement[], { ring = false }: { ring?: boolean } = {}): Promise<SettleAnswer> {
+    const args = settlements.flatMap(settleArguments);
+    const reply = await this.#run(scripts.settle, [worker, settlements.length, ring ? 1 : 0, this.#mark, ...args]);
+    const [settled, more, nextDue, outbox, ended, ends] = list(reply);
+    return {
+      settled: list(settled).map((each) => integer(each) === 1),
+      hasMore: integer(more) === 1,
+      nextDueMs: unlessNegative(nextDue),
+      hasOutbox: integer(outbox) === 1,
+      hasEndedBatches: integer(ended) === 1,
+      hasEnds: integer(ends) === 1,
+    };
+  }
+
+  async output(
+    { messageKey, eventId, target }: { messageKey: string; eventId: string; target: { routeId: string } },
+    made: EventOutput | null,
+  ): Promise<EventOutput | null> {
+    const args = [messageKey, recordKey(eventId, this.#keys.shard) ?? '', target.routeId, made === null ? '' : encodeOutput(made)];
+    const kept = bytes(await this.#runBuffer(scripts.output, args));
+    return kept.length === 0 ? made : decodeOutput(kept);
+  }
+
+  async promote() {
+    const [moved, more, nextDue] = list(await this.#run(scripts.promote, [longestCircuitWaitMs, this.#mark]));
+    return { moved: integer(moved), hasMore: integer(more) === 1, nextDueMs: unlessNegative(nextDue) };
+  }
+
+  async reclaim(deadWorkers: readonly string[]) {
+    const [putBack, more] = list(await this.#run(scripts.reclaim, deadWorkers));
+    return { putBack: integer(putBack), hasMore: integer(more) === 1 };
+  }
+
+  async tend(worker: string, totalSlots: number): Promise<ShardState> {
+    const args = [worker, totalSlots, randomBytes(9).toString('base64url'), this.#memoryLimit, this.#tallyMs, this.#mark];
+    const reply = list(await this.#run(scripts.tend, args));
+    const [marker, held, ready, overdue, paused, nextDue, permille, outbox, ended, tallies, alerts] = reply;
+    return {
+      marker: text(marker),
+      held: integer(held),
+      hasReadyWork: integer(ready) === 1,
+      hasOverdueWork: integer(overdue) === 1,
+      pausedTargets: integer(paused),
+      memoryShare: unlessNegative(permille, 1000),
+      nextDueMs: unlessNegative(nextDue),
+      hasOutbox: integer(outbox) === 1,
+      hasEndedBatches: integer(ended) === 1,
+      hasTallies: integer(tallies) === 1,
+      hasAlerts: integer(alerts) === 1,
+    };
+  }
+
+  async configure(target: Target, setting: TargetSetting): Promise<{ hasRetries: boolean }> {
+    const { revision, paused, pausedFor, movesOn, throttle, sharedLimiter, priority, circuit, failover, batch, hasAlerts } = setting;
+    const { emissionUs, burst, concurrency, queueLimit } = limiterSetting(throttle);
+    const reply = await this.#run(scripts.configure, [
+      target.number,
+      revision,
+      paused && movesOn !== 'all' ? 1 : 0,
+      emissionUs ?? '',
+      burst ?? '',
+      concurrency ?? '',
+      queueLimit ?? '',
+      priority,
+      circuit.failureThreshold,
+      circuit.cooldownSeconds * 1000,
+      circuit.probeSuccessThreshold,
+      failover.afterAttempts ?? '',
+      batch?.layout ?? '',
+      batch?.records ?? '',
+      batch?.bytes ?? '',
+      batch?.ageMs ?? '',
+      hasAlerts ? 1 : 0,
+      sharedLimiter?.id ?? '',
+      sharedLimiter?.revision ?? '',
+      sharedLimiter === null ? '' : windowsText(sharedLimiter),
+      movesOnLetters[movesOn],
+      pauseLetter(pausedFor),
+      ...this.#namesOf(failover.destinations),
+    ]);
+    return { hasRetries: integer(reply) === 2 };
+  }
+
+  async endWaits(targets: readonly Target[], cursor: string) {
+    const [next] = list(await this.#run(scripts.dueNow, [cursor, ...targets.map(({ number }) => number)]));
+    return { next: text(next) === '0' ? null : text(next) };
+  }
+
+  /** As `configure.lua` takes destinations. */
+  #namesOf(destinations: NonNullable<FailoverOfGone>): string[] {
+    return destinations.map(({ id, shard }) => (shard === this.#keys.shard ? id : `${shard}/${id}`));
+  }
+
+  #wayOut(failover: FailoverOfGone): string {
+    return failover === null ? '' : `<${this.#namesOf(failover).join(' ')}`;
+  }
+
+  async configureShared(id: string, limiter: SharedLimiter | null) {
+    const setting = limiter === null ? [] : [limiter.revision, windowsText(limiter)];
+    return { nextDueMs: unlessNegative(await this.#run(scripts.sharedLimit, [id, ...setting])) };
+  }
+
+  async pausedTargets(cursor: string) {
+    return targetsFrom(await this.#run(scripts.targets, ['paused', targetsPerStep, cursor]));
+  }
+
+  async targets(first: number, { onlyBound = false }: { onlyBound?: boolean } = {}) {
+    const [next, found] = list(await this.#run(scripts.targets, [first, targetsPerStep, onlyBound ? 'bound' : '']));
+    return { targets: list(found).map(targetOf), next: integer(next) === 0 ? null : integer(next) };
+  }
+
+  async targetsWithWork(names: readonly Pick<Target, 'org' | 'routeId' | 'destinationId'>[]) {
+    const args = names.flatMap(({ org, routeId, destinationId }) => [org, routeId, destinationId]);
+    const [, found] = list(await this.#run(scripts.targetsWithWork, ['n', ...args]));
+    return list(found).map(targetOf);
+  }
+
+  async targetsOf(org: string, ids: readonly string[], cursor: string) {
+    return targetsFrom(await this.#run(scripts.targetsWithWork, ['a', org, cursor, targetsPerStep, ...ids]));
+  }
+
+  async targetsOfRoutes(org: string, routeIds: readonly string[], cursor: string) {
+    return targetsFrom(await this.#run(scripts.targetsWithWork, ['r', org, cursor, targetsPerStep, ...routeIds]));
+  }
+
+  async drop({ target, reason, failover }: GoneTarget) {
+    const reply = list(await this.#run(scripts.drop, [target.number, reason, this.#wayOut(failover)]));
+    const [dropped, more, retries, outbox] = reply.map(integer);
+    return { dropped: dropped ?? 0, hasMore: more === 1, hasRetries: retries === 1, hasOutbox: outbox === 1 };
+  }
+
+  async dropRetries(gone: readonly GoneTarget[], cursor: string) {
+    const args = gone.flatMap(({ target, reason, failover }) => [target.number, reason, this.#wayOut(failover)]);
+    const [next, dropped, outbox] = list(await this.#run(scripts.dropDue, [cursor, ...args]));
+    return { dropped: integer(dropped), next: text(next) === '0' ? null : text(next), hasOutbox: integer(outbox) === 1 };
+  }
+
+  async prune({ finishedMs, deadLettersMs, unwritten = 'stays', largestFirst = false }: Retention) {
+    let archived = '';
+    if (largestFirst) {
+      const of = [recordsPerPrune, this.#memoryLimit, deadLettersMs === 0 ? 1 : 0];
+      const [removed, found, permille, account] = list(await this.#run(scripts.pruneAccount, of));
+      if (integer(found) === 1) return { removed: integer(removed), hasMore: true, memoryShare: unlessNegative(permille, 1000), lost: 0 };
+      archived = text(account);
+    }
+    const args = [finishedMs, deadLettersMs, recordsPerPrune, this.#memoryLimit, unwrittenModes[unwritten], longestArchiveWaitMs, archived];
+    const [removed, more, permille, lost] = list(await this.#run(scripts.prune, args));
+    return { removed: integer(removed), hasMore: integer(more) === 1, memoryShare: unlessNegative(permille, 1000), lost: integer(lost) };
+  }
+
+  async expirePaused(longestMs: number) {
+    const [expired, more] = list(await this.#run(scripts.expirePaused, [longestMs]));
+    return { expired: integer(expired), hasMore: integer(more) === 1 };
+  }
+
+  async foldTallies(): Promise<boolean> {
+    return integer(await this.#run(scripts.foldTallies, [this.#tallyMs])) === 1;
+  }
+
+  async figures(): Promise<QueueFigures> {
+    const [unfinished, retries, held, dead, oldest, outbox, outboxAge, backlog] = list(await this.#run(scripts.stats, [this.#mark]));
+    const oldestId = parseTimedId(recordId('msg_', this.#keys.shard, text(oldest)));
+    return {
+      unfinished: integer(unfinished),
+      retriesWaiting: integer(retries),
+      held: integer(held),
+      deadLetters: integer(dead),
+      oldestUnreadAtMs: oldestId?.createdAtMs ?? null,
+      outboxEntries: integer(outbox),
+      outboxAgeMs: integer(outboxAge),
+      backlog: integer(backlog),
+    };
+  }
+
+  async #jobs(reply: readonly unknown[]): Promise<Job[]> {
+    return await jobsOf(this.#keys.shard, reply, async (key) => {
+      try {
+        return await this.#redis.getBuffer(this.#keys.event(key));
+      } catch (error) {
+        throw redisUnavailable(error);
+      }
+    });
+  }
+
+  async #run(what: Script, args: readonly ScriptArgument[]): Promise<unknown> {
+    try {
+      return await what.run(this.#redis, this.#keys.declared, args);
+    } catch (error) {
+      throw redisUnavailable(error);
+    }
+  }
+
+  async #runBuffer(what: Script, args: readonly ScriptArgument[]): Promise<unknown> {
+    try {
+      return await what.runBuffer(this.#redis, this.#keys.declared, args);
+    } catch (error) {
+      throw redisUnavailable(error);
+    }
+  }
+}
+
+/** A step by cursor. */
+function targetsFrom(reply: unknown): { targets: Target[]; next: string | null } {
+  const [next, found] = list(reply);
+  return { targets: list(found).map(targetOf), next: text(next) === '0' ? null : text(next) };
+}
+
+function windowsText({ windows }: SharedLimiter): string {
+  return windows.map(({ ms, most }) => `${ms} ${most}`).join(' ');
+}
+
+function slowText({ slots, held, byAccount }: SlowAttempts): string {
+  return [slots, held, ...[...byAccount].flat()].join(' ');
+}
+
+/** Scripts reply a negative number where there is none. */
+function unlessNegative(value: unknown, unit = 1): number | null {
+  const number = integer(value);
+  return number < 0 ? null : number / unit;
+}

@@ -1,0 +1,36 @@
+import type { ScriptArgument } from '../../redis/script.ts';
+import { encodeAttempt, encodeBatchAttempt, errorLetter, type NewAttempt } from '../shard/attempt-record.ts';
+import type { Settlement, Target } from './delivery-queue.ts';
+
+/** What `settle.lua` takes for a settlement. */
+export function settleArguments({ job, outcome, maxAttempts }: Settlement): ScriptArgument[] {
+  const attempt = outcome.type === 'back' || outcome.type === 'unsent' ? null : outcome.attempt;
+  const encode = job.isBatch ? encodeBatchAttempt : encodeAttempt;
+  const { short, long } = attempt === null ? { short: '', long: '' } : encode(attempt);
+  const [letter, detail] = outcomeArguments(outcome);
+  const last = maxAttempts === null || maxAttempts === job.maxAttempts ? '' : maxAttempts;
+  const tookMs = outcome.type === 'unsent' ? outcome.tookMs : (attempt?.durationMs ?? -1);
+  const error = attempt === null || attempt.errorType === null ? '' : errorLetter(attempt.errorType);
+  return [`${job.handle} ${job.messageKey} ${letter} ${tookMs} ${last} ${toCircuit(attempt, job.target)} ${error}`, detail, short, long];
+}
+
+/** A receiver that asks to be called less often is a healthy one (API decisions: 429 does not count). */
+function toCircuit(attempt: NewAttempt | null, { circuitGeneration }: Target): string {
+  if (attempt === null || attempt.responseStatus === 429) return '';
+  return `${attempt.errorType === null ? '+' : '-'}${circuitGeneration}`;
+}
+
+function outcomeArguments(outcome: Settlement['outcome']): [string, string | number] {
+  switch (outcome.type) {
+    case 'delivered':
+      return ['d', ''];
+    case 'retry':
+      return ['r', Math.round(outcome.delayMs)];
+    case 'dead':
+      return ['q', outcome.reason];
+    case 'unsent':
+      return ['u', (outcome.status === 'filtered' ? 'f' : 't') + (outcome.reason ?? '')];
+    case 'back':
+      return ['b', ''];
+  }
+}

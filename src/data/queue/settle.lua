@@ -1,0 +1,326 @@
+#!lua flags=allow-oom
+-- Ends attempts: a batch of one worker. XACK is the gate: whoever gets 1 from it owns the transition; a zombie, whose work
+-- was put back, or a re-sent call gets 0 and changes nothing but its own places.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] worker, [2] number of items, [3] 1: ring for others when work is left, [4] the mark of its pool; then per item: `<lane>/<entry> <message>
+-- <outcome> <duration in ms> <largest number of attempts> <what it says to the circuit> <letter of its error>`, the last three may be empty; detail, short
+-- attempt, long attempt.
+-- Outcomes: `d` delivered; `r` retry, detail = delay in ms; `q` dead letter, detail = reason; `u` ended before an attempt, detail =
+-- `f` or `t` (finish_unsent) and why; `b` back to the queue, no attempt counted. An attempt is recorded in its short form (in the message's hash) or its long one (`a:<message>`), of a batch in both. To the
+-- circuit: `+` or `-` (success, failure) and the generation under which the attempt began, or '' for nothing.
+-- Reply: {per item 1 done or 0 settled by somebody else, servable work left 0/1, ms until something is due or -1, 1 when
+-- something was put into the outbox, 1 when a batch has ended, 1 when something was put into the log of ends}.
+-- @include "../shard/includes/shard.lua"
+-- @include "../shard/includes/target.lua"
+-- @include "includes/work.lua"
+-- @include "includes/ends.lua"
+-- @include "includes/circuit.lua"
+-- @include "includes/outcome.lua"
+-- @include "includes/outbox.lua"
+-- @include "includes/failover.lua"
+-- @include "includes/slow.lua"
+-- @include "../shard/includes/count.lua"
+-- @include "includes/status-counts.lua"
+-- @include "includes/unfinished.lua"
+-- @include "includes/finish.lua"
+-- @include "includes/retries.lua"
+-- @include "includes/failures.lua"
+-- @include "includes/account.lua"
+-- @include "../shard/includes/batch.lua"
+-- @include "../shard/includes/pools.lua"
+-- @include "includes/failures-index.lua"
+
+local item_length = 4
+local worker = ARGV[1]
+local held_by = P .. 'held:' .. worker
+local count = tonumber(ARGV[2])
+local reply, targets, order = {}, {}, {}
+local handles, held, closed = {}, {}, 0
+local mark = ARGV[4]
+-- Of the worker's pool, or of the one to which an organization has moved.
+local has_slow = call('EXISTS', P .. 'slow' .. mark, P .. 'slow', P .. 'pools') > 0
+-- By pool.
+local slow_released = {}
+
+local function target_of(lane)
+  local n = number_of_lane(lane)
+  local target = targets[n]
+  if not target then
+    local t = call('HMGET', P .. 't:' .. n, 'o', 'd', 'a', 'cs', 'cg', 'cn', 'cp', 'st', 'sp', 'fo', 'fa', 'b', 'rf', 'r', 'al', 'mv')
+    target = { n = n, org = t[1], destination = t[2] or '', mean = tonumber(t[3] or ''), measured = {}, released = 0, slow_released = 0, done = {}, back = {} }
+    target.circuit = {
+      state = t[4] or nil,
+      generation = tonumber(t[5] or '0'),
+      failures = tonumber(t[6] or '0'),
+      probes = tonumber(t[7] or '0'),
+      threshold = tonumber(t[8] or '5'),
+      probe_threshold = tonumber(t[9] or '2'),
+    }
+    target.failover, target.failover_after = t[10], tonumber(t[11] or '')
+    target.blocked = t[12] or ''
+    target.failures = t[13] or ''
+    target.route, target.has_alerts, target.moves = t[14], t[15], t[16]
+    target.attempts = t[1] and is_for_webhooks(t[1]) and '' or nil
+    target.has_probes = t[4] == 'h'
+    target.leased = target.org and call('EXISTS', P .. 'lease:' .. target.destination) == 1
+    target.usable = {}
+    targets[n] = target
+    order[#order + 1] = n
+  end
+  if target.usable[lane] == nil then
+    local kind = call('TYPE', P .. 'w:' .. lane).ok
+    target.usable[lane] = target.org and (kind == 'stream' or kind == 'none') or false
+  end
+  return target
+end
+
+local item_pattern = '^(%w+)/(%S+) (%S+) (%l) (%S+) (%d*) (%S*) (%S?)$'
+
+-- Arguments of an item, counted from 1.
+local function item(k, position)
+  return ARGV[4 + (k - 1) * item_length + position]
+end
+
+local function release_places(target, handle)
+  if target.leased then
+    target.released = target.released + call('ZREM', P .. 'lease:' .. target.destination, handle)
+  end
+  if has_slow and target.org then
+    local own = mark_of(target.org)
+    if call('ZREM', P .. 'slow' .. own, handle) == 1 then
+      call('ZREM', P .. 'slow:' .. account_of(target.org), handle)
+      target.slow_released = target.slow_released + 1
+      slow_released[own] = (slow_released[own] or 0) + 1
+    end
+  end
+  if target.has_probes then
+    call('ZREM', P .. 'probe:' .. target.n, handle)
+  end
+end
+
+-- Fields of the attempt, to be written into the message's hash.
+local function record_attempt(id, attempts, short, long)
+  if long ~= '' then
+    call('HSET', P .. 'a:' .. id, attempts, long)
+  end
+  if short == '' then
+    return { 'n', attempts }
+  end
+  return { 'n', attempts, attempts, short }
+end
+
+-- Where a message moves now that was not delivered, why, and what decided that; nil: it stays.
+local function place_of(target, id, outcome, detail, attempts_here)
+  local is_last = outcome == 'q'
+  if is_last and not last_reasons[detail] or outcome == 'b' and not target.moves then
+    return nil
+  end
+  if not target.moves and not target.failover then
+    return nil
+  end
+  local is_open = target.circuit.state == 'o'
+  local is_due = is_last or is_open or target.failover_after and attempts_here >= target.failover_after
+  if not target.moves and not is_due then
+    return nil
+  end
+  local m = moves_of(id)
+  if is_last then
+    return failover_candidate(m, target.failover, true), detail, m
+  end
+  if target.moves and (m.is_away or target.moves == 'a') then
+    return next_place(m, target.failover), 'destination_unavailable', m
+  end
+  if not is_due or outcome == 'b' then
+    return nil
+  end
+  return failover_candidate(m, target.failover, false), is_open and 'circuit_open' or 'failed_attempts', m
+end
+
+local function hear_circuit(target, said)
+  local sign, generation = string.match(said, '^([+-])(%d+)$')
+  if not sign then
+    return
+  end
+  circuit_result(target.n, target.circuit, tonumber(generation), sign == '+')
+  target.measured[sign == '+' and 'cl' or 'cf'] = now
+end
+
+for k = 1, count do
+  handles[k] = string.match(item(k, 1), '^%S+')
+  held[k] = handles[k] .. '/' .. worker
+end
+-- `held:<worker>` guards against an entry id that an emptied Redis has given out again.
+local holding = count > 0 and call('HMGET', held_by, unpack(handles)) or {}
+if count > 0 then
+  call('ZREM', P .. 'held', unpack(held))
+  call('HDEL', held_by, unpack(handles))
+end
+
+for k = 1, count do
+  local detail, short, long = item(k, 2), item(k, 3), item(k, 4)
+  local lane, entry, id, outcome, duration, max, said, letter = string.match(item(k, 1), item_pattern)
+  duration = tonumber(duration)
+  local target = target_of(lane)
+  release_places(target, handles[k])
+  if holding[k] ~= id or not target.usable[lane] or call('XACK', P .. 'w:' .. lane, 'g', entry) == 0 then
+    reply[k] = 0
+  else
+    reply[k] = 1
+    target.done[lane] = target.done[lane] or {}
+    table.insert(target.done[lane], entry)
+    local key = P .. 'm:' .. id
+    local m = call('HMGET', key, 'e', 'n', 'k', 'i')
+    if m[1] then
+      local is_batch = m[1] == batch_marker
+      local attempts = tonumber(m[2] or '0')
+      local fields = {}
+      if short ~= '' or long ~= '' then
+        attempts = attempts + 1
+        fields = record_attempt(id, attempts, short, long)
+        if target.attempts then
+          target.attempts = id .. '/' .. attempts .. ' ' .. target.attempts
+        end
+      end
+      if max ~= '' then
+        fields[#fields + 1] = 'x'
+        fields[#fields + 1] = max
+      end
+      if duration >= 0 then
+        target.mean = target.mean and (target.mean * 0.8 + duration * 0.2) or duration
+        target.has_new_mean = true
+        if outcome ~= 'u' then
+          count_attempt(target.org, target.n, target.destination, duration, outcome == 'd' and not is_batch)
+        end
+        if target.attempts and letter ~= '' then
+          count_error(target.org, target.n, letter)
+        elseif outcome ~= 'd' and outcome ~= 'u' and not target.attempts then
+          target.failures = with_failure(target.failures, id, attempts)
+          target.measured.rf = target.failures
+        end
+      end
+      local was_probe = target.circuit.state == 'h'
+      hear_circuit(target, said)
+      local changes
+      local candidate, why, moves = nil, nil, nil
+      if outcome == 'r' or outcome == 'q' or outcome == 'b' then
+        candidate, why, moves = place_of(target, id, outcome, detail, attempts - tonumber(m[3] or '0'))
+      end
+      if outcome == 'q' and detail == 'max_retries_exceeded' and was_probe and not candidate then
+        detail = 'circuit_breaker_exhausted'
+      end
+      if candidate then
+        changes = {}
+        if not is_batch and duration >= 0 then
+          count_end(target.org, target.n, target.destination, 'm')
+        end
+      elseif is_batch and (outcome == 'd' or outcome == 'q') then
+        changes = {}
+        batch_end(id, outcome, detail)
+      elseif outcome == 'd' then
+        changes = { finish(id, m[1], target.org, target.n, target.destination, 'd') }
+        if target.has_alerts then
+          note_success(id, target.route, target.destination)
+        end
+      elseif outcome == 'q' then
+        changes = { finish(id, m[1], target.org, target.n, target.destination, 'q', detail) }
+      elseif outcome == 'u' then
+        changes = { finish_unsent(id, m[1], target.org, target.n, string.sub(detail, 1, 1), string.sub(detail, 2)) }
+      elseif outcome == 'r' then
+        local due = now + tonumber(detail)
+        changes = { 's', 'r', 'd', due }
+        retry_at(target.n, id, due)
+        if is_batch then
+          note_batch_failure(target.org)
+        else
+          note_failure(target.org, id, m[4])
+        end
+      else
+        changes = { 's', attempts > 0 and 'r' or 'p' }
+        table.insert(target.back, { lane, id })
+      end
+      if not candidate and (outcome == 'd' or outcome == 'q' or outcome == 'u') then
+        closed = closed + (is_batch and 0 or 1)
+        if m[2] then
+          call('HDEL', key, 'd')
+        end
+      end
+      for _, value in ipairs(changes) do
+        fields[#fields + 1] = value
+      end
+      if changes[1] == 's' then
+        count_status(target.org, 'a', changes[2])
+      end
+      if #fields > 0 then
+        call('HSET', key, unpack(fields))
+      end
+      if candidate then
+        -- The attempt that has just ended counts, too.
+        moves.attempts = attempts
+        fail_over(moves, target.n, candidate, why)
+      end
+    end
+  end
+end
+
+-- What is acknowledged must be somewhere before anything else is done.
+write_retries()
+for _, n in ipairs(order) do
+  local target = targets[n]
+  if target.org then
+    for lane, entries in pairs(target.done) do
+      call('XDEL', P .. 'w:' .. lane, unpack(entries))
+    end
+    for _, back in ipairs(target.back) do
+      enqueue_in(back[1], back[2])
+    end
+    if #target.back > 0 then
+      activate(n)
+    end
+    local measured = {}
+    if target.has_new_mean then
+      target.measured.a = string.format('%.1f', target.mean)
+    end
+    for field, value in pairs(target.measured) do
+      measured[#measured + 1] = field
+      measured[#measured + 1] = value
+    end
+    if #measured > 0 then
+      call('HSET', P .. 't:' .. n, unpack(measured))
+    end
+    if target.attempts and target.attempts ~= '' then
+      keep_attempts(n, target.attempts)
+    end
+    settle_target(n)
+    write_consecutive_failures(n, target.circuit)
+    if target.circuit.changed then
+      circuit_release(n)
+    end
+    if string.sub(target.blocked, 1, 5) == '~slow' and target.mean and target.mean < slow_ms then
+      slow_release(n, target.blocked)
+    end
+    if target.released > 0 then
+      wake(target.destination, target.released)
+    end
+    if target.slow_released > 0 then
+      wake('~slow:' .. account_of(target.org), target.slow_released)
+    end
+  end
+end
+for own, released in pairs(slow_released) do
+  wake('~slow' .. own, released)
+end
+if closed > 0 then
+  call('HINCRBY', ctl, 'open', -closed)
+end
+write_counts()
+write_status_counts()
+write_unfinished()
+write_successes()
+local more = call('EXISTS', P .. 'ready' .. mark)
+woken[mark] = nil
+ring_woken()
+if more == 1 and ARGV[3] == '1' then
+  ring(false, mark)
+end
+return { reply, more, next_due_ms(), has_sent and 1 or 0, batch_has_ended and 1 or 0, has_ends and 1 or 0 }

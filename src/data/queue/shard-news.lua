@@ -1,0 +1,45 @@
+#!lua flags=allow-oom
+-- What another shard tells of records whose home this one is.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] `r`: the message that had moved is gone; `g`: the copy of the event is gone; `u`: the message has moved on; `n`: the event
+-- has one more message there. [2] key of the message or event, [3] shard: the one that tells, for u where the message is now; [4] for u
+-- how often it has moved, for n the message.
+-- Reply: 1, or 0 when it is no news.
+-- @include "../shard/includes/shard.lua"
+-- @include "includes/status-counts.lua"
+-- @include "includes/unfinished.lua"
+-- @include "includes/remove.lua"
+-- @include "includes/far.lua"
+
+local what, id, shard = ARGV[1], ARGV[2], ARGV[3]
+if what == 'n' then
+  local known = ' ' .. (call('GET', P .. 'x:' .. id) or '') .. ' '
+  if call('EXISTS', P .. 'e:' .. id) == 0 or string.find(known, ' ' .. ARGV[4] .. ' ', 1, true) then
+    return 0
+  end
+  call('APPEND', P .. 'x:' .. id, ' ' .. ARGV[4])
+  return 1
+end
+if what == 'g' then
+  local was_there = far_release(id, shard)
+  write_unfinished()
+  return was_there and 1 or 0
+end
+local m = call('HMGET', P .. 'm:' .. id, 's', 'u', 'h')
+if m[1] ~= 'm' then
+  return 0
+end
+if what == 'u' then
+  if tonumber(m[3]) >= tonumber(ARGV[4]) then
+    return 0
+  end
+  call('HSET', P .. 'm:' .. id, 'u', shard, 'h', ARGV[4])
+elseif m[2] == shard then
+  remove_message(id)
+  write_status_counts()
+  write_unfinished()
+else
+  return 0
+end
+return 1

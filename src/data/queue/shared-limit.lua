@@ -1,0 +1,19 @@
+#!lua flags=allow-oom
+-- Puts other windows of a shared limiter in force, or forgets it.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] limiter, [2] revision of its windows, [3] these (shared-limiter.lua); [2] and [3] absent: it is gone.
+-- Reply: ms until something is due or -1.
+-- @include "../shard/includes/shard.lua"
+-- @include "includes/shared-windows.lua"
+
+local limiter = ARGV[1]
+if not ARGV[2] then
+  call('DEL', P .. 'l:' .. limiter, P .. 'used:' .. limiter)
+  if call('EXISTS', P .. 'wait:' .. limiter) == 1 then
+    call('ZADD', P .. 'waiting', now, limiter)
+  end
+elseif call('EXISTS', P .. 'l:' .. limiter) == 1 then
+  set_windows(limiter, ARGV[2], ARGV[3])
+end
+return next_due_ms()

@@ -1,0 +1,55 @@
+#!lua flags=allow-oom
+-- Tells a worker what it may have missed of a shard, and keeps what the shard knows of the whole up to date.
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] worker, [2] slots of all workers, [3] a marker to write when the shard has none, [4] memory limit in bytes where Redis
+-- has none, or '', [5] for how long (ms) a tally is left to grow (fold-tallies.lua), [6] the mark of its pool.
+-- Reply: {marker, entries held by this worker, servable work 0/1, entries held past their deadline 0/1, paused targets, ms until
+-- something is due or -1, thousandths of the memory limit in use or -1, what waits in the outbox for longer than its maker
+-- needs to carry it 0/1, batches that have ended and whose members have not 0/1, tallies to fold 0/1, something for the alerts to look
+-- at 0/1}.
+-- Above 80 % `full` in `ctl` makes accept refuse events; it goes below 75 %.
+-- @include "../shard/includes/shard.lua"
+-- @include "includes/memory.lua"
+-- @include "includes/outbox-entries.lua"
+-- @include "includes/pool-changes.lua"
+
+local full_permille, relieved_permille = 800, 750
+local left_after_ms = 2000
+local rolling_upgrade_ms = 3600000
+
+call('HSET', ctl, 'slots' .. ARGV[6], ARGV[2])
+call('HSETNX', ctl, 'marker', ARGV[3])
+-- Of messages from before the first release with the index of failures (includes/failures-index.lua), and for an hour thereafter, while workers of
+-- earlier releases may still settle, entries may be missing. A shard that has never given out a number has none of them.
+if call('HEXISTS', ctl, 'bi') == 0 then
+  call('HSET', ctl, 'bi', call('HEXISTS', ctl, 'n') == 1 and whole(now + rolling_upgrade_ms) or '0')
+end
+
+correct_pools(64)
+local permille = memory_permille(ARGV[4])
+if permille and permille >= full_permille then
+  call('HSET', ctl, 'full', '1')
+elseif not permille or permille < relieved_permille then
+  call('HDEL', ctl, 'full')
+end
+
+if call('EXISTS', P .. 'due') == 0 then
+  call('DEL', P .. 'retries')
+end
+
+local is_left = (oldest_wait_ms() or 0) > left_after_ms
+
+return {
+  call('HGET', ctl, 'marker'),
+  call('HLEN', P .. 'held:' .. ARGV[1]),
+  call('EXISTS', P .. 'ready' .. ARGV[6]),
+  call('ZCOUNT', P .. 'held', '-inf', now) > 0 and 1 or 0,
+  call('SCARD', P .. 'paused'),
+  next_due_ms(),
+  permille or -1,
+  is_left and 1 or 0,
+  call('EXISTS', P .. 'ended'),
+  call('ZCOUNT', P .. 'tallies', '-inf', now - tonumber(ARGV[5])) > 0 and 1 or 0,
+  (call('EXISTS', P .. 'ends') == 1 or call('ZCOUNT', P .. 'alerts', '-inf', now) > 0) and 1 or 0,
+}

@@ -1,0 +1,30 @@
+import type { RecordKind } from '../../core/records.ts';
+
+/** Names of the registry's keys; the layout is described in `registry.ts`. */
+export interface RegistryKeys {
+  marker: string;
+  complete: string;
+  layout: string;
+  epoch: string;
+  sequence: string;
+  changes: string;
+  owners: string;
+  records(kind: RecordKind): string;
+  index(name: string): string;
+}
+
+/** `prefix` stands before every key, so that installations can share a Redis; may be empty. */
+export function registryKeys(prefix: string): RegistryKeys {
+  const base = `${prefix}{cfg}:`;
+  return {
+    marker: `${base}marker`,
+    complete: `${base}complete`,
+    layout: `${base}layout`,
+    epoch: `${base}epoch`,
+    sequence: `${base}seq`,
+    changes: `${base}changes`,
+    owners: `${base}owners`,
+    records: (kind) => `${base}rec:${kind}`,
+    index: (name) => `${base}ix:${name}`,
+  };
+}

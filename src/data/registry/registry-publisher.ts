@@ -1,0 +1,178 @@
+import { randomUUID } from 'node:crypto';
+import { canonicalJson } from '../../core/canonical-json.ts';
+import { isPosthornError, PosthornError } from '../../core/errors.ts';
+import type { RecordByKind, RecordKind } from '../../core/records.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { Script, type ScriptArgument } from '../../redis/script.ts';
+import { throwUnavailable } from '../../redis/unavailable.ts';
+import { epochIsOver } from './leader-epoch.ts';
+import type { RegistryPublisher } from './registry.ts';
+import { type IndexEntry, type IndexOperation, indexEntries, indexOperations, type KindAndRecord } from './registry-index.ts';
+import { type RegistryKeys, registryKeys } from './registry-keys.ts';
+import { parseRecord } from './registry-record.ts';
+
+const mintEpochScript = new Script(new URL('./registry-mint-epoch.lua', import.meta.url));
+const publishScript = new Script(new URL('./registry-publish.lua', import.meta.url));
+const retractScript = new Script(new URL('./registry-retract.lua', import.meta.url));
+const claimScript = new Script(new URL('./registry-claim.lua', import.meta.url));
+
+const changesKept = 10_000;
+/** A belief about the stored record can only be wrong again when the same record is being written elsewhere. */
+const triesMax = 5;
+
+/** A record of a kind that is to stand in Redis in place of what stands there. */
+interface Replacement {
+  epoch: number;
+  kind: RecordKind;
+  id: string;
+  /** Canonical JSON; empty: no record. */
+  wanted: string;
+  /** Only a record of this organization is replaced; undefined: any. */
+  org: string | undefined;
+}
+
+/** The leader's side of the registry. Every method throws UNAVAILABLE when Redis does not answer; all may be repeated. */
+export class RedisRegistryPublisher implements RegistryPublisher {
+  readonly #redis: RedisClient;
+  readonly #keys: RegistryKeys;
+
+  constructor(redis: RedisClient, prefix: string) {
+    this.#redis = redis;
+    this.#keys = registryKeys(prefix);
+  }
+
+  async mintEpoch(): Promise<number> {
+    return Number(await this.#run(mintEpochScript, [this.#keys.epoch, this.#keys.marker], [randomUUID()]));
+  }
+
+  publish<K extends RecordKind>(epoch: number, kind: K, record: RecordByKind[K]): Promise<boolean> {
+    const org = 'org' in record ? record.org : undefined;
+    // Most records are new or equal, so the first belief is that there is none.
+    return this.#replace(publishScript, { epoch, kind, id: record.id, wanted: canonicalJson(record), org }, '');
+  }
+
+  async retract(epoch: number, kind: RecordKind, id: string, org?: string): Promise<boolean> {
+    return await this.#replace(retractScript, { epoch, kind, id, wanted: '', org }, await this.#stored(kind, id));
+  }
+
+  async claim(epoch: number, id: string, org: string): Promise<void> {
+    const reply = await this.#run(claimScript, [this.#keys.epoch, this.#keys.owners], [epoch, id, org]);
+    const [outcome, detail = ''] = Array.isArray(reply) ? reply.map(String) : [];
+    if (outcome === 'fenced') throw epochIsOver(epoch, detail);
+    if (outcome === 'owned') throw idIsOwned(id, detail);
+  }
+
+  async eachOwner(found: (id: string, org: string) => void): Promise<void> {
+    let cursor = '0';
+    do {
+      const [next, pairs] = await this.#redis.hscan(this.#keys.owners, cursor, 'COUNT', 1000).catch(throwUnavailable);
+      for (let i = 0; i + 1 < pairs.length; i += 2) found(pairs[i] ?? '', pairs[i + 1] ?? '');
+      cursor = next;
+    } while (cursor !== '0');
+  }
+
+  async ids(kind: RecordKind): Promise<string[]> {
+    return await this.#redis.hkeys(this.#keys.records(kind)).catch(throwUnavailable);
+  }
+
+  async get<K extends RecordKind>(kind: K, id: string): Promise<RecordByKind[K] | null> {
+    const json = await this.#stored(kind, id);
+    return json === '' ? null : parseRecord(kind, json);
+  }
+
+  async marker(): Promise<string> {
+    const made = randomUUID();
+    const before = await this.#redis.set(this.#keys.marker, made, 'NX', 'GET').catch(throwUnavailable);
+    return before ?? made;
+  }
+
+  async markComplete(): Promise<void> {
+    await this.#redis.set(this.#keys.complete, '1').catch(throwUnavailable);
+  }
+
+  async #stored(kind: RecordKind, id: string): Promise<string> {
+    return (await this.#redis.hget(this.#keys.records(kind), id).catch(throwUnavailable)) ?? '';
+  }
+
+  /**
+   * The script compares and sets: which index entries go is worked out here from the record that is believed to be stored, and
+   * a wrong belief is answered with the right one.
+   */
+  async #replace(script: Script, replacement: Replacement, firstBelief: string): Promise<boolean> {
+    const { epoch, kind, id, wanted } = replacement;
+    const wantedEntries = entriesOf(kind, wanted);
+    let believed = firstBelief;
+    for (let tries = 0; tries < triesMax; tries++) {
+      if (wanted === '' && isOfAnother(kind, believed, replacement.org)) return false;
+      const operations = indexOperations(entriesOf(kind, believed), wantedEntries);
+      const [outcome, detail] = await this.#change(script, replacement, believed, operations);
+      switch (outcome) {
+        case 'changed':
+          return true;
+        case 'equal':
+          return false;
+        case 'stored':
+          believed = detail;
+          break;
+        case 'owned':
+          throw idIsOwned(id, detail);
+        case 'taken':
+          throw nameIsTaken(kind, id);
+        case 'fenced':
+          throw epochIsOver(epoch, detail);
+        default:
+          throw new PosthornError('INTERNAL', `a registry script answered ${outcome}`);
+      }
+    }
+    throw new PosthornError('CONFLICT', `the record ${kind} ${id} is being written by somebody else`);
+  }
+
+  async #change(
+    script: Script,
+    { epoch, kind, id, wanted, org }: Replacement,
+    believed: string,
+    operations: IndexOperation[],
+  ): Promise<[outcome: string, detail: string]> {
+    const { marker, epoch: epochKey, sequence, changes, records, owners, index } = this.#keys;
+    const keys = [marker, epochKey, sequence, changes, records(kind), owners, ...operations.map(({ entry }) => index(entry.index))];
+    const steps = operations.flatMap(({ operation, entry }) => [operation, entry.field]);
+    const changeKeys = [`${kind}:${id}`, ...operations.map(({ entry }) => entry.changeKey)];
+    const owner = wanted === '' ? '' : (org ?? '');
+    const args = [epoch, randomUUID(), changesKept, id, believed, wanted, owner, operations.length, ...steps, ...changeKeys];
+    const reply = await this.#run(script, keys, args);
+    const [outcome, detail = ''] = Array.isArray(reply) ? reply.map(String) : [];
+    return [outcome ?? 'nothing', detail];
+  }
+
+  async #run(script: Script, keys: string[], args: ScriptArgument[]): Promise<unknown> {
+    return await script.run(this.#redis, keys, args).catch(throwUnavailable);
+  }
+}
+
+function idIsOwned(id: string, owner: string): PosthornError {
+  return new PosthornError('CONFLICT', `the id ${id} belongs to another organization`, { details: { owner: [owner] } });
+}
+
+/** Told apart by `isTakenName`. */
+function nameIsTaken(kind: RecordKind, id: string): PosthornError {
+  const complaint = 'another organization has it';
+  return new PosthornError('CONFLICT', `what ${kind} ${id} is found by belongs to another organization`, {
+    details: { taken: [complaint] },
+  });
+}
+
+/** Whether a publication was refused because another organization has what the record is found by. */
+export function isTakenName(error: unknown): boolean {
+  return isPosthornError(error, 'CONFLICT') && error.details?.['taken'] !== undefined;
+}
+
+function isOfAnother(kind: RecordKind, json: string, org: string | undefined): boolean {
+  if (json === '' || org === undefined) return false;
+  const record = parseRecord(kind, json);
+  return 'org' in record && record.org !== org;
+}
+
+function entriesOf(kind: RecordKind, json: string): IndexEntry[] {
+  // The compiler cannot tie a kind that it does not know to its record.
+  return json === '' ? [] : indexEntries({ kind, record: parseRecord(kind, json) } as KindAndRecord);
+}

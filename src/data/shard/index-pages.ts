@@ -1,0 +1,258 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { PosthornError } from '../../core/errors.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { decodeCursor, encodeCursor, isBefore, type Position } from './cursor.ts';
+import type { PageQuery, ViewPage } from './messages.ts';
+import type { IndexEntry, IndexLook, ShardReader } from './shard-reader.ts';
+
+const mostPerPage = 100;
+/** So few messages that may match are all read, in place of a walk down an index. */
+export const mostGathered = 1000;
+/** For so long a page of a filter that matches rarely is filled; its cursor leads on. */
+export const longestFillMs = 1000;
+/** For so long a page that is full looks for whether there is more. */
+const longestLookAheadMs = 100;
+/** A walk that has found nothing for so long leaves Redis half of its time to others. */
+export const unpacedMs = 50;
+export const longestPauseMs = 20;
+/** How many entries one script looks at where few of them match: a millisecond or two. */
+const looksPerScript = { e: 250, m: 1000 };
+
+export interface TimeRange {
+  fromMs?: number | undefined;
+  toMs?: number | undefined;
+}
+
+/** What is read of an index of a shard: entries not older than `fromMs`, until the index ends. */
+export interface IndexPart {
+  index: string;
+  fromMs: number;
+}
+
+/** What a list is made of: an index, and what becomes of its entries (null: does not belong to the list). */
+export interface Listing<T> {
+  index: string;
+  kind: 'e' | 'm';
+  /** Which entries may belong to the list, so that no others are read (`list.lua`); absent: all. */
+  look?: IndexLook | undefined;
+  /** Names the list in cursors, together with the range of time. */
+  scope: readonly (string | undefined)[];
+  views: (shard: ShardReader, entries: readonly IndexEntry[]) => Promise<(T | null)[]>;
+  /** What is walked in a shard in place of `index`, the newest first. */
+  partsIn?: (shard: ShardReader) => readonly IndexPart[];
+  /** Stands in the cursors of the list, and tells from which index it was read. */
+  mark?: string | undefined;
+}
+
+/** Of what reads lists over all shards; `shards`: how many there are, `fillMs`: for how long a page is filled. */
+export interface ReaderOptions {
+  redis: RedisClient;
+  prefix: string;
+  shards?: () => number;
+  fillMs?: number;
+}
+
+/** Throws INVALID_QUERY for a limit that cannot be. */
+function requireLimit({ limit }: PageQuery): void {
+  if (limit < 1 || limit > mostPerPage) throw new PosthornError('INVALID_QUERY', `limit must be between 1 and ${mostPerPage}`);
+}
+
+/**
+ * A page of a list over all shards, newest first: it has `limit` members unless the list ends before, or its time is over. Throws INVALID_QUERY for a
+ * limit or a cursor that cannot be.
+ */
+export async function indexPage<T>(
+  shards: readonly ShardReader[],
+  listing: Listing<T>,
+  range: TimeRange,
+  { limit, cursor }: PageQuery,
+  { fillMs }: { fillMs: number },
+): Promise<ViewPage<T>> {
+  requireLimit({ limit });
+  const beganMs = performance.now();
+  const items: T[] = [];
+  let pageEnd: (() => string) | null = null;
+  for await (const { item, cursor: here } of indexEntries(shards, listing, range, { cursor, limit })) {
+    if (item !== null && items.length === limit) return { items, nextCursor: pageEnd?.() ?? null };
+    if (item !== null) items.push(item);
+    if (item !== null || items.length < limit) pageEnd = here;
+    const isOver = performance.now() - beganMs >= (items.length === limit ? Math.min(longestLookAheadMs, fillMs) : fillMs);
+    if (item === null && isOver) return { items, nextCursor: pageEnd?.() ?? null };
+  }
+  return { items, nextCursor: null };
+}
+
+export interface ListedEntry<T> {
+  /** Null: so far the walk has come, and it has found nothing since the entry before. */
+  item: T | null;
+  /** How many entries of indexes were looked at since the entry before. */
+  looked: number;
+  at: Position;
+  /** The cursor with which the list goes on behind it. */
+  cursor: () => string;
+}
+
+/**
+ * The members of a list over all shards, newest first, from `cursor` on, read a chunk at a time. `limit` is how many are wanted about,
+ * which decides how much is read at once.
+ */
+export async function* indexEntries<T>(
+  shards: readonly ShardReader[],
+  listing: Listing<T>,
+  range: TimeRange,
+  { limit, cursor }: { limit: number; cursor?: string | undefined },
+): AsyncGenerator<ListedEntry<T>> {
+  const { index, kind, views, look, mark = '' } = listing;
+  const { fromMs = 0 } = range;
+  const scope = scopeOf(listing, range);
+  const position = startOf(cursor, scope, range);
+  const count = shards.length === 1 ? mostPerPage : Math.min(mostPerPage, Math.ceil((2 * limit) / shards.length) + 5);
+  const walks = shards.map((shard) => {
+    const parts = listing.partsIn?.(shard) ?? [{ index, fromMs: 0 }];
+    const load = async (part: IndexPart, before: Position) => {
+      const looks = look === undefined ? count : looksPerScript[kind];
+      const { entries, last, looked } = await shard.look(part.index, kind, {
+        position: before,
+        fromMs: Math.max(fromMs, part.fromMs),
+        count,
+        looks,
+        ...look,
+      });
+      const items = await views(shard, entries);
+      const steps = entries.flatMap(({ ms, number }, i) => {
+        const item = items[i] ?? null;
+        return item === null ? [] : [{ at: { ms, shard: shard.shard, number }, item }];
+      });
+      return { steps, looked, last: last === null ? null : { ...last, shard: shard.shard } };
+    };
+    return new Walk(position, parts, load);
+  });
+  const cursorOf = (at: Position) => () => encodeCursor(at, scope, mark);
+  let looked = 0;
+  let emptyMs = 0;
+  for (;;) {
+    const newest = walks.reduce<Walk<T> | null>(
+      (best, walk) => (walk.head !== null && (best?.head == null || isBefore(walk.head.at, best.head.at)) ? walk : best),
+      null,
+    );
+    const head = newest?.head ?? null;
+    const behind = walks.filter((walk) => walk.isOpen && (head === null || isBefore(walk.position, head.at)));
+    if (behind.length === 0) {
+      if (newest === null || head === null) return;
+      newest.shift();
+      yield { item: head.item, looked, at: head.at, cursor: cursorOf(head.at) };
+      looked = 0;
+      emptyMs = 0;
+      continue;
+    }
+    const beganMs = performance.now();
+    looked += (await Promise.all(behind.map((walk) => walk.advance()))).reduce((sum, each) => sum + each, 0);
+    const tookMs = performance.now() - beganMs;
+    emptyMs += tookMs;
+    if (emptyMs > unpacedMs) await pause(Math.min(longestPauseMs, tookMs));
+    const reached = reachedBy(walks);
+    if (reached === null) continue;
+    yield { item: null, looked, at: reached, cursor: cursorOf(reached) };
+    looked = 0;
+  }
+}
+
+/** Up to where everything was looked at and nothing was found; null: there is a member to show first, or nothing is left. */
+function reachedBy<T>(walks: readonly Walk<T>[]): Position | null {
+  const open = walks.filter(({ isOpen }) => isOpen).map(({ position }) => position);
+  const newest = open.reduce<Position | null>((best, each) => (best === null || isBefore(each, best) ? each : best), null);
+  const isFirst = newest !== null && walks.every(({ head }) => head === null || isBefore(newest, head.at));
+  return isFirst ? newest : null;
+}
+
+/** The page of members that were all read, each with its place: newest first. Throws as `indexPage` does. */
+export function gatheredPage<T>(
+  found: readonly { at: Position; item: T }[],
+  listing: Pick<Listing<T>, 'kind' | 'scope'>,
+  range: TimeRange,
+  { limit, cursor }: PageQuery,
+): ViewPage<T> {
+  requireLimit({ limit });
+  const scope = scopeOf(listing, range);
+  const start = startOf(cursor, scope, range);
+  const rest = found
+    .filter(({ at }) => isBefore(start, at) && at.ms >= (range.fromMs ?? 0))
+    .sort((one, other) => (isBefore(one.at, other.at) ? -1 : 1));
+  const last = rest[limit - 1];
+  return {
+    items: rest.slice(0, limit).map(({ item }) => item),
+    nextCursor: rest.length > limit && last !== undefined ? encodeCursor(last.at, scope) : null,
+  };
+}
+
+/** The mark that a cursor of the list has (`Listing`); null without a cursor. Throws INVALID_QUERY. */
+export function markOf<T>(listing: Pick<Listing<T>, 'kind' | 'scope'>, range: TimeRange, cursor: string | undefined): string | null {
+  return cursor === undefined ? null : decodeCursor(cursor, scopeOf(listing, range)).mark;
+}
+
+function scopeOf<T>({ kind, scope }: Pick<Listing<T>, 'kind' | 'scope'>, { fromMs = 0, toMs }: TimeRange): string {
+  return JSON.stringify([kind, ...scope, fromMs, toMs]);
+}
+
+function startOf(cursor: string | undefined, scope: string, { toMs }: TimeRange): Position {
+  const { position } = decodeCursor(cursor, scope);
+  return toMs !== undefined && toMs + 1 < position.ms ? { ms: toMs + 1, shard: 0, number: 0 } : position;
+}
+
+interface Step<T> {
+  at: Position;
+  item: T;
+}
+
+/** What a look at a part of an index has found; `last` is the last entry it looked at, null at the end. */
+interface Loaded<T> {
+  steps: Step<T>[];
+  looked: number;
+  last: Position | null;
+}
+
+/** Walks down the parts of an index of one shard, a chunk at a time. */
+class Walk<T> {
+  readonly #load: (part: IndexPart, before: Position) => Promise<Loaded<T>>;
+  readonly #parts: IndexPart[];
+  #steps: Step<T>[] = [];
+  #position: Position;
+
+  constructor(position: Position, parts: readonly IndexPart[], load: (part: IndexPart, before: Position) => Promise<Loaded<T>>) {
+    this.#position = position;
+    this.#parts = [...parts];
+    this.#load = load;
+  }
+
+  /** The next member that is known; null: none is. */
+  get head(): Step<T> | null {
+    return this.#steps[0] ?? null;
+  }
+
+  /** Whether the next member is not known, but there may be one behind `position`. */
+  get isOpen(): boolean {
+    return this.#steps.length === 0 && this.#parts.length > 0;
+  }
+
+  get position(): Position {
+    return this.#position;
+  }
+
+  /** Looks at the next entries; returns at how many. */
+  async advance(): Promise<number> {
+    const [part] = this.#parts;
+    if (part === undefined) return 0;
+    const { steps, last, looked } = await this.#load(part, this.#position);
+    if (last === null) {
+      this.#parts.shift();
+      // What comes next is older than all of this part.
+      if (this.#parts.length > 0 && part.fromMs < this.#position.ms) this.#position = { ms: part.fromMs, shard: 0, number: 0 };
+    } else this.#position = last;
+    this.#steps = steps;
+    return looked;
+  }
+
+  shift(): void {
+    this.#steps.shift();
+  }
+}

@@ -1,0 +1,269 @@
+/**
+ * Messages in Redis: the interface between ingest, the delivery worker and the facade. Shards,
+ * scripts and keys are this folder's own affair.
+ */
+import type { WaitReason } from './waits.ts';
+
+/** What an event that was sent to webhook endpoints has besides. */
+export interface WebhookEventPart {
+  labels: Record<string, string>;
+  metadata: Record<string, unknown>;
+  idempotencyKey: string | null;
+  /** What the sender has narrowed it to; none: every subscription. */
+  applicationId: string | null;
+  endpointIds: readonly string[];
+  /** Of a part of an event with very many targets: the event itself. */
+  partOf?: string;
+  /** How many messages it has, its parts included; absent: those that are its own. */
+  total?: number;
+}
+
+export interface NewEvent {
+  id: string;
+  org: string;
+  sourceId: string;
+  sourceSlug: string;
+  receivedAtMs: number;
+  method: string;
+  contentType: string;
+  /** Of the sender's URL, as it is forwarded, without the question mark. Absent: there is none. */
+  query?: string;
+  /** Sender's headers as they are forwarded, lower-case names. */
+  headers: [string, string][];
+  payload: Buffer;
+  /** null: the source checks no signatures. */
+  signatureValid: boolean | null;
+  /** The event that this one repeats, from before the source's window for duplicates. */
+  duplicateOf: string | null;
+  /** Absent: it came through a source. */
+  webhook?: WebhookEventPart;
+  /** One per (route, destination) that shall receive it; `subscription` is that of a webhook endpoint. */
+  targets: {
+    messageId: string;
+    routeId: string;
+    destinationId: string;
+    shard: number;
+    maxAttempts: number;
+    subscription?: { id: string; transformId: string | null };
+  }[];
+  /** Where the walk over the candidates begins and ends that are targets besides (`webhooks/webhook-matcher.ts`). Absent: there are none. */
+  further?: { from: number; end: number };
+  /** What is to be answered to whoever sends it again; kept for so long, unless the event is removed before. Absent: nothing. */
+  answer?: { text: string; keptMs: number };
+  /**
+   * One per route whose schema (then with what it breaks) or filter the event did not meet: recorded as a delivery that is over. `untried`: why
+   * a filter was not judged in full; `failedFor`: the destination for whose alerts a broken schema counts, where the route has any.
+   */
+  filtered: { messageId: string; routeId: string; brokenSchema?: string; untried?: string; failedFor?: string }[];
+}
+
+export type EventStatus = 'pending' | 'delivered' | 'partial' | 'failed' | 'filtered' | 'no_routes';
+
+export interface EventView {
+  id: string;
+  org: string;
+  sourceId: string;
+  source: string;
+  receivedAtMs: number;
+  method: string;
+  contentType: string;
+  /** Empty: there is none. */
+  query: string;
+  headers: [string, string][];
+  size: number;
+  /** null in lists, which do not load it, and where it is above 1 MiB. */
+  payload: Buffer | null;
+  /** Of a payload above 1 MiB, in a view that is of one event. */
+  beginning: Buffer | null;
+  signatureValid: boolean | null;
+  duplicateOf: string | null;
+  /** Null: it came through a source. */
+  webhook: WebhookEventPart | null;
+  status: EventStatus;
+  /** How many deliveries it has, filtered ones and replays among them. */
+  deliveryCount: number;
+}
+
+export type DeliveryStatus =
+  | 'pending'
+  | 'processing'
+  | 'retrying'
+  | 'circuit_open'
+  | 'delivered'
+  | 'failed'
+  | 'filtered'
+  | 'schema_failed'
+  | 'transform_failed'
+  | 'dlq';
+
+export type DeadLetterReason =
+  | 'max_retries_exceeded'
+  | 'circuit_breaker_exhausted'
+  | 'destination_not_found'
+  | 'route_deleted'
+  | 'payload_not_found'
+  | 'secret_decryption_failed'
+  | 'queue_limit_exceeded';
+
+/** `gone`: a webhook endpoint that answered 410. */
+export type AttemptErrorType = 'timeout' | 'http_error' | 'network' | 'dns' | 'tls' | 'blocked' | 'gone';
+
+/** `circuit_open`: no attempt was made yet, for an open circuit. `secret_decryption_failed`: none could be made. */
+export type DeliveryErrorType = AttemptErrorType | 'circuit_open' | 'secret_decryption_failed';
+
+export interface DeliveryView {
+  id: string;
+  org: string;
+  eventId: string;
+  routeId: string;
+  destinationId: string | null;
+  status: DeliveryStatus;
+  attempts: number;
+  maxAttempts: number;
+  nextAttemptAtMs: number | null;
+  /** Null: it does not wait. */
+  waitingFor: WaitReason | null;
+  /** Null: it does not wait, or nobody knows for how long. */
+  waitingUntilMs: number | null;
+  lastResponseStatus: number | null;
+  lastErrorType: DeliveryErrorType | null;
+  lastErrorMessage: string | null;
+  deadLetterReason: DeadLetterReason | null;
+  failedOverFrom: string | null;
+  /** The delivery of which this one is the replay. */
+  replayedFrom: string | null;
+  createdAtMs: number;
+  completedAtMs: number | null;
+}
+
+export interface AttemptView {
+  attemptNumber: number;
+  startedAtMs: number;
+  durationMs: number;
+  responseStatus: number | null;
+  responseBody: string | null;
+  errorType: AttemptErrorType | null;
+  errorMessage: string | null;
+}
+
+/** A failed message with its event, as it was received. */
+export interface FailedSample {
+  delivery: DeliveryView;
+  lastAttempt: AttemptView | null;
+  /** Null when it is gone. */
+  event: { receivedAtMs: number; payload: Buffer; size: number } | null;
+}
+
+/** Of a destination, since it was made. */
+export interface DestinationCounters {
+  /** Ended ones: delivered, dead letters, and those that failed here and went to a failover destination. */
+  deliveries: number;
+  successes: number;
+  /** Null before the first attempt. */
+  averageLatencyMs: number | null;
+  /** When the last one ended after an attempt; null: none yet. */
+  lastDeliveryAtMs: number | null;
+}
+
+export interface EventCounters {
+  events: number;
+  lastEventAtMs: number | null;
+}
+
+export interface PageQuery {
+  limit: number;
+  /** Opaque; from the answer before. Forged ones throw INVALID_QUERY. */
+  cursor?: string;
+}
+export interface ViewPage<T> {
+  items: T[];
+  nextCursor: string | null;
+}
+
+/** What ingest needs. `accept` resolves once the event is stored as durably as Redis is set up; false: it was stored before. UNAVAILABLE otherwise. */
+export interface MessageAcceptor {
+  accept(event: NewEvent): Promise<boolean>;
+}
+
+/** What the facade needs. All lists are newest first. */
+export interface MessageReader {
+  event(org: string, id: string): Promise<EventView | null>;
+  /** The payload in pieces, of which none is kept; a piece that is null says that the rest is gone. */
+  payload(org: string, id: string): Promise<{ size: number; pieces: AsyncIterable<Buffer | null> } | null>;
+  events(
+    org: string,
+    filter: { sourceId?: string; status?: EventStatus; fromMs?: number; toMs?: number },
+    page: PageQuery,
+  ): Promise<ViewPage<EventView>>;
+  /** At most the first 1,000 deliveries of an event. */
+  deliveriesOfEvent(org: string, eventId: string): Promise<DeliveryView[]>;
+  delivery(org: string, id: string): Promise<DeliveryView | null>;
+  deliveries(
+    org: string,
+    filter: { routeId?: string; destinationId?: string; status?: DeliveryStatus; fromMs?: number; toMs?: number },
+    page: PageQuery,
+  ): Promise<ViewPage<DeliveryView>>;
+  /** Whether there is an event of a source or event type, or a delivery of a route, application, destination or endpoint, in the organization. */
+  hasHistory(org: string, id: string, of: 'events' | 'deliveries'): Promise<boolean>;
+  attempts(org: string, deliveryId: string): Promise<AttemptView[]>;
+  /** The newest failed messages of a route, with at most `payloadBytes` of each payload. */
+  failedSamples(org: string, routeId: string, options: { limit: number; payloadBytes: number }): Promise<FailedSample[]>;
+  destinationCounters(org: string, id: string): Promise<DestinationCounters>;
+  /** Of a source, or of a route those that it has taken. */
+  eventCounters(org: string, id: string): Promise<EventCounters>;
+}
+
+export interface DeadLetterStats {
+  total: number;
+  byReason: Partial<Record<DeadLetterReason, number>>;
+  /** The destinations with the most dead letters, at most ten. */
+  topDestinations: { destinationId: string; count: number }[];
+}
+
+/** How messages are replayed. */
+export interface ReplayRequest {
+  /** How many messages the organization may queue in a month; null or absent: any number. */
+  monthlyMessages?: number | null;
+  /** The same for equal requests that are to replay once for a day, whichever of them comes to it. Absent or null: no other is equal. */
+  mark?: string | null;
+  /** What waits for a further attempt, too. */
+  alsoBetweenAttempts?: boolean;
+}
+
+/**
+ * Second chances. Throws UNAVAILABLE when Redis does not answer or is nearly full; what was begun by then is finished by this process, or by
+ * another (`intent-finisher.ts`).
+ */
+export interface MessageReplayer {
+  /**
+   * Sends the event of an ended delivery once more to where that went first; answers the id of the new delivery. Throws
+   * RESOURCE_NOT_FOUND, CONFLICT while the delivery is under way or never had a destination, PAYLOAD_NOT_FOUND, QUOTA_EXCEEDED. `check`: throws what else
+   * is against it; not asked when an equal request has begun.
+   */
+  replay(org: string, id: string, request?: ReplayRequest & { check?: () => Promise<unknown> }): Promise<string>;
+  /** The same of at most 100 deliveries, of which those that cannot be replayed are left out. All or none are begun: QUOTA_EXCEEDED. */
+  replayMany(
+    org: string,
+    ids: readonly string[],
+    request?: ReplayRequest & { onlyDeadLetters?: boolean },
+  ): Promise<{ originalId: string; newId: string }[]>;
+  /** Ends a dead letter as failed. Throws RESOURCE_NOT_FOUND, or CONFLICT for a delivery that is no dead letter. */
+  archive(org: string, id: string): Promise<void>;
+  /** The same of at most 100; answers which are archived by now. `onlyDeadLetters`: and were not before. */
+  archiveMany(org: string, ids: readonly string[], options?: { onlyDeadLetters?: boolean }): Promise<string[]>;
+  deadLetterStats(org: string): Promise<DeadLetterStats>;
+}
+
+/** Which of some ids stand for what is gone. */
+export type GoneIds = (ids: readonly string[]) => Promise<ReadonlySet<string>>;
+
+/** What the controller needs when configuration goes away. Both run in bounded steps and may be called again. */
+export interface MessagePurger {
+  /** Removes every key of the organization: events, messages, attempts, counters, queues. Rejects once the signal aborts. */
+  purgeOrganization(org: string, signal: AbortSignal): Promise<void>;
+  /**
+   * Removes counters of what is gone, and targets of that without messages; answers how many. `org` may be one beside the real one. Rejects once the
+   * signal aborts.
+   */
+  forgetGone(org: string, goneOf: GoneIds, signal: AbortSignal): Promise<number>;
+}

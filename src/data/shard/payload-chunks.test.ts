@@ -1,0 +1,288 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { chunksOf, largePayload, mebibyte } from '../../../test/support/large-payloads.ts';
+import { eventForShards, newEvent } from '../../../test/support/new-event.ts';
+import { patientClock } from '../../../test/support/patient-clock.ts';
+import { dead, delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
+import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
+import { clusterClient, type RedisGroup, startRedisCluster } from '../../../test/support/redis-group.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { checkShards } from '../check/shard-check.ts';
+import { RedisMessageReader } from '../history/message-reader.ts';
+import { RedisMessageReplayer } from '../history/message-replayer.ts';
+import { RedisMessagePurger } from '../purge/message-purger.ts';
+import type { Job, TargetSetting } from '../queue/delivery-queue.ts';
+import { RedisMessageAcceptor } from '../queue/message-acceptor.ts';
+import { OutboxCarrier } from '../queue/outbox-carrier.ts';
+import { RedisDeliveryQueue } from '../queue/redis-delivery-queue.ts';
+import type { NewEvent } from './messages.ts';
+import { PayloadChunks } from './payload-chunks.ts';
+import { shardKeys } from './shard-keys.ts';
+
+const prefix = 'test:';
+const shards = 3;
+
+interface Store {
+  redis: RedisClient;
+  clear(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+async function single(): Promise<Store> {
+  const server: RedisServer = await startRedis();
+  return { redis: server.client, clear: async () => void (await server.client.flushall()), stop: () => server.stop() };
+}
+
+async function cluster(): Promise<Store> {
+  const group: RedisGroup = await startRedisCluster();
+  const redis = await clusterClient(group);
+  return {
+    redis,
+    clear: async () => {
+      for (const { client } of await group.masters()) await client.flushall();
+    },
+    stop: async () => {
+      redis.disconnect();
+      await group.stop();
+    },
+  };
+}
+
+describe.each([
+  ['one Redis', single],
+  ['a Redis Cluster', cluster],
+])('a payload above 1 MiB in %s', (_name, start) => {
+  let store: Store;
+  let redis: RedisClient;
+  let queues: RedisDeliveryQueue[];
+  let acceptor: RedisMessageAcceptor;
+  let reader: RedisMessageReader;
+  let carrier: OutboxCarrier;
+  const chunks = () => chunksOf(redis, prefix, shards);
+
+  beforeAll(async () => {
+    store = await start();
+    redis = store.redis;
+  });
+  afterAll(() => store.stop());
+  beforeEach(async () => {
+    await store.clear();
+    queues = Array.from({ length: shards }, (_, shard) => new RedisDeliveryQueue({ redis, prefix, shard }));
+    acceptor = new RedisMessageAcceptor({ redis, prefix, clock: patientClock, shards: () => shards });
+    reader = new RedisMessageReader({ redis, prefix, shards: () => shards });
+    carrier = new OutboxCarrier({ redis, prefix });
+    for (const queue of queues) await queue.tend('w1', 1000);
+  });
+  afterEach(async () => {
+    expect((await checkShards({ redis, prefix, shards })).findings).toEqual([]);
+  });
+
+  const queueOf = (shard: number): RedisDeliveryQueue => {
+    const queue = queues[shard];
+    if (queue === undefined) throw new Error(`there is no shard ${shard}`);
+    return queue;
+  };
+  const take = async (shard: number, setting: Partial<TargetSetting> = {}): Promise<Job[]> => {
+    for (let round = 0; round < 10; round++) {
+      const jobs = await takeFrom(queueOf(shard), 'w1', 64, setting);
+      if (jobs.length > 0) return jobs;
+    }
+    return [];
+  };
+  const payloadsOf = (shard: number, jobs: readonly Job[]) =>
+    Promise.all(jobs.map(({ event }) => (event?.chunks === undefined ? null : queueOf(shard).payload(event.chunks))));
+  const unfinished = async (shard: number): Promise<number> => Number((await redis.hget(`${prefix}{s${shard}}:ub`, 'org_a')) ?? '0');
+  const prune = async (): Promise<void> => {
+    for (let round = 0; round < 3; round++) {
+      for (const [shard, queue] of queues.entries()) {
+        while ((await queue.prune({ finishedMs: -1, deadLettersMs: -1 })).hasMore);
+        await carrier.carry(shard);
+      }
+    }
+  };
+
+  test('is stored in chunks beside the text of the event, and read again as it was', async () => {
+    const payload = largePayload();
+    const event = newEvent({ payload });
+    expect(await acceptor.accept(event)).toBe(true);
+    expect(await chunks()).toHaveLength(7);
+    expect((await chunks()).every(({ ttlMs }) => ttlMs === -1)).toBe(true);
+    expect(await redis.strlen(shardKeys(prefix, 0).event(event.id.slice(6)))).toBeLessThan(1000);
+    const [job, ...others] = await take(0);
+    expect(others).toEqual([]);
+    expect(job?.event).toMatchObject({ payload: Buffer.alloc(0), chunks: { bytes: payload.length } });
+    expect((await payloadsOf(0, job === undefined ? [] : [job]))[0]?.equals(payload)).toBe(true);
+  });
+
+  test.each([
+    [mebibyte, 0],
+    [mebibyte + 1, 3],
+    [2 * mebibyte, 4],
+    [25 * mebibyte, 50],
+  ])('of %i bytes is in %i chunks', async (bytes, count) => {
+    const payload = largePayload(bytes);
+    const event = newEvent({ payload });
+    await acceptor.accept(event);
+    expect(await chunks()).toHaveLength(count);
+    const stored = await reader.payload('org_a', event.id);
+    const pieces: Buffer[] = [];
+    for await (const piece of stored?.pieces ?? []) pieces.push(piece ?? Buffer.from('gone'));
+    expect(stored?.size).toBe(bytes);
+    expect(Buffer.concat(pieces).equals(payload)).toBe(true);
+    expect(await reader.payload('org_b', event.id)).toBeNull();
+  });
+
+  test('leaves no chunk of its own when the event was stored before', async () => {
+    const event = newEvent({ payload: largePayload() });
+    await acceptor.accept(event);
+    const before = await chunks();
+    expect(await acceptor.accept(event)).toBe(false);
+    expect(await acceptor.accept({ ...event, payload: largePayload() })).toBe(false);
+    expect((await chunks()).map(({ key }) => key).sort()).toEqual(before.map(({ key }) => key).sort());
+    expect((await payloadsOf(0, await take(0)))[0]?.equals(event.payload)).toBe(true);
+  });
+
+  test('whose chunks nobody names is gone after a minute, and cannot be named any more', async () => {
+    await new PayloadChunks({ redis, prefix }).write(0, largePayload());
+    const written = await chunks();
+    expect(written).toHaveLength(7);
+    for (const { ttlMs } of written) expect([ttlMs > 0, ttlMs <= 60_000]).toEqual([true, true]);
+  });
+
+  test('is not stored when a chunk is gone before the event names it', async () => {
+    const losing = new Proxy(redis, {
+      get: (target, name) => {
+        const member: unknown = Reflect.get(target, name);
+        if (name !== 'set') return typeof member === 'function' ? member.bind(target) : member;
+        return async (key: string, ...rest: never[]) =>
+          key.endsWith(':2') ? 'OK' : await Reflect.apply(target.set, target, [key, ...rest]);
+      },
+    });
+    const event = newEvent({ payload: largePayload() });
+    const failing = new RedisMessageAcceptor({ redis: losing, prefix, clock: patientClock, shards: () => shards });
+    await expect(failing.accept(event)).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    expect(await reader.event('org_a', event.id)).toBeNull();
+    expect(await acceptor.accept(event)).toBe(true);
+    expect((await payloadsOf(0, await take(0)))[0]?.equals(event.payload)).toBe(true);
+    expect(await chunks()).toHaveLength(7);
+  });
+
+  test.each([
+    ['full', '1', 'UNAVAILABLE'],
+    ['over', 'org_a', 'QUEUE_FULL'],
+  ])('is refused before it is written where the shard says "%s"', async (field, value, code) => {
+    // A shard that has been looked at says so until the next look.
+    await acceptor.accept(newEvent());
+    await redis.hset(`${prefix}{s0}:ctl`, field, value);
+    await expect(acceptor.accept(newEvent({ payload: largePayload() }))).rejects.toMatchObject({ code });
+    expect(await chunks()).toEqual([]);
+    await redis.hdel(`${prefix}{s0}:ctl`, field);
+  });
+
+  test('counts to the unfinished bytes of its organization in each shard that has a copy, and is given back', async () => {
+    const payload = largePayload();
+    const event = eventForShards([0, 1, 1, 2]);
+    await acceptor.accept({ ...event, payload });
+    await carrier.carry(0);
+    for (const shard of [0, 1, 2]) {
+      expect(await unfinished(shard)).toBeGreaterThan(payload.length);
+      expect(await unfinished(shard)).toBeLessThan(payload.length + 10_000);
+    }
+    expect(await chunks()).toHaveLength(21);
+    expect((await chunks()).every(({ ttlMs }) => ttlMs === -1)).toBe(true);
+    for (const shard of [0, 1, 2]) {
+      const jobs = await take(shard);
+      for (const found of await payloadsOf(shard, jobs)) expect(found?.equals(payload)).toBe(true);
+      await settleAll(queueOf(shard), 'w1', jobs, delivered);
+    }
+    for (const shard of [0, 1, 2]) expect(await unfinished(shard)).toBe(0);
+    expect(Number(await redis.hget(`${prefix}{s1}:fb`, 'org_a'))).toBeGreaterThan(payload.length);
+    await prune();
+    expect(await chunks()).toEqual([]);
+    for (const shard of [0, 1, 2]) expect(await redis.hget(`${prefix}{s${shard}}:fb`, 'org_a')).toBeNull();
+  });
+
+  test('is there for each attempt, as a dead letter and for its replay, and goes with the event', async () => {
+    const event = newEvent({ payload: largePayload() });
+    await acceptor.accept(event);
+    const retry = { type: 'retry', attempt: failure, delayMs: 0 } as const;
+    await settleAll(queueOf(0), 'w1', await take(0), retry);
+    await queueOf(0).promote();
+    const again = await take(0);
+    expect(again).toMatchObject([{ attempts: 1 }]);
+    expect((await payloadsOf(0, again))[0]?.equals(event.payload)).toBe(true);
+    await settleAll(queueOf(0), 'w1', again, dead);
+    expect(await unfinished(0)).toBe(0);
+    const replayer = new RedisMessageReplayer({ redis, prefix, clock: systemClock, shards: () => shards });
+    await replayer.replay('org_a', event.targets[0]?.messageId ?? '');
+    expect(await unfinished(0)).toBeGreaterThan(event.payload.length);
+    const replayed = await take(0);
+    expect((await payloadsOf(0, replayed))[0]?.equals(event.payload)).toBe(true);
+    await settleAll(queueOf(0), 'w1', replayed, delivered);
+    await prune();
+    expect(await reader.event('org_a', event.id)).toBeNull();
+    expect(await chunks()).toEqual([]);
+  });
+
+  test('moves with its message to a failover destination of another shard', async () => {
+    const event = newEvent({ payload: largePayload() });
+    await acceptor.accept(event);
+    const failover = { destinations: [{ id: 'dst_spare', shard: 1 }], afterAttempts: null };
+    const jobs = await take(0, { failover });
+    await settleAll(queueOf(0), 'w1', jobs, dead);
+    await carrier.carry(0);
+    await carrier.carry(0);
+    const moved = await take(1);
+    expect(moved).toMatchObject([{ failover: { originalDestinationId: 'dst_a' } }]);
+    expect((await payloadsOf(1, moved))[0]?.equals(event.payload)).toBe(true);
+    expect(await unfinished(1)).toBeGreaterThan(event.payload.length);
+    await settleAll(queueOf(1), 'w1', moved, delivered);
+    await prune();
+    expect(await chunks()).toEqual([]);
+  });
+
+  test("that has lost a chunk is nobody's payload, and neither is a copy of it", async () => {
+    await acceptor.accept(newEvent({ payload: largePayload() }));
+    const [lost] = (await chunks()).filter(({ key }) => key.endsWith(':3'));
+    await redis.del(lost?.key ?? '');
+    const jobs = await take(0);
+    expect((await payloadsOf(0, jobs)).map((payload) => payload?.length)).toEqual([undefined]);
+    const [job] = jobs;
+    const chunked = job?.event?.chunks ?? { token: '', bytes: 0 };
+    const copies = new PayloadChunks({ redis, prefix });
+    await copies.copy(0, 1, chunked);
+    expect((await copies.read(1, chunked))?.length).toBeUndefined();
+    await copies.drop(1, chunked);
+    expect((await chunks()).filter(({ key }) => key.includes('{s1}'))).toEqual([]);
+    await settleAll(queueOf(0), 'w1', jobs, { type: 'dead', attempt: null, reason: 'payload_not_found' });
+  });
+
+  test('is shown by its beginning, and lists do not touch it', async () => {
+    const event: NewEvent = newEvent({ payload: largePayload() });
+    await acceptor.accept(event);
+    const seen = await reader.event('org_a', event.id);
+    expect(seen).toMatchObject({ size: event.payload.length, payload: null });
+    expect(seen?.beginning?.equals(event.payload.subarray(0, 65_536))).toBe(true);
+    await settleAll(queueOf(0), 'w1', await take(0), dead);
+    const [sample] = await reader.failedSamples('org_a', 'rte_a', { limit: 1, payloadBytes: 100 });
+    expect(sample?.event).toMatchObject({ size: event.payload.length });
+    expect(sample?.event?.payload.equals(event.payload.subarray(0, 100))).toBe(true);
+    // Whoever reads a chunk fails now.
+    for (const { key } of await chunks()) {
+      await redis.del(key);
+      await redis.rpush(key, 'no chunk');
+    }
+    const listed = await reader.events('org_a', {}, { limit: 10 });
+    expect(listed.items).toMatchObject([{ id: event.id, size: event.payload.length, payload: null, beginning: null }]);
+    expect((await reader.deliveries('org_a', {}, { limit: 10 })).items).toHaveLength(1);
+    await expect(reader.event('org_a', event.id)).rejects.toThrow();
+  });
+
+  test('goes with its organization', async () => {
+    const event = eventForShards([0, 1]);
+    await acceptor.accept({ ...event, payload: largePayload() });
+    await carrier.carry(0);
+    await new RedisMessagePurger({ redis, prefix, shards }).purgeOrganization('org_a', new AbortController().signal);
+    expect(await chunks()).toEqual([]);
+  });
+});

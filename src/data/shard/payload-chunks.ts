@@ -1,0 +1,114 @@
+import { randomBytes } from 'node:crypto';
+import { Semaphore } from '../../core/semaphore.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { Script } from '../../redis/script.ts';
+import { redisUnavailable, throwUnavailable } from '../../redis/unavailable.ts';
+import { shardKeys } from './shard-keys.ts';
+
+/** The same in `includes/chunks.lua`. */
+const chunkBytes = 524_288;
+
+/** For so long chunks are there that no event has named: longer than a payload takes to be stored, with what is tried again. */
+const unnamedMs = 60_000;
+/** Chunks under way between this process and Redis, whoever asks for them: 2 MiB, so that other commands are not held up behind them. */
+const chunksUnderWay = 4;
+const chunksOfOne = 2;
+
+/** Names the chunks of a payload in the first line of its event's text. */
+export interface ChunkedPayload {
+  token: string;
+  bytes: number;
+}
+
+const dropScript = new Script(new URL('./chunks-drop.lua', import.meta.url));
+
+/**
+ * The chunks of payloads above 1 MiB (`includes/chunks.lua`). They are plain strings, written and read one by one, because one long argument of a script holds
+ * up everybody else in Redis. All methods reject with UNAVAILABLE when Redis does not answer.
+ */
+export class PayloadChunks {
+  readonly #redis: RedisClient;
+  readonly #prefix: string;
+  readonly #underWay = new Semaphore(chunksUnderWay);
+
+  constructor({ redis, prefix }: { redis: RedisClient; prefix: string }) {
+    this.#redis = redis;
+    this.#prefix = prefix;
+  }
+
+  /** Writes the chunks, which are gone after a minute unless an event names them. What was written of a payload that fails is removed. */
+  async write(shard: number, payload: Buffer): Promise<ChunkedPayload> {
+    const chunked = { token: randomBytes(9).toString('hex'), bytes: payload.length };
+    try {
+      await this.#each(chunked, (k) => this.#set(shard, chunked, k, payload.subarray(k * chunkBytes, (k + 1) * chunkBytes)));
+    } catch (error) {
+      this.drop(shard, chunked).catch(() => undefined);
+      throw error;
+    }
+    return chunked;
+  }
+
+  /** The whole payload; null when it is gone. */
+  async read(shard: number, chunked: ChunkedPayload): Promise<Buffer | null> {
+    const payload = Buffer.allocUnsafe(chunked.bytes);
+    let copied = 0;
+    await this.#each(chunked, async (k) => {
+      const chunk = await this.#get(shard, chunked, k);
+      if (chunk !== null) copied += chunk.copy(payload, k * chunkBytes);
+    });
+    return copied === chunked.bytes ? payload : null;
+  }
+
+  /** The chunks in their order. Null for one that is gone, and then there are no more. */
+  async *stream(shard: number, chunked: ChunkedPayload): AsyncGenerator<Buffer | null, void> {
+    for (let k = 0; k < countOf(chunked); k++) {
+      const chunk = await this.#underWay.run(1, () => this.#get(shard, chunked, k));
+      yield chunk;
+      if (chunk === null) return;
+    }
+  }
+
+  /** Writes them in another shard, too, where they are there already or have a minute to be named. One that is gone stands there as an empty one. */
+  async copy(from: number, to: number, chunked: ChunkedPayload): Promise<void> {
+    await this.#each(chunked, async (k) => {
+      const chunk = await this.#get(from, chunked, k);
+      await this.#set(to, chunked, k, chunk ?? Buffer.alloc(0));
+    });
+  }
+
+  /** Removes what no event has named. */
+  async drop(shard: number, { token, bytes }: ChunkedPayload): Promise<void> {
+    await dropScript.run(this.#redis, shardKeys(this.#prefix, shard).declared, [token, bytes]).catch(throwUnavailable);
+  }
+
+  async #each(chunked: ChunkedPayload, work: (k: number) => Promise<void>): Promise<void> {
+    const count = countOf(chunked);
+    let next = 0;
+    let failed = false;
+    const one = async (): Promise<void> => {
+      while (next < count && !failed) {
+        const k = next++;
+        try {
+          await this.#underWay.run(1, () => work(k));
+        } catch (error) {
+          failed = true;
+          throw redisUnavailable(error);
+        }
+      }
+    };
+    const ends = await Promise.allSettled(Array.from({ length: chunksOfOne }, one));
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
+  }
+
+  async #set(shard: number, { token }: ChunkedPayload, k: number, chunk: Buffer): Promise<void> {
+    await this.#redis.set(shardKeys(this.#prefix, shard).chunk(token, k), chunk, 'PX', unnamedMs, 'NX').catch(throwUnavailable);
+  }
+
+  async #get(shard: number, { token }: ChunkedPayload, k: number): Promise<Buffer | null> {
+    return await this.#redis.getBuffer(shardKeys(this.#prefix, shard).chunk(token, k)).catch(throwUnavailable);
+  }
+}
+
+function countOf({ bytes }: ChunkedPayload): number {
+  return Math.ceil(bytes / chunkBytes);
+}

@@ -1,0 +1,211 @@
+import type { RedisClient } from '../../redis/connection.ts';
+import { Script, type ScriptArgument } from '../../redis/script.ts';
+import { throwUnavailable } from '../../redis/unavailable.ts';
+import type { Position } from './cursor.ts';
+import { bytes, integer, list, text } from './script-reply.ts';
+import { type ShardKeys, shardKeys } from './shard-keys.ts';
+
+const listScript = new Script(new URL('./list.lua', import.meta.url));
+const sizesScript = new Script(new URL('./index-sizes.lua', import.meta.url));
+const messagesOfEventsScript = new Script(new URL('./messages-of-events.lua', import.meta.url));
+const waitingScript = new Script(new URL('./waiting.lua', import.meta.url));
+const targetsPerStep = 200;
+/** Of an organization with more targets it is not asked what waits for each. */
+const mostWaitingSteps = 100;
+const readScript = new Script(new URL('./read.lua', import.meta.url));
+
+/** An entry of an index; `reply` is null when its record is gone. */
+export interface IndexEntry {
+  ms: number;
+  number: number;
+  key: string;
+  reply: unknown;
+  /** Of an event: it has a message of the route for which was looked here. */
+  isOfRoute?: boolean;
+}
+
+/** Which entries of an index may match (`list.lua`); what is absent lets all pass. */
+export interface IndexLook {
+  /** Status letters of messages, or the status of events. */
+  statuses?: string | undefined;
+  /** Of messages that are or were dead letters. */
+  reasons?: readonly string[] | undefined;
+  routeId?: string | undefined;
+  destinationId?: string | undefined;
+  /** Name of the event type of messages. */
+  eventType?: string | undefined;
+}
+
+/** Reads the records of one shard. Throws UNAVAILABLE when Redis does not answer. */
+export class ShardReader {
+  readonly shard: number;
+  readonly #redis: RedisClient;
+  readonly #keys: ShardKeys;
+
+  constructor(redis: RedisClient, prefix: string, shard: number) {
+    this.shard = shard;
+    this.#redis = redis;
+    this.#keys = shardKeys(prefix, shard);
+  }
+
+  /** `event_view`, or null. */
+  async event(key: string): Promise<unknown> {
+    return await this.#run(readScript, ['e', key]);
+  }
+
+  /** `event_view` and pairs of a key and a `message_view`, or null. */
+  async eventWithMessages(key: string): Promise<unknown> {
+    return await this.#run(readScript, ['d', key]);
+  }
+
+  /** Per key `message_view`, or null. */
+  async messages(keys: readonly string[]): Promise<readonly unknown[]> {
+    return keys.length === 0 ? [] : list(await this.#run(readScript, ['m', ...keys]));
+  }
+
+  /** Per key a `message_view` with the beginning of its event (`read.lua`), or null. */
+  async messagesWithEvents(keys: readonly string[], payloadBytes: number): Promise<readonly unknown[]> {
+    return keys.length === 0 ? [] : list(await this.#run(readScript, ['s', payloadBytes, ...keys]));
+  }
+
+  /** Per key the text of an event without its payload, or null. */
+  async eventHeads(keys: readonly string[]): Promise<(Buffer | null)[]> {
+    if (keys.length === 0) return [];
+    const replies = list(await this.#run(readScript, ['h', ...keys]));
+    return keys.map((_, i) => (replies[i] == null ? null : bytes(list(replies[i])[0])));
+  }
+
+  /** Per key the status letter and the shard where the message is now (null: here), or null. */
+  async letters(keys: readonly string[]): Promise<({ letter: string; elsewhere: number | null } | null)[]> {
+    if (keys.length === 0) return [];
+    const replies = list(await this.#run(readScript, ['l', ...keys]));
+    return keys.map((_, i) => {
+      const reply = replies[i];
+      if (reply === null || reply === undefined) return null;
+      const [letter, elsewhere] = list(reply).map(text);
+      return { letter: letter ?? '', elsewhere: elsewhere === '' || elsewhere === undefined ? null : Number(elsewhere) };
+    });
+  }
+
+  /** Entries of an index before `position`, newest first. */
+  async entries(
+    index: string,
+    kind: 'e' | 'm' | 'i',
+    { position, fromMs, count }: { position: Position; fromMs: number; count: number },
+  ): Promise<IndexEntry[]> {
+    return (await this.look(index, kind, { position, fromMs, count, looks: count })).entries;
+  }
+
+  /**
+   * The same of at most `looks` entries, without those that cannot match: at most `count`. `last` is the last entry that was looked at; null: there are no
+   * more.
+   */
+  async look(
+    index: string,
+    kind: 'e' | 'm' | 'i',
+    {
+      position,
+      fromMs,
+      count,
+      looks,
+      statuses = '',
+      reasons = [],
+      routeId = '',
+      destinationId = '',
+      eventType = '',
+    }: { position: Position; fromMs: number; count: number; looks: number } & IndexLook,
+  ): Promise<{ entries: IndexEntry[]; last: { ms: number; number: number } | null; looked: number }> {
+    const { ms, number } = this.#before(position);
+    const why = reasons.length === 0 ? '' : ` ${reasons.join(' ')} `;
+    const narrowing = [statuses, why, routeId, destinationId, eventType];
+    const reply = await this.#run(listScript, [index, ms, number, fromMs, count, kind, looks, ...narrowing]);
+    const [lastMs, lastNumber, looked, found] = list(reply);
+    const entries = list(found).map((entry) => {
+      const [entryMs, entryNumber, key, record, isOfRoute] = list(entry);
+      const place = { ms: integer(entryMs), number: integer(entryNumber), key: text(key) };
+      return { ...place, reply: record ?? null, isOfRoute: isOfRoute !== undefined };
+    });
+    const last = integer(looked) === 0 ? null : { ms: integer(lastMs), number: integer(lastNumber) };
+    return { entries, last, looked: integer(looked) };
+  }
+
+  /**
+   * How many entries indexes have, and from when on the index of failures has all messages that belong to it; null: it is not known. `hasFailedBatches`:
+   * members of batches may be missing there.
+   */
+  async sizes(
+    org: string,
+    indexes: readonly string[],
+  ): Promise<{ sizes: number[]; failuresSinceMs: number | null; hasFailedBatches: boolean }> {
+    const [since, batches, ...sizes] = list(await this.#run(sizesScript, [org, ...indexes]));
+    return {
+      sizes: sizes.map(integer),
+      failuresSinceMs: text(since) === '' ? null : integer(since),
+      hasFailedBatches: integer(batches) === 1,
+    };
+  }
+
+  /** Keys of the messages of all events of sources, at most `most`; null: there are more, or not all are known. */
+  async messagesOfSources(sources: readonly string[], most: number): Promise<string[] | null> {
+    const reply = await this.#run(messagesOfEventsScript, [most, ...sources]);
+    return Array.isArray(reply) ? reply.map(text) : null;
+  }
+
+  /** Keys of the messages that stand in work streams of an organization, of these routes or destinations or all; at most `most`, else null. */
+  async waiting(org: string, narrow: readonly string[], most: number): Promise<string[] | null> {
+    const found: string[] = [];
+    let cursor = '0';
+    for (let steps = 0; steps < mostWaitingSteps; steps++) {
+      const reply = await this.#run(waitingScript, [org, cursor, targetsPerStep, most - found.length, ...narrow]);
+      if (!Array.isArray(reply)) return null;
+      const [next, keys] = reply;
+      found.push(...list(keys).map(text));
+      cursor = text(next);
+      if (cursor === '0') return found;
+    }
+    return null;
+  }
+
+  /** Per id its counters as `includes/count.lua` has written them; empty: none. */
+  async counters(org: string, ids: readonly string[]): Promise<number[][]> {
+    if (ids.length === 0) return [];
+    const stored = await this.#redis.hmget(this.#keys.counters(org), ...ids).catch(throwUnavailable);
+    return stored.map((counters) => (counters === null ? [] : counters.split(' ').map(Number)));
+  }
+
+  /** The hashes in which the attempts of a message stand. */
+  async attempts(key: string): Promise<[short: Map<string, string>, long: Map<string, string>]> {
+    const [short, long] = await Promise.all([
+      this.#redis.hgetall(this.#keys.message(key)),
+      this.#redis.hgetall(this.#keys.attempts(key)),
+    ]).catch(throwUnavailable);
+    const batch = short['bt'];
+    if (batch === undefined) return [new Map(Object.entries(short)), new Map(Object.entries(long))];
+    const [ofBatch, longOfBatch] = await Promise.all([
+      this.#redis.hgetall(this.#keys.message(batch)),
+      this.#redis.hgetall(this.#keys.attempts(batch)),
+    ]).catch(throwUnavailable);
+    const before = Number(short['n'] ?? '0');
+    const made = Number(ofBatch['n'] ?? '0');
+    const of = (own: Record<string, string>, attempts: Record<string, string>): Map<string, string> =>
+      new Map([...Object.entries(own), ...numbered(attempts, before)]);
+    return [of(short, ofBatch).set('n', String(before + made)), of(long, longOfBatch)];
+  }
+
+  /** The position as this shard counts: at the same time the entries of higher shards come first. */
+  #before({ ms, shard, number }: Position): { ms: number; number: number } {
+    if (this.shard === shard) return { ms, number };
+    return { ms: this.shard < shard ? ms + 1 : ms, number: 0 };
+  }
+
+  async #run(script: Script, args: readonly ScriptArgument[]): Promise<unknown> {
+    return await script.runBuffer(this.#redis, this.#keys.declared, args).catch(throwUnavailable);
+  }
+}
+
+/** The attempts of a batch, counted on from those that a member had before. */
+function numbered(attempts: Record<string, string>, before: number): [string, string][] {
+  return Object.entries(attempts).flatMap(([number, attempt]): [string, string][] =>
+    /^\d+$/.test(number) ? [[String(before + Number(number)), attempt]] : [],
+  );
+}

@@ -1,0 +1,83 @@
+import { z } from 'zod';
+import { defaultPool } from '../../core/default-pool.ts';
+import type { PosthornError } from '../../core/errors.ts';
+import { parseJson } from '../../core/read-json.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { Script } from '../../redis/script.ts';
+import { throwUnavailable } from '../../redis/unavailable.ts';
+import { poolMark } from '../shard/pool-mark.ts';
+import { integer, list, text } from '../shard/script-reply.ts';
+import type { taskAnswer } from './task-caller.ts';
+import { taskBlockSeconds, taskKeys } from './task-kind.ts';
+
+const take = new Script(new URL('./task-take.lua', import.meta.url));
+const answer = new Script(new URL('./task-answer.lua', import.meta.url));
+
+const mostLookedAt = 100;
+/** A caller that has not read its answers for so long is gone. */
+const answersKeptMs = 120_000;
+
+const storedTask = z.object({ kind: z.string(), org: z.string(), caller: z.string(), input: z.unknown() });
+
+/** A task that a worker has taken. */
+export interface Task extends z.output<typeof storedTask> {
+  id: string;
+  /** To its deadline, when it was taken. */
+  remainingMs: number;
+}
+
+/** The tasks as a worker of a pool sees them. Throws UNAVAILABLE when Redis does not answer. */
+export class TaskQueue {
+  readonly #redis: RedisClient;
+  readonly #blocking: RedisClient;
+  readonly #keys: ReturnType<typeof taskKeys>;
+  readonly #mark: string;
+
+  /** `blocking` is this queue's own: it blocks for up to `taskBlockSeconds`, and `close` ends it. */
+  constructor({
+    redis,
+    blocking,
+    prefix,
+    pool = defaultPool,
+  }: { redis: RedisClient; blocking: RedisClient; prefix: string; pool?: string }) {
+    this.#redis = redis;
+    this.#blocking = blocking;
+    this.#keys = taskKeys(prefix);
+    this.#mark = poolMark(pool);
+    // Errors reject the wait under way; the event says nothing more.
+    blocking.on('error', () => undefined);
+  }
+
+  /** Resolves when somebody rings, or after a while of silence. Rejects when the queue was closed. */
+  async wait(): Promise<void> {
+    if (this.#blocking.status === 'wait' || this.#blocking.status === 'end') await this.#blocking.connect();
+    await this.#blocking.blpop(`${this.#keys.bell}${this.#mark}`, taskBlockSeconds);
+  }
+
+  /** The oldest task. After an error the same `token` gives the same task; each other call needs one of its own. */
+  async take(token: string): Promise<{ task: Task | null; hasMore: boolean }> {
+    const { queue, bell, take: takeKey, task, pools } = this.#keys;
+    const reply = list(await this.#run(take, [queue, bell, takeKey(token), task(''), pools], [mostLookedAt, this.#mark]));
+    const [more, id, remaining, json] = reply;
+    const hasMore = integer(more) === 1;
+    if (id === undefined) return { task: null, hasMore };
+    return { task: { ...storedTask.parse(parseJson(text(json))), id: text(id), remainingMs: integer(remaining) }, hasMore };
+  }
+
+  /** Answers with a result, or with an error; false when nobody waits any more. */
+  async answer({ id, org, caller }: Task, outcome: { result: unknown } | { error: PosthornError }): Promise<boolean> {
+    const { task, answers, organization } = this.#keys;
+    const said: z.input<typeof taskAnswer> =
+      'error' in outcome ? { id, error: { code: outcome.error.code, message: outcome.error.message } } : { id, result: outcome.result };
+    const keys = [task(id), answers(caller), organization(org)];
+    return integer(await this.#run(answer, keys, [id, JSON.stringify(said), answersKeptMs])) === 1;
+  }
+
+  close(): void {
+    this.#blocking.disconnect();
+  }
+
+  async #run(script: Script, keys: readonly string[], args: readonly (string | number)[]): Promise<unknown> {
+    return await script.run(this.#redis, keys, args).catch(throwUnavailable);
+  }
+}

@@ -1,0 +1,45 @@
+#!lua flags=allow-oom
+-- Gives a worker the oldest task of its pool whose caller still waits.
+--
+-- KEYS[1] `q`, [2] `bell`, [3] `take:<token>`, [4] `t:`, what the keys of tasks begin with, [5] `pools`; see `task-kind.ts`.
+-- ARGV[1] the most ids to look at, [2] mark of the pool (`pool-mark.ts`).
+-- Reply: {1 when more wait, task id, time to its deadline in ms, task}, without the latter three when there is none. Sent
+-- again with the same token it answers the same task.
+-- @include "includes/bounded-bell.lua"
+-- @include "../shard/includes/json.lua"
+local call = redis.call
+local mark = ARGV[2]
+local queue = KEYS[1] .. mark
+local function answer(id, left, task)
+  call('SET', KEYS[3], id, 'PX', left)
+  local more = call('LLEN', queue) > 0
+  if more then
+    ring(KEYS[2] .. mark)
+  end
+  return { more and 1 or 0, id, left, task }
+end
+
+local given = call('GET', KEYS[3])
+local left = given and call('PTTL', KEYS[4] .. given) or 0
+if left > 0 then
+  return answer(given, left, call('GET', KEYS[4] .. given))
+end
+local has_pools = call('EXISTS', KEYS[5]) == 1
+for _ = 1, tonumber(ARGV[1]) do
+  local id = call('LPOP', queue)
+  if not id then
+    break
+  end
+  left = call('PTTL', KEYS[4] .. id)
+  if left > 0 then
+    local task = call('GET', KEYS[4] .. id)
+    local own = has_pools and call('HGET', KEYS[5], decoded(task).org) or ''
+    if own == mark then
+      return answer(id, left, task)
+    end
+    -- A release that knows of no pools has put it here.
+    call('RPUSH', KEYS[1] .. own, id)
+    ring(KEYS[2] .. own)
+  end
+end
+return { call('LLEN', queue) > 0 and 1 or 0 }

@@ -1,0 +1,55 @@
+-- @include "webhooks.lua"
+-- @include "../../shard/includes/json.lua"
+
+-- Tombstones: what deleted applications, endpoints and event types were, so that the history of messages still names them. `past` is a hash: `n:<name>` → ids of
+-- the event types that had the name, the newest first; of an application its name and of an endpoint its URL, by the id of a custom resource, else by
+-- `<kind>:<number>:<part>` (`webhook-ids.ts`). `pt` is a sorted set of its fields by the time of the deletion (ms). Tombstones are kept for longer than any message,
+-- and at most so many per organization, the newest.
+local past_kept_ms, most_past, most_of_name = 90 * 86400000, 10000, 8
+local prefix_of = { ap = 'app_', ep = 'ep_' }
+
+-- Of an organization whose first application this release has made every deleted event type is known, of another one those that were deleted since: `ps` in
+-- `ctl` (ms).
+local function note_past_begin(is_first)
+  if call('HEXISTS', KEYS[1], 'ps') == 0 then
+    call('HSET', KEYS[1], 'ps', is_first and '0' or whole(tonumber(now[1]) * 1000))
+  end
+end
+
+local function note_past(field, text)
+  local at = tonumber(now[1]) * 1000
+  call('HSET', P .. 'past', field, text)
+  call('ZADD', P .. 'pt', at, field)
+  local over = call('ZRANGE', P .. 'pt', '-inf', whole(at - past_kept_ms), 'BYSCORE', 'LIMIT', 0, 100)
+  local surplus = math.min(100, call('ZCARD', P .. 'pt') - most_past)
+  if surplus > 0 then
+    over = call('ZRANGE', P .. 'pt', 0, surplus - 1)
+  end
+  if #over > 0 then
+    call('HDEL', P .. 'past', unpack(over))
+    call('ZREM', P .. 'pt', unpack(over))
+  end
+end
+
+-- What a record says of itself in history.
+local function shown_of(kind, record)
+  local json = decoded(string.match(record, '{.*$') or '{}')
+  return kind == 'ap' and json.n or json.a
+end
+
+local function note_past_record(kind, number, record)
+  local part, shown = part_of(record), shown_of(kind, record)
+  if shown then
+    note_past(#part > 16 and prefix_of[kind] .. part or kind .. ':' .. number .. ':' .. part, shown)
+  end
+end
+
+local function note_past_event_type(id, name)
+  local ids = { id }
+  for other in string.gmatch(call('HGET', P .. 'past', 'n:' .. name) or '', '%S+') do
+    if other ~= id and #ids < most_of_name then
+      ids[#ids + 1] = other
+    end
+  end
+  note_past('n:' .. name, table.concat(ids, ' '))
+end
