@@ -1,14 +1,12 @@
-// What each folder of src/ may import: itself, and what stands beside it in the table, with all that is inside. Lua includes keep the same table
-// (hack/check-lua.ts). cmd/ wires, so it may use all.
-const mayUse = require('./hack/dependencies.json');
+const mayUse = require('./hack/dependencies.cjs');
 
 const tests = '[.]test[.]ts$';
 
 const downwards = Object.entries(mayUse).map(([folder, others]) => ({
-  name: `${folder.replace('/', '-')}-uses-only-what-is-below`,
+  name: `${folder.replaceAll('/', '-')}-uses-only-what-is-below`,
   severity: 'error',
-  from: { path: `^src/${folder}/`, pathNot: tests },
-  to: { path: '^src/', pathNot: `^src/(${[folder, ...others].join('|')})/` },
+  from: { path: `^src/${folder}(/|$)`, pathNot: tests },
+  to: { path: '^src/', pathNot: `^src/(${[folder, ...others].join('|')})(/|$)` },
 }));
 
 /** A package that only some folders may know, so that it can be replaced there. */
@@ -27,7 +25,7 @@ module.exports = {
     {
       name: 'every-folder-has-its-rule',
       severity: 'error',
-      from: { path: '^src/', pathNot: `^src/(${[...Object.keys(mayUse), 'cmd'].join('|')})/` },
+      from: { path: '^src/', pathNot: `^src/(${[...Object.keys(mayUse), 'cmd'].join('|')})(/|$)` },
       to: {},
     },
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },

@@ -2,10 +2,11 @@
 // include lines first.
 import { spawnSync } from 'node:child_process';
 import { globSync, readFileSync, writeFileSync } from 'node:fs';
-import mayUse from './dependencies.json' with { type: 'json' };
+import { createRequire } from 'node:module';
 import { withIncludes } from './lua-includes.ts';
 import { foreignIncludes, luaFindings } from './lua-rules.ts';
 
+const mayUse = createRequire(import.meta.url)('./dependencies.cjs') as Record<string, string[]>;
 const root = new URL('../', import.meta.url);
 const files = globSync('{src,test,hack}/**/*.lua', { cwd: root.pathname }).sort();
 const isInclude = (file: string): boolean => file.includes('/includes/');

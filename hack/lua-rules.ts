@@ -51,7 +51,7 @@ export function foreignIncludes(files: readonly URL[], mayUse: Readonly<Record<s
     const [folder, others] = rule;
     return includesOf(file)
       .filter((include) => ![folder, ...others].some((each) => isIn(include.file, each)))
-      .map((include) => `${pathOf(file)}:${include.line}: ${folder} may not use ${pathOf(include.file)} (hack/dependencies.json)`);
+      .map((include) => `${pathOf(file)}:${include.line}: ${folder} may not use ${pathOf(include.file)} (hack/dependencies.cjs)`);
   });
 }
 

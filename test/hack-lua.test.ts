@@ -222,6 +222,6 @@ test('an include of a folder that the folder of the file may not use is a violat
   }
   const urls = Object.keys(files).map((name) => pathToFileURL(join(root, name)));
   expect(foreignIncludes(urls, { 'data/shard': [], 'data/queue': ['data/shard'] }, pathToFileURL(`${root}/`))).toEqual([
-    'src/data/shard/a.lua:2: data/shard may not use src/data/queue/b.lua (hack/dependencies.json)',
+    'src/data/shard/a.lua:2: data/shard may not use src/data/queue/b.lua (hack/dependencies.cjs)',
   ]);
 });

@@ -6,9 +6,9 @@ import { PosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { Agent, request } from '../core/node-http.ts';
 import { OpenShares } from '../core/open-shares.ts';
-import { answerError } from '../facade/error-response.ts';
-import { answerRequestId } from '../facade/request-id.ts';
-import { requestTarget } from '../facade/request-target.ts';
+import { answerError } from '../facade/http/error-response.ts';
+import { answerRequestId } from '../facade/http/request-id.ts';
+import { requestTarget } from '../facade/http/request-target.ts';
 
 /** Requests that the API has not answered yet; more are answered 503. */
 const maxUnderWay = 4096;

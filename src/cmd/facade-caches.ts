@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
-import type { ResourceCaches } from '../facade/services.ts';
+import type { ResourceCaches } from '../facade/http/services.ts';
 import { ResourceCache } from '../store/cache.ts';
 import type { StoreMetrics } from '../store/metrics.ts';
 import { Reflector } from '../store/reflector.ts';

@@ -1,7 +1,7 @@
 import { Keyring } from '../core/sealing.ts';
 import { resealRecords } from '../data/registry/reseal-records.ts';
 import { resealWebhooks } from '../data/webhooks/reseal-webhooks.ts';
-import { resealSecrets } from '../facade/resources/reseal-secrets.ts';
+import { resealSecrets } from '../facade/records/reseal-secrets.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { RedisStore } from '../store/redis/redis-store.ts';

@@ -3,19 +3,19 @@ import express, { type ErrorRequestHandler, type Express } from 'express';
 import type { Registry } from 'prom-client';
 import { AddressList } from '../core/address-list.ts';
 import type { MailRecipients } from '../data/alerts/mail-recipients.ts';
-import { createApi } from './api.ts';
-import { docsRouter } from './docs.ts';
-import { answerError } from './error-response.ts';
 import { families } from './families/families.ts';
-import { GuessBrake } from './guess-brake.ts';
-import { LargeBodies } from './large-bodies.ts';
-import { mailConfirmationRouter } from './mail-confirmation.ts';
-import { facadeMetrics } from './metrics.ts';
-import { OpenRequests } from './open-requests.ts';
-import { nothingHere } from './operation-table.ts';
-import { answerRequestId } from './request-id.ts';
-import { requestTarget } from './request-target.ts';
-import type { FacadeServices } from './services.ts';
+import { createApi } from './http/api.ts';
+import { answerError } from './http/error-response.ts';
+import { GuessBrake } from './http/guess-brake.ts';
+import { LargeBodies } from './http/large-bodies.ts';
+import { mailConfirmationRouter } from './http/mail-confirmation.ts';
+import { facadeMetrics } from './http/metrics.ts';
+import { OpenRequests } from './http/open-requests.ts';
+import { nothingHere } from './http/operation-table.ts';
+import { answerRequestId } from './http/request-id.ts';
+import { requestTarget } from './http/request-target.ts';
+import type { FacadeServices } from './http/services.ts';
+import { docsRouter } from './openapi/docs.ts';
 
 export interface FacadeOptions extends Omit<FacadeServices, 'inForceTimeoutMs'> {
   metrics: Registry;
@@ -71,7 +71,7 @@ function otherPages({ logger, registry, keyring, clock }: FacadeServices, versio
     answerRequestId(request, response);
     next();
   });
-  app.use(docsRouter(async () => (await import('./openapi.ts')).openApiDocument(families, version)));
+  app.use(docsRouter(async () => (await import('./openapi/openapi.ts')).openApiDocument(families, version)));
   if (recipients !== null) app.use(mailConfirmationRouter({ recipients, registry, keyring, clock }));
   app.use(() => {
     throw nothingHere();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { families } from '../../src/facade/families/families.ts';
-import { openApiDocument } from '../../src/facade/openapi.ts';
+import { openApiDocument } from '../../src/facade/openapi/openapi.ts';
 import { isRecord } from '../../src/resources/field-tree.ts';
 import { list, members, type Schema, withReferents } from './described-operations.ts';
 import { DocumentSchemas } from './document-schemas.ts';

@@ -4,7 +4,7 @@ import { errorCodes, PosthornError } from '../../src/core/errors.ts';
 import { recordSealingContext } from '../../src/core/sealing-contexts.ts';
 import { overShare } from '../../src/data/queue/byte-shares.ts';
 import { families } from '../../src/facade/families/families.ts';
-import { openApiDocument } from '../../src/facade/openapi.ts';
+import { openApiDocument } from '../../src/facade/openapi/openapi.ts';
 import { type Answer, IngestUnderTest, signingSecret } from '../support/ingest.ts';
 import { waitUntil } from '../support/wait-until.ts';
 import { describedOperations, examplesIn, ingestOperations, members, type Schema, withReferents } from './described-operations.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { families } from '../../src/facade/families/families.ts';
-import type { Operation } from '../../src/facade/operation.ts';
+import type { Operation } from '../../src/facade/http/operation.ts';
 import { isRecord } from '../../src/resources/field-tree.ts';
 import type { Answer } from '../facade/facade-world.ts';
 import { assertProperty } from '../support/property.ts';

@@ -33,8 +33,8 @@ import { type WebhookSending, webhookSending } from '../../src/data/webhooks/web
 import { WebhookStatistics } from '../../src/data/webhooks/webhook-statistics.ts';
 import type { Delivery, DeliveryOptions } from '../../src/delivery/start-delivery.ts';
 import { createFacade, type FacadeOptions } from '../../src/facade/app.ts';
-import { finishBegunWrites } from '../../src/facade/finish-begun-writes.ts';
-import { KubernetesCallers } from '../../src/facade/kubernetes-callers.ts';
+import { KubernetesCallers } from '../../src/facade/http/kubernetes-callers.ts';
+import { finishBegunWrites } from '../../src/facade/records/finish-begun-writes.ts';
 import { blockingConnection } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { routeReadOnlyFields } from '../../src/facade/families/portable-route.ts';
-import { routeBody } from '../../src/facade/families/route-body.ts';
+import { routeReadOnlyFields } from '../../src/facade/families/routes/portable-route.ts';
+import { routeBody } from '../../src/facade/families/routes/route-body.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
 let world: FacadeWorld;

@@ -1,0 +1,138 @@
+import { z } from 'zod';
+import { parseCronExpression } from '../../../core/cron-expression.ts';
+import { nextCronSlot } from '../../../core/cron-slots.ts';
+import { isPosthornError } from '../../../core/errors.ts';
+import { isTimeZone } from '../../../core/time-zone.ts';
+import type { CronExecution } from '../../../data/cron/cron-executions.ts';
+import { kinds, type PosthornObject } from '../../../resources/kinds.ts';
+import { cronJobBeyondPlan } from '../../../resources/plan-gates.ts';
+import type { Call } from '../../http/operation.ts';
+import { idOf } from '../../records/lookup.ts';
+import {
+  identityOf,
+  isoTime,
+  isoTimeOrNull,
+  recordIdentity,
+  recordTimes,
+  shownDescription,
+  timesOf,
+  timestamp,
+} from '../../records/record-fields.ts';
+import { shownField } from '../../records/spec-field.ts';
+import { headerObject, shownHeaders } from '../shared/static-headers.ts';
+
+const spec = kinds.HttpCronJob.spec.shape;
+
+/** What all records of a cron job have. */
+export const cronJobSettings = z
+  .object({
+    cronExpression: z.string().describe('When it runs: five fields of cron.'),
+    url: z.string().describe('What is requested.'),
+    method: shownField(spec.method),
+    description: shownDescription,
+    timezone: shownField(spec.timeZone),
+    timeoutMs: shownField(spec.timeoutMs),
+    useStaticIp: shownField(spec.useStaticIp),
+    isActive: shownField(spec.enabled),
+    lastRunAt: timestamp.nullable().describe('When it last ran; null before the first run.'),
+  })
+  .meta({ id: 'CronJobSettings', description: 'What a cron job requests, and when.' });
+
+export const cronJobItem = z
+  .object({
+    ...recordIdentity,
+    ...cronJobSettings.shape,
+    ...recordTimes,
+    nextRunAt: timestamp.nullable().describe('null while it is not active, or suspended by the plan.'),
+  })
+  .meta({ id: 'CronJobItem' });
+
+export const cronJobRecord = cronJobItem
+  .extend({
+    headers: z.string().describe('The headers as the JSON text of an object; credentials among them are masked.'),
+    payload: z.string().nullable().describe('Body of the request; null without one.'),
+  })
+  .meta({ id: 'CronJob' });
+
+export const cronExecutionRecord = z
+  .object({
+    id: z.string().describe('Id of the execution.'),
+    cron_job_id: z.string().describe('Id of the job.'),
+    status: z.enum(['running', 'success', 'failed']).describe('What became of it.'),
+    response_status: z.int().nullable().describe('Status of the answer; null when there was none.'),
+    response_body: z.string().nullable().describe('At most 10 KiB; kept of the newest executions, 256 KiB of a job.'),
+    error_message: z.string().nullable().describe('What went wrong; null when nothing did.'),
+    latency_ms: z.int().nullable().describe('Milliseconds that it took; null while it runs.'),
+    started_at: timestamp.describe('When it began.'),
+    completed_at: timestamp.nullable().describe('When it ended; null while it runs.'),
+  })
+  .meta({ id: 'CronExecution' });
+
+type CronJob = PosthornObject<'HttpCronJob'>;
+
+/**
+ * The ids under which jobs of the organization are in force; of the others, null. Runs are kept by id, so a job that asks by its annotation for the
+ * id of another organization's has none.
+ */
+export async function idsInForce(jobs: readonly CronJob[], { services, caller }: Call): Promise<(string | null)[]> {
+  const records = await Promise.all(jobs.map((job) => services.registry.getOf(caller.organization.id, 'cronJob', idOf(job))));
+  return records.map((record) => record?.id ?? null);
+}
+
+/** Items of a list; the times of all their last runs are one question to Redis. */
+export async function toItems(jobs: readonly CronJob[], call: Call): Promise<z.input<typeof cronJobItem>[]> {
+  const { services, caller } = call;
+  const ids = await idsInForce(jobs, call);
+  const known = ids.filter((id) => id !== null);
+  const times = await services.cronRuns.lastRunsMs(known);
+  const lastRunsMs = new Map(known.map((id, i) => [id, times[i] ?? null]));
+  const nowMs = services.clock.now();
+  return jobs.map((job) => ({
+    ...identityOf(job, call),
+    cronExpression: job.spec.schedule,
+    url: job.spec.url,
+    method: job.spec.method,
+    description: job.spec.description ?? null,
+    timezone: job.spec.timeZone,
+    timeoutMs: job.spec.timeoutMs,
+    useStaticIp: job.spec.useStaticIp,
+    ...timesOf(job),
+    isActive: job.spec.enabled,
+    lastRunAt: isoTimeOrNull(lastRunsMs.get(idOf(job)) ?? null),
+    nextRunAt: isoTimeOrNull(cronJobBeyondPlan(job.spec, caller.organization.plan) === null ? nextRunMs(job, nowMs) : null),
+  }));
+}
+
+export async function toRecord(job: CronJob, call: Call): Promise<z.input<typeof cronJobRecord>> {
+  const [item] = await toItems([job], call);
+  if (item === undefined) throw new Error('a cron job has no item');
+  const { headers, payload = null } = job.spec;
+  return { ...item, headers: JSON.stringify(headerObject(await shownHeaders(call, job, headers))), payload };
+}
+
+/** An execution in the form of the history. */
+export function executionToRecord(execution: CronExecution): z.input<typeof cronExecutionRecord> {
+  const { id, jobId, status, responseStatus, responseBody, errorMessage, latencyMs, startedAtMs, completedAtMs } = execution;
+  return {
+    id,
+    cron_job_id: jobId,
+    status,
+    response_status: responseStatus,
+    response_body: responseBody,
+    error_message: errorMessage,
+    latency_ms: latencyMs,
+    started_at: isoTime(startedAtMs),
+    completed_at: isoTimeOrNull(completedAtMs),
+  };
+}
+
+/** Null when the job is not active, or kubectl has given it a schedule that never runs. */
+function nextRunMs({ spec }: CronJob, nowMs: number): number | null {
+  if (!spec.enabled || !isTimeZone(spec.timeZone)) return null;
+  try {
+    return nextCronSlot(parseCronExpression(spec.schedule), spec.timeZone, nowMs);
+  } catch (error) {
+    if (isPosthornError(error, 'VALIDATION_FAILED')) return null;
+    throw error;
+  }
+}

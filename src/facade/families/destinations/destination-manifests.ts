@@ -1,0 +1,102 @@
+import { carriesCredential } from '../../../core/credential-names.ts';
+import { isRecord } from '../../../resources/field-tree.ts';
+import type { PosthornObject } from '../../../resources/kinds.ts';
+import { isSecretRefName } from '../../../resources/secret-use.ts';
+import type { Call } from '../../http/operation.ts';
+import { mapConcurrently } from '../../records/concurrently.ts';
+import { readSecret, type SecretKeyRef } from '../../records/credentials.ts';
+import { type Manifest, manifestOf, manifestsYaml } from '../../records/manifests.ts';
+import { generatedSecret } from '../../records/secrets.ts';
+import type { HeaderSpec } from '../shared/static-headers.ts';
+
+type Destination = PosthornObject<'Destination'>;
+
+/** A reference as the manifest has it, and the one behind which its value is now, or the value itself where the spec holds it. */
+interface MovedRef {
+  of: Destination;
+  from: SecretKeyRef | string;
+  to: SecretKeyRef;
+}
+
+/**
+ * Manifests of the destinations. Credentials that the API has stored get a Secret of a speaking name, `<slug>-credentials`; with
+ * `includeSensitive` all Secrets stand before the destinations, otherwise a comment says which are to be made.
+ */
+export async function destinationManifests(destinations: readonly Destination[], call: Call, includeSensitive: boolean): Promise<string> {
+  const moved = destinations.map((destination) => {
+    const refs: MovedRef[] = [];
+    return { object: manifestOf(destination, movedSpec(destination, refs)), refs };
+  });
+  if (!includeSensitive) {
+    return manifestsYaml(moved.map(({ object, refs }) => ({ object, ...(refs.length > 0 && { comment: commentFor(refs) }) })));
+  }
+  const secrets = await secretManifests(
+    moved.flatMap(({ refs }) => refs),
+    call,
+  );
+  return manifestsYaml([...secrets, ...moved]);
+}
+
+function movedSpec(of: Destination, refs: MovedRef[]): unknown {
+  const { http, ...rest } = of.spec;
+  if (http?.headers === undefined) return withMovedRefs(of.spec, of, refs);
+  const { headers, ...others } = http;
+  const moved = Object(withMovedRefs({ ...rest, http: others }, of, refs));
+  return { ...moved, http: { ...moved.http, headers: headers.map((header) => movedHeader(header, of, refs)) } };
+}
+
+/** With a reference in place of a credential; the key in the Secret is named for the header. */
+function movedHeader(header: HeaderSpec, of: Destination, refs: MovedRef[]): HeaderSpec {
+  const { name, value = '', valueSecretRef } = header;
+  const isOwn = valueSecretRef !== undefined && generatedSecret(valueSecretRef, of.metadata.name) === null;
+  if (valueSecretRef === undefined && !carriesCredential({ name, value })) return header;
+  const key = `header-${name.toLowerCase().replace(/[^-.0-9a-z]/g, (character) => `_${character.charCodeAt(0).toString(16)}`)}`;
+  const to = isOwn ? valueSecretRef : { name: `${of.metadata.name}-credentials`, key };
+  refs.push({ of, from: valueSecretRef ?? value, to });
+  return { name, valueSecretRef: to };
+}
+
+function withMovedRefs(value: unknown, of: Destination, refs: MovedRef[]): unknown {
+  if (Array.isArray(value)) return value.map((item) => withMovedRefs(item, of, refs));
+  if (!isRecord(value)) return value;
+  const members = Object.entries(value).map(([name, member]): [string, unknown] => {
+    if (!isSecretRefName(name) || !isRecord(member)) return [name, withMovedRefs(member, of, refs)];
+    const from = { name: String(member['name']), key: String(member['key']) };
+    const slug = of.metadata.name;
+    const field = generatedSecret(from, slug);
+    const to = field === null ? from : { name: `${slug}-credentials`, key: field };
+    refs.push({ of, from, to });
+    return [name, to];
+  });
+  return Object.fromEntries(members);
+}
+
+function commentFor(refs: readonly MovedRef[]): string {
+  const bySecret = Map.groupBy(refs, ({ to }) => to.name);
+  return [...bySecret].map(([name, of]) => secretComment(name, [...new Set(of.map(({ to }) => to.key))])).join('\n');
+}
+
+/** What is to be done where a manifest refers to a Secret that is not there. */
+export function secretComment(name: string, keys: readonly string[]): string {
+  return [
+    `Needs the Secret ${name} with ${keys.length === 1 ? 'the key' : 'the keys'} ${keys.join(', ')}:`,
+    `kubectl create secret generic ${name} ${keys.map((key) => `--from-literal=${key}=…`).join(' ')}`,
+  ].join('\n');
+}
+
+async function secretManifests(refs: readonly MovedRef[], call: Call): Promise<{ object: Manifest; comment?: string }[]> {
+  const bySecret = Map.groupBy(refs, ({ to }) => to.name);
+  return await mapConcurrently([...bySecret], async ([name, of]) => {
+    const values = await Promise.all(of.map(async (ref) => [ref.to.key, await valueBehind(ref, call)] as const));
+    const known = values.filter((entry): entry is readonly [string, string] => entry[1] !== null);
+    const unread = values.filter(([, value]) => value === null).map(([key]) => key);
+    return {
+      object: { apiVersion: 'v1', kind: 'Secret', metadata: { name }, type: 'Opaque', stringData: Object.fromEntries(known) },
+      ...(unread.length > 0 && { comment: `Could not be read: ${unread.join(', ')}` }),
+    };
+  });
+}
+
+async function valueBehind({ of, from }: MovedRef, call: Call): Promise<string | null> {
+  return typeof from === 'string' ? from : readSecret(call, of, from);
+}

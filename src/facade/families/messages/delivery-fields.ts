@@ -1,0 +1,122 @@
+import { z } from 'zod';
+import type { AttemptView, DeliveryView } from '../../../data/shard/messages.ts';
+import { type WaitReason, waitReasons } from '../../../data/shard/waits.ts';
+import { isoTime, isoTimeOrNull, organizationId, timestamp } from '../../records/record-fields.ts';
+
+/** Records of deliveries and attempts, as events and deliveries show them. */
+
+export const deliveryStatus = z.enum([
+  'pending',
+  'processing',
+  'retrying',
+  'circuit_open',
+  'delivered',
+  'failed',
+  'filtered',
+  'schema_failed',
+  'transform_failed',
+  'dlq',
+]) satisfies z.ZodType<DeliveryView['status']>;
+
+const waits: Record<WaitReason, string> = {
+  route_disabled: 'its route is disabled',
+  destination_disabled: 'its destination is disabled',
+  destination_suspended: 'the plan lacks what its destination uses',
+  destination_missing: 'its destination is not there',
+  transform_missing: 'its transform is not there',
+  endpoint_disabled: 'its endpoint is disabled',
+  application_disabled: 'its application is disabled',
+  circuit_open: 'the circuit is open, or probed',
+  retry: 'the time of its next attempt',
+  rate_limit: 'the rate limit',
+  concurrency: 'as many are under way as may be',
+  application_rate_limit: 'the rate limits of the application',
+  batch: 'the batch is not complete',
+  capacity: 'workers have as many under way there as may be',
+  queue: 'its turn, behind others',
+};
+
+/** What a message waits for, of a closed list. */
+export function waitingFor<R extends WaitReason>(reasons: readonly R[]) {
+  return z
+    .enum(reasons)
+    .nullable()
+    .describe(
+      `Why it is not sent now; null when it is under way or has ended. ${reasons.map((reason) => `${reason}: ${waits[reason]}`).join('. ')}.`,
+    );
+}
+
+export const waitingUntil = timestamp.nullable().describe('When this ends at the earliest; null where nobody knows.');
+
+export const deliveryRecord = z
+  .object({
+    id: z.string().describe('Id of the delivery.'),
+    organizationId,
+    eventId: z.string().describe('Id of the event.'),
+    routeId: z.string().describe('Id of the route.'),
+    destinationId: z.string().nullable().describe('Id of the destination where it stands, or ended; null when there is none.'),
+    status: deliveryStatus.describe('What became of it.'),
+    attempts: z.int().min(0).describe('Attempts that were made.'),
+    maxAttempts: z.int().min(0).describe('Attempts after which it is given up.'),
+    nextAttemptAt: timestamp
+      .nullable()
+      .describe(
+        'Earliest time of the next attempt where it is retrying or circuit_open, in the past when it waits for something else; else null.',
+      ),
+    waitingFor: waitingFor(waitReasons),
+    waitingUntil,
+    lastResponseStatus: z.int().nullable().describe('Status of the last answer; null without one.'),
+    lastErrorType: z
+      .string()
+      .nullable()
+      .describe(
+        'timeout, http_error, network, dns, tls or blocked: of the last attempt. Without one circuit_open where it waits for an open circuit, failed over or ended because of it. secret_decryption_failed of a dead letter with this reason.',
+      ),
+    lastErrorMessage: z.string().nullable().describe('What went wrong last, in words.'),
+    deadLetterReason: z.string().nullable().describe('Why it is a dead letter; null when it is none.'),
+    failedOverFrom: z.string().nullable().describe('Id of the destination that it has left; null when it stayed.'),
+    replayedFrom: z.string().nullable().describe('Id of the delivery that it replays; null when it replays none.'),
+    createdAt: timestamp.describe('When it was made.'),
+    completedAt: timestamp.nullable().describe('When it ended; null while it is under way.'),
+    attemptCount: z.int().min(0).describe('The same as attempts.'),
+    nextRetryAt: timestamp.nullable().describe('The same as nextAttemptAt.'),
+    responseStatus: z.int().nullable().describe('The same as lastResponseStatus.'),
+    errorMessage: z.string().nullable().describe('The same as lastErrorMessage.'),
+    deliveredAt: timestamp.nullable().describe('completedAt of what was delivered.'),
+  })
+  .meta({ id: 'Delivery' });
+
+export const attemptRecord = z
+  .object({
+    attemptNumber: z.int().min(1).describe('Number of the attempt, from 1.'),
+    startedAt: timestamp.describe('When it began.'),
+    durationMs: z.number().min(0).describe('Milliseconds that it took.'),
+    responseStatus: z.int().nullable().describe('Status of the answer; null without one.'),
+    responseBody: z.string().nullable().describe('Beginning of the answer; null without one.'),
+    errorType: z.string().nullable().describe('null when it went well; else timeout, http_error, network, dns, tls or blocked.'),
+    errorMessage: z.string().nullable().describe('What went wrong; of an attempt that went well a warning of its transform, or null.'),
+  })
+  .meta({ id: 'Attempt' });
+
+export function deliveryToRecord(view: DeliveryView): z.input<typeof deliveryRecord> {
+  const { nextAttemptAtMs, waitingUntilMs, createdAtMs, completedAtMs, org, ...rest } = view;
+  const nextAttemptAt = isoTimeOrNull(nextAttemptAtMs);
+  const completedAt = isoTimeOrNull(completedAtMs);
+  return {
+    ...rest,
+    organizationId: org,
+    nextAttemptAt,
+    waitingUntil: isoTimeOrNull(waitingUntilMs),
+    createdAt: isoTime(createdAtMs),
+    completedAt,
+    attemptCount: view.attempts,
+    nextRetryAt: nextAttemptAt,
+    responseStatus: view.lastResponseStatus,
+    errorMessage: view.lastErrorMessage,
+    deliveredAt: view.status === 'delivered' ? completedAt : null,
+  };
+}
+
+export function attemptToRecord({ startedAtMs, ...rest }: AttemptView): z.input<typeof attemptRecord> {
+  return { ...rest, startedAt: isoTime(startedAtMs) };
+}

@@ -1,0 +1,181 @@
+import { z } from 'zod';
+import { PosthornError } from '../../../core/errors.ts';
+import { joinedHeaders } from '../../../core/joined-headers.ts';
+import { keptHeaders } from '../../../core/kept-headers.ts';
+import type { EventView } from '../../../data/shard/messages.ts';
+import { type Call, type Family, operation } from '../../http/operation.ts';
+import { cursorPageOf, cursorPagination, cursorQuery, pagesAreFilled, unknownIds } from '../../http/pagination.ts';
+import { timeRange, timeRangeQuery } from '../../http/query.ts';
+import { StreamedAnswer } from '../../http/streamed-answer.ts';
+import { filterId } from '../../records/filter-ids.ts';
+import { isoTime, nameOf, organizationId, timestamp } from '../../records/record-fields.ts';
+import { shownBeginning, shownPayload } from '../shared/payload-fields.ts';
+import { deliveryRecord, deliveryToRecord } from './delivery-fields.ts';
+
+const eventStatus = z.enum(['pending', 'delivered', 'partial', 'failed', 'filtered', 'no_routes']) satisfies z.ZodType<EventView['status']>;
+
+const eventStatusRule =
+  'pending: a delivery has not ended. delivered: all have arrived but those held back by filters. partial: some have failed. failed: none has arrived. ' +
+  'filtered: every route has held it back. no_routes: no route took it.';
+
+const item = z
+  .object({
+    id: z.string().describe('Id of the event.'),
+    organizationId,
+    sourceId: z.string().describe('Id of the source.'),
+    source: z.string().describe('Slug of the source.'),
+    sourceSlug: z.string().describe('The same as source.'),
+    sourceName: z.string().describe('Its slug when the source is gone.'),
+    receivedAt: timestamp.describe('When it was received.'),
+    method: z.string().describe('Method of the request.'),
+    contentType: z.string().describe('Content type of the payload.'),
+    size: z.int().min(0).describe('Bytes of the payload.'),
+    signatureValid: z.boolean().nullable().describe('null: the source checks no signatures.'),
+    duplicateOf: z
+      .string()
+      .nullable()
+      .describe('The event that this one repeats; taken because it came after the window of the source for duplicates.'),
+    status: eventStatus.describe(eventStatusRule),
+    deliveryCount: z.int().min(0).describe('Deliveries of the event, filtered ones and replays among them.'),
+  })
+  .meta({ id: 'EventItem' });
+
+const record = item
+  .extend({
+    query: z
+      .string()
+      .describe(
+        'Query of the URL that the event came to, as it was sent, without the question mark and credentials; empty: there was none.',
+      ),
+    headers: z.record(z.string(), z.string()).describe('Headers of the request.'),
+    payload: z
+      .unknown()
+      .describe(
+        'As payloadEncoding says. Of a payload above 1 MiB its first 64 KiB, as text or base64; GET /events/{id}/payload has all of it.',
+      ),
+    payloadTruncated: z.literal(true).optional().describe('Only where `payload` is only the beginning.'),
+    payloadEncoding: z
+      .enum(['json', 'text', 'base64'])
+      .nullable()
+      .describe('json: as it is; text; base64 of other bytes; null when the payload is gone.'),
+    deliveries: z
+      .array(deliveryRecord)
+      .describe('At most the first 1,000: deliveryCount says how many there are; GET /deliveries has them all, by route or destination.'),
+  })
+  .meta({ id: 'Event' });
+
+export const events: Family = {
+  name: 'Events',
+  noun: 'event',
+  description: 'What sources received.',
+  shown: { source: 'github', query: 'device=7&state=on', headers: { 'content-type': 'application/json' }, deliveries: [] },
+  operations: [
+    operation({
+      method: 'GET',
+      path: '/events',
+      operationId: 'listEvents',
+      summary: 'List events',
+      description: `${pagesAreFilled} ${unknownIds}`,
+      scope: 'read',
+      query: z.object({
+        ...cursorQuery,
+        sourceId: z.string().min(1).max(128).optional().describe('Id or slug of a source.'),
+        status: eventStatus.optional().describe('Only those with this status.'),
+        ...timeRangeQuery,
+        fromDate: timeRangeQuery.from.describe('The same as from.'),
+        toDate: timeRangeQuery.to.describe('The same as to.'),
+      }),
+      answer: { status: 200, description: 'Newest first.', schema: cursorPageOf(item) },
+      errors: ['RESOURCE_NOT_FOUND'],
+      handle: async (call) => {
+        const { limit, cursor, sourceId, status, fromDate, toDate, from = fromDate, to = toDate } = call.query;
+        refuseOther({ from, to }, { from: fromDate, to: toDate });
+        const filter = { sourceId: await filterId(call, 'Source', sourceId), status, ...timeRange(from, to) };
+        const { items, nextCursor } = await call.services.messages.events(call.caller.organization.id, filter, { limit, cursor });
+        return { data: items.map((event) => toItem(event, call)), pagination: cursorPagination(nextCursor) };
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: '/events/{id}',
+      operationId: 'getEvent',
+      summary: 'Read an event with its deliveries',
+      scope: 'read',
+      answer: { status: 200, description: 'The event.', schema: record },
+      errors: ['RESOURCE_NOT_FOUND'],
+      handle: async (call): Promise<z.input<typeof record>> => {
+        const { services, caller, params } = call;
+        const { id = '' } = params;
+        const event = await services.messages.event(caller.organization.id, id);
+        if (event === null) throw new PosthornError('RESOURCE_NOT_FOUND', 'There is no such event.');
+        const deliveries = await services.messages.deliveriesOfEvent(caller.organization.id, id);
+        return {
+          ...toItem(event, call),
+          query: event.query,
+          headers: joinedHeaders(keptHeaders(event.headers)),
+          ...(event.beginning === null ? shownPayload(event.payload) : shownBeginning(event.beginning, event.size)),
+          ...(event.beginning !== null && { payloadTruncated: true as const }),
+          deliveries: deliveries.map(deliveryToRecord),
+        };
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: '/events/{id}/payload',
+      operationId: 'getEventPayload',
+      summary: 'Download the payload of an event',
+      description: 'The bytes that were received. When a part of them is gone meanwhile, the answer is broken off.',
+      scope: 'read',
+      answer: { status: 200, description: 'The payload.', bytes: 'The bytes that were received, whatever their type is.' },
+      errors: ['RESOURCE_NOT_FOUND'],
+      handle: async ({ services, caller, params: { id = '' } }) => {
+        const payload = await services.messages.payload(caller.organization.id, id);
+        if (payload === null) throw new PosthornError('RESOURCE_NOT_FOUND', 'There is no such event.');
+        const headers = {
+          'Content-Type': 'application/octet-stream',
+          'Content-Length': String(payload.size),
+          'Content-Disposition': `attachment; filename="${id}"`,
+          'X-Content-Type-Options': 'nosniff',
+        };
+        return new StreamedAnswer(headers, wholePieces(payload.pieces));
+      },
+    }),
+  ],
+};
+
+/** INVALID_QUERY where a time is sent under both its names, and they differ. */
+function refuseOther(times: { from: string | undefined; to: string | undefined }, synonyms: typeof times): void {
+  for (const name of ['from', 'to'] as const) {
+    if (synonyms[name] === undefined || synonyms[name] === times[name]) continue;
+    const complaint = `contradicts ${name}Date`;
+    throw new PosthornError('INVALID_QUERY', `Query: ${name} ${complaint}.`, { details: { [name]: [complaint] } });
+  }
+}
+
+async function* wholePieces(pieces: AsyncIterable<Buffer | null>): AsyncGenerator<Buffer> {
+  for await (const piece of pieces) {
+    if (piece === null) throw new PosthornError('RESOURCE_NOT_FOUND', 'The payload of the event is gone.');
+    yield piece;
+  }
+}
+
+function toItem(event: EventView, { services, caller }: Call): z.input<typeof item> {
+  const {
+    org,
+    query: _query,
+    headers: _headers,
+    payload: _payload,
+    beginning: _beginning,
+    webhook: _webhook,
+    receivedAtMs,
+    ...rest
+  } = event;
+  const source = services.caches.Source.getById(event.sourceId, caller.organization.namespace);
+  return {
+    ...rest,
+    organizationId: org,
+    sourceSlug: event.source,
+    sourceName: source === undefined ? event.source : nameOf(source),
+    receivedAt: isoTime(receivedAtMs),
+  };
+}

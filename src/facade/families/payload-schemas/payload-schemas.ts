@@ -1,0 +1,128 @@
+import { z } from 'zod';
+import { canonicalJson, canonicalJsonWithin } from '../../../core/canonical-json.ts';
+import { PosthornError } from '../../../core/errors.ts';
+import { jsonSchemaText } from '../../../core/json-schema-text.ts';
+import { parsedJson } from '../../../core/json-text.ts';
+import { isRecord } from '../../../resources/field-tree.ts';
+import { description } from '../../../resources/fields.ts';
+import type { PosthornObject, SpecInputOf } from '../../../resources/kinds.ts';
+import type { Call } from '../../http/operation.ts';
+import { pageQuery } from '../../http/pagination.ts';
+import { querySearch } from '../../http/query.ts';
+import { refuseUsed, routesWith } from '../../records/in-use.ts';
+import { byName } from '../../records/lookup.ts';
+import {
+  clearableToSpec,
+  identityOf,
+  nameToSpec,
+  recordIdentity,
+  recordTimes,
+  sentName,
+  sentSlug,
+  shownDescription,
+  timesOf,
+} from '../../records/record-fields.ts';
+import { resourceFamily } from '../../records/resource-family.ts';
+import { matchesText } from '../../records/search.ts';
+import { refuseProblem } from '../shared/code-problem.ts';
+import { schemaValidateOperation } from './schema-validate.ts';
+
+const schemaObject = z.record(z.string(), z.unknown());
+
+const record = z
+  .object({
+    ...recordIdentity,
+    description: shownDescription,
+    jsonSchema: schemaObject.describe('The JSON Schema.'),
+    version: z.int().min(1).describe('Grows with each change of jsonSchema.'),
+    routeCount: z.int().min(0).describe('Routes that refer to it.'),
+    ...recordTimes,
+  })
+  .meta({ id: 'PayloadSchema' });
+
+const body = z.strictObject({
+  name: sentName.optional(),
+  slug: sentSlug.optional(),
+  description: description.nullable().optional(),
+  jsonSchema: z
+    .union([schemaObject, z.string().max(65_536)])
+    .optional()
+    .describe('JSON Schema as an object or its JSON text: draft 2020-12 or, by its $schema, draft 07; at most 65,536 bytes.'),
+});
+
+async function toRecord(object: PosthornObject<'PayloadSchema'>, call: Call): Promise<z.input<typeof record>> {
+  const { description: text = null, jsonSchema } = object.spec;
+  // The version is found by the controller, after what was written.
+  const latest = await byName(call, 'PayloadSchema', object.metadata.name);
+  return {
+    ...identityOf(object, call),
+    description: text,
+    jsonSchema: schemaObject.parse(jsonSchema),
+    version: Math.max(object.status?.version ?? 1, latest?.status?.version ?? 1),
+    routeCount: routesWith(object, call).length,
+    ...timesOf(object),
+  };
+}
+
+export const payloadSchemas = resourceFamily(
+  {
+    kind: 'PayloadSchema',
+    name: 'Schemas',
+    path: '/schemas',
+    description: 'JSON Schemas that the payload of an event must meet to be delivered by a route.',
+    record,
+    item: record,
+    body,
+    required: ['name', 'jsonSchema'],
+    alsoPut: true,
+    immutable: { slug: (object) => [object.metadata.name] },
+    query: z.object({ ...pageQuery, search: querySearch.optional().describe('Part of the name or slug.') }),
+    examples: {
+      create: { name: 'Order', jsonSchema: { type: 'object', required: ['id'], properties: { id: { type: 'string' } } } },
+      change: { jsonSchema: { type: 'object', required: ['id', 'amount'], properties: { amount: { type: 'number', minimum: 0 } } } },
+    },
+    errors: { delete: ['IN_USE'] },
+    filter:
+      ({ search }) =>
+      (object) =>
+        matchesText(search, object.spec.name, object.metadata.name),
+    toItem: toRecord,
+    toRecord,
+    toSpec: async ({ call, body: { name, description: text, jsonSchema }, current }) => {
+      const spec = current?.spec;
+      return {
+        name: nameToSpec(name, current),
+        description: clearableToSpec(text, spec?.description),
+        jsonSchema: jsonSchema === undefined ? spec?.jsonSchema : await checkedSchema(call, jsonSchema, spec?.jsonSchema),
+      } satisfies SpecInputOf<'PayloadSchema'>;
+    },
+    beforeDelete: {
+      looksAt: ['Route'],
+      run: async (object, call) => refuseUsed('schema', routesWith(object, call)),
+    },
+  },
+  [schemaValidateOperation],
+);
+
+/** Whether both are the same JSON; a larger one than the current is not written out. */
+function isSame(schema: unknown, current: unknown): boolean {
+  const text = canonicalJson(current);
+  return canonicalJsonWithin(schema, Buffer.byteLength(text)) === text;
+}
+
+/** The schema as an object. VALIDATION_FAILED when it is no JSON or, unless it stands so already, too large or no schema. */
+async function checkedSchema(call: Call, sent: Record<string, unknown> | string, current: unknown): Promise<Record<string, unknown>> {
+  const schema = typeof sent === 'string' ? parsed(sent) : sent;
+  if (current !== undefined && isSame(schema, current)) return schema;
+  const text = jsonSchemaText(schema);
+  if (text === null) throw new PosthornError('VALIDATION_FAILED', 'jsonSchema: at most 65,536 bytes as JSON');
+  refuseProblem('jsonSchema', await call.services.sandbox.checkSchema(call.caller.organization.id, text));
+  return schema;
+}
+
+function parsed(text: string): Record<string, unknown> {
+  const { value, problem } = parsedJson(text);
+  if (problem !== undefined) throw new PosthornError('VALIDATION_FAILED', `jsonSchema: ${problem}`);
+  if (isRecord(value)) return value;
+  throw new PosthornError('VALIDATION_FAILED', 'jsonSchema: must be a JSON object');
+}

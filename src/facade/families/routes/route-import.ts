@@ -1,0 +1,79 @@
+import { z } from 'zod';
+import { type Operation, operation } from '../../http/operation.ts';
+import { exclusively } from '../../records/exclusive.ts';
+import { awaitInForce, waitAfter } from '../../records/in-force.ts';
+import { idOf } from '../../records/lookup.ts';
+import { importBodyBytes, importFields, mostImported } from '../../records/portable.ts';
+import { importedRoute } from './portable-route.ts';
+import { RouteImportPlanner } from './route-import-plan.ts';
+import { RouteImportWrites } from './route-import-write.ts';
+import { routeWritesLookAt } from './route-spec.ts';
+
+const routeResult = z.object({
+  id: z.string().nullable().describe('null in a dry run, where the route is not there yet.'),
+  name: z.string().describe('Its name.'),
+  status: z.enum(['created', 'skipped', 'overwritten']).describe('What became of it.'),
+});
+
+const result = z.object({
+  imported: z.int().describe('How many are new.'),
+  skipped: z.int().describe('How many are skipped.'),
+  overwritten: z.int().describe('How many are overwritten.'),
+  errors: z.array(z.string()).describe('With one of them nothing is imported.'),
+  warnings: z.array(z.string()).describe('What is worth a look.'),
+  routes: z.array(routeResult).describe('What became of each.'),
+});
+
+/** API document, "Routes": import. */
+export const routeImportOperation: Operation = operation({
+  method: 'POST',
+  path: '/routes/import',
+  operationId: 'importRoutes',
+  summary: 'Import routes',
+  description: [
+    `Takes an export document, or its records, at most ${mostImported}: all of them, or none. Everything that a route refers to must be there by its slug;`,
+    'what is missing stands in `errors`. Conflicts, with routes that are there, are decided by name. Two routes of which the one',
+    'connects the same source and destinations as the other, there or in the document, are an error, but with rename.',
+  ].join(' '),
+  scope: 'write',
+  body: z.strictObject({ routes: z.array(importedRoute).max(mostImported).describe('Records as an export has them.'), ...importFields }),
+  records: 'routes',
+  maxBodyBytes: importBodyBytes,
+  requestExample: {
+    routes: [{ name: 'Orders', sourceSlug: 'shop', destinationSlugs: ['orders'], isActive: true }],
+    conflictStrategy: 'rename',
+  },
+  answer: { status: 200, description: 'What became of each route; nothing when there are errors.', schema: result },
+  errors: ['FIELD_MANAGED', 'CONFLICT'],
+  handle: async (call) => {
+    const { routes: records, conflictStrategy, validateOnly = false } = call.body;
+    const startedAtMs = call.services.clock.now();
+    const { plan, written } = await exclusively(call, routeWritesLookAt, async (note) => {
+      const writes = await RouteImportWrites.begin(call, note);
+      try {
+        const judged = await new RouteImportPlanner(call, conflictStrategy, records, writes).plan();
+        if (judged.errors.length > 0) await writes.takeBack();
+        const isToBeWritten = judged.errors.length === 0 && !validateOnly;
+        return { plan: judged, written: isToBeWritten ? await writes.write(judged.steps) : [] };
+      } catch (error) {
+        await writes.takeBack();
+        throw error;
+      }
+    });
+    const timeoutMs = waitAfter(call, startedAtMs);
+    await Promise.all(written.flatMap((route) => (route === null ? [] : [awaitInForce(call, 'Route', route, timeoutMs)])));
+    const steps = plan.errors.length > 0 ? [] : plan.steps;
+    const count = (status: string): number => steps.filter((step) => step.status === status).length;
+    return {
+      imported: count('created'),
+      skipped: count('skipped'),
+      overwritten: count('overwritten'),
+      errors: plan.errors,
+      warnings: plan.warnings,
+      routes: steps.map((step, index) => {
+        const object = written[index] ?? (step.status === 'created' ? null : step.current);
+        return { id: object === null ? null : idOf(object), name: step.name, status: step.status };
+      }),
+    } satisfies z.input<typeof result>;
+  },
+});

@@ -1,0 +1,276 @@
+import { z } from 'zod';
+import { isPosthornError, PosthornError } from '../../../core/errors.ts';
+import { throwIfAbandoned } from '../../../core/loop-turns.ts';
+import { wrongType } from '../../../resources/complaints.ts';
+import { isRecord } from '../../../resources/field-tree.ts';
+import type { ObjectOf } from '../../../resources/kinds.ts';
+import { parseBody } from '../../http/body.ts';
+import { toPosthornError } from '../../http/error-response.ts';
+import { type Call, type Operation, operation } from '../../http/operation.ts';
+import type { ServedKind } from '../../http/services.ts';
+import { mapConcurrently } from '../../records/concurrently.ts';
+import { judgeChange, judgeNew } from '../../records/dry-run.ts';
+import { awaitInForce, waitAfter } from '../../records/in-force.ts';
+import { byName, cachedObjects } from '../../records/lookup.ts';
+import { nouns } from '../../records/nouns.ts';
+import { type ConflictStrategy, importBodyBytes, importFields, mostImported } from '../../records/portable.ts';
+import { madeUnder, placeMark } from '../../records/request-marks.ts';
+import type { ResourceFamilyDefinition } from '../../records/resource-family-definition.ts';
+import { whole, writeChange, writeNew } from '../../records/resource-writes.ts';
+import { refuseReservedSlug, slugOf } from '../../records/slug.ts';
+import { refuseBeyondLimit, type WantedSlug } from '../../records/write.ts';
+
+type Definition<K extends ServedKind> = ResourceFamilyDefinition<K, z.ZodObject, z.ZodObject>;
+
+const names = (outcome: string) => z.array(z.string()).describe(`Names of the ${outcome}.`);
+const number = (outcome: string) => z.int().describe(`How many are ${outcome}.`);
+const outcomes = ['imported', 'skipped', 'overwritten', 'failed'] as const;
+type Outcome = (typeof outcomes)[number];
+
+const result = z
+  .object({
+    success: z.boolean().describe('Whether nothing failed.'),
+    summary: z
+      .object({ imported: number('new'), skipped: number('skipped'), overwritten: number('overwritten'), failed: number('refused') })
+      .describe('How many records became what.'),
+    details: z
+      .object({ imported: names('new'), skipped: names('skipped'), overwritten: names('overwritten'), failed: names('refused') })
+      .describe('Names of the records.'),
+    errors: z
+      .array(
+        z.object({
+          name: z.string().describe('Name of the record.'),
+          code: z.string().describe('Code of the error.'),
+          message: z.string().describe('What is wrong with it.'),
+        }),
+      )
+      .describe('Why records failed.'),
+    warnings: z.array(z.string()).describe('What is left to do, such as sending credentials.'),
+  })
+  .meta({ id: 'ImportResult', description: 'What became of each record.' });
+
+/** An object that is taken as it is: what is wrong with it is wrong with that record alone. */
+const importedRecord = z
+  .custom<Record<string, unknown>>(isRecord, { error: ({ input }) => wrongType('object', input) })
+  .meta({ type: 'object', properties: {}, additionalProperties: {} });
+
+/** What became of one record. */
+interface Judged<K extends ServedKind> {
+  name: string;
+  outcome: Outcome;
+  written?: ObjectOf<K>;
+  error?: PosthornError;
+  warnings?: string[];
+}
+
+/** What is imported. */
+export interface Imported<K extends ServedKind> {
+  /** What a record of the API is. */
+  definition: Definition<K>;
+  /** In the path and in the body. */
+  collection: string;
+  operationId: string;
+  description: string;
+  example: Record<string, unknown>;
+  /** Fields of exports beside those of the body. */
+  portable: z.ZodRawShape;
+  /** The body that the record means beside what is there, and what it leaves to be done. */
+  bodyOf(
+    record: Record<string, unknown>,
+    current: ObjectOf<K> | undefined,
+    call: Call,
+  ): Promise<{ body: Record<string, unknown>; missing: string[] }>;
+}
+
+/** API document, "Destinations": import. */
+export function importOperation<K extends ServedKind>(imported: Imported<K>): Operation {
+  const { definition, collection, operationId, description, example } = imported;
+  return operation({
+    method: 'POST',
+    path: `/${collection}/import`,
+    operationId,
+    summary: `Import ${collection}`,
+    description: [
+      `Takes an export document, or its records, at most ${mostImported}. Each record is judged by itself; what fails does not hold up the others.`,
+      description,
+    ].join(' '),
+    scope: 'write',
+    body: z.strictObject({
+      [collection]: z.array(importedRecord).max(mostImported).describe('Records as an export has them.'),
+      ...importFields,
+    }),
+    records: collection,
+    maxBodyBytes: importBodyBytes,
+    requestExample: { [collection]: [example], conflictStrategy: 'skip' },
+    answer: { status: 200, description: 'What became of each record.', schema: result },
+    handle: async (call) => {
+      const { [collection]: records, conflictStrategy, validateOnly = false } = bodySchema.loose().parse(call.body);
+      const startedAtMs = call.services.clock.now();
+      const importer = new RecordImport(imported, call, conflictStrategy, validateOnly);
+      const judged = await importer.run(z.array(importedRecord).parse(records));
+      const timeoutMs = waitAfter(call, startedAtMs);
+      await Promise.all(
+        judged.flatMap(({ written }) => (written === undefined ? [] : [awaitInForce(call, definition.kind, written, timeoutMs)])),
+      );
+      return answerOf(judged);
+    },
+  });
+}
+
+const bodySchema = z.object(importFields);
+
+class RecordImport<K extends ServedKind> {
+  readonly #imported: Imported<K>;
+  readonly #definition: Definition<K>;
+  readonly #noun: string;
+  readonly #call: Call;
+  readonly #strategy: ConflictStrategy;
+  readonly #validateOnly: boolean;
+  readonly #schema: z.ZodObject;
+  /** Slugs that records before have taken in a dry run. */
+  readonly #planned = new Set<string>();
+  /** How many there are with those of this import, which the caches do not show at once, or at all in a dry run. */
+  #count: number;
+  /** What an equal request that was broken off has made, by the index of the record. */
+  #made: ReadonlyMap<number, ObjectOf<K>> = new Map();
+
+  constructor(imported: Imported<K>, call: Call, strategy: ConflictStrategy, validateOnly: boolean) {
+    const { definition, portable } = imported;
+    this.#imported = imported;
+    this.#definition = definition;
+    this.#noun = nouns[definition.kind];
+    this.#call = call;
+    this.#strategy = strategy;
+    this.#validateOnly = validateOnly;
+    this.#count = cachedObjects(call, definition.kind).length;
+    this.#schema = definition.body.extend(portable);
+  }
+
+  /** In the order of the records. Those of one slug are taken one after the other, so that the later ones see the earlier. */
+  async run(records: readonly Record<string, unknown>[]): Promise<Judged<K>[]> {
+    const { idempotency } = this.#call;
+    if (idempotency?.isTakenOver === true) this.#made = new Map(await madeUnder(this.#call, this.#definition.kind, idempotency.mark));
+    const numbered: { record: Record<string, unknown>; index: number; slug: string }[] = [];
+    for (const [index, record] of records.entries()) {
+      await this.#call.turn.rest();
+      numbered.push({ record, index, slug: slugIn(record) ?? this.#slugOfName(record) ?? `#${index}` });
+    }
+    const groups = [...Map.groupBy(numbered, ({ slug }) => slug).values()];
+    const judged: Judged<K>[] = [];
+    await mapConcurrently(groups, async (group) => {
+      for (const { record, index } of group) {
+        await this.#call.turn.rest();
+        if (this.#validateOnly) throwIfAbandoned(this.#call.signal);
+        judged[index] = await this.#judge(record, index);
+      }
+    });
+    return judged;
+  }
+
+  async #judge(raw: Record<string, unknown>, index: number): Promise<Judged<K>> {
+    const name = typeof raw['name'] === 'string' ? raw['name'] : (slugIn(raw) ?? `record ${index + 1}`);
+    try {
+      const record: Record<string, unknown> = parseBody(this.#schema, raw, {
+        readOnly: readOnly(this.#definition, this.#schema),
+        fieldCodes: this.#definition.fieldCodes,
+      });
+      if (record['name'] === undefined) throw new PosthornError('VALIDATION_FAILED', 'name is required.');
+      const slug = slugIn(record) ?? slugOf(name, this.#noun);
+      refuseReservedSlug(slug);
+      return { name, ...(await this.#take({ ...record, slug }, slug, index)) };
+    } catch (thrown) {
+      const error = toPosthornError(thrown);
+      if (error.code === 'INTERNAL' || error.code === 'UNAVAILABLE') throw thrown;
+      return { name, outcome: 'failed', error };
+    }
+  }
+
+  async #take(record: Record<string, unknown>, slug: string, index: number): Promise<Omit<Judged<K>, 'name'>> {
+    const call = this.#call;
+    const { namespace } = call.caller.organization;
+    const made = this.#made.get(index);
+    const written = made === undefined ? null : await whole(call, made);
+    if (written !== null) return { outcome: 'imported', written, warnings: (await this.#imported.bodyOf(record, undefined, call)).missing };
+    const warnings: string[] = [];
+    const definition: Definition<K> = {
+      ...this.#definition,
+      toSpec: async (input) => {
+        const { body, missing } = await this.#imported.bodyOf(record, input.current, call);
+        warnings.splice(0, warnings.length, ...missing);
+        return this.#definition.toSpec({ ...input, body });
+      },
+    };
+    const isThere = async (): Promise<boolean> => {
+      if (call.services.caches[this.#definition.kind].get({ namespace, name: slug }) !== undefined) return true;
+      return this.#validateOnly && (this.#planned.has(slug) || (await byName(call, this.#definition.kind, slug)) !== null);
+    };
+    if (!(await isThere())) {
+      try {
+        return { outcome: 'imported', written: await this.#create(definition, { exact: slug }, record, index), warnings };
+      } catch (error) {
+        if (!isPosthornError(error, 'ALREADY_EXISTS')) throw error;
+      }
+    }
+    switch (this.#strategy) {
+      case 'skip':
+        return { outcome: 'skipped' };
+      case 'rename':
+        return { outcome: 'imported', written: await this.#create(definition, { base: slug }, record, index), warnings };
+      case 'overwrite':
+        return { outcome: 'overwritten', written: await this.#overwrite(definition, slug, record), warnings };
+    }
+  }
+
+  async #create(definition: Definition<K>, slug: WantedSlug, record: Record<string, unknown>, index: number) {
+    const { idempotency } = this.#call;
+    const mark = idempotency === null ? undefined : placeMark(idempotency.mark, index);
+    // Counted here and not by the cache, which may or may not hold what earlier records of this import have made.
+    refuseBeyondLimit(this.#call, this.#definition.kind, this.#count + 1);
+    this.#count++;
+    try {
+      if (!this.#validateOnly) return await writeNew(definition, this.#call, slug, record, mark);
+      await judgeNew(definition, this.#call, record);
+    } catch (error) {
+      this.#count--;
+      throw error;
+    }
+    if ('exact' in slug) this.#planned.add(slug.exact);
+    return undefined;
+  }
+
+  async #overwrite(definition: Definition<K>, slug: string, record: Record<string, unknown>) {
+    if (!this.#validateOnly) return writeChange(definition, this.#call, slug, record);
+    if (!this.#planned.has(slug)) await judgeChange(definition, this.#call, slug, record);
+    return undefined;
+  }
+
+  /** The slug that a record without one gets. */
+  #slugOfName({ name }: Record<string, unknown>): string | null {
+    return typeof name === 'string' ? slugOf(name, this.#noun) : null;
+  }
+}
+
+function readOnly({ record }: Pick<Definition<ServedKind>, 'record'>, schema: z.ZodObject): string[] {
+  return Object.keys(record.shape).filter((field) => !(field in schema.shape));
+}
+
+function slugIn({ slug }: Record<string, unknown>): string | null {
+  return typeof slug === 'string' ? slug : null;
+}
+
+function answerOf(judged: readonly Judged<ServedKind>[]): z.input<typeof result> {
+  const of = (outcome: Outcome): string[] => judged.filter((each) => each.outcome === outcome).map(({ name }) => name);
+  const details = { imported: of('imported'), skipped: of('skipped'), overwritten: of('overwritten'), failed: of('failed') };
+  return {
+    success: details.failed.length === 0,
+    summary: {
+      imported: details.imported.length,
+      skipped: details.skipped.length,
+      overwritten: details.overwritten.length,
+      failed: details.failed.length,
+    },
+    details,
+    errors: judged.flatMap(({ name, error }) => (error === undefined ? [] : [{ name, code: error.code, message: error.message }])),
+    warnings: judged.flatMap(({ warnings = [] }) => warnings),
+  };
+}

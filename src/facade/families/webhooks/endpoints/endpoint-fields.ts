@@ -1,0 +1,108 @@
+import { z } from 'zod';
+import { PosthornError } from '../../../../core/errors.ts';
+import { headerName, isSettableHeader } from '../../../../resources/http-header.ts';
+import { paragraph, text } from '../../../../resources/text.ts';
+import { endpointOwnHeaders, webhookEndpoint } from '../../../../resources/webhook-endpoint.ts';
+import { settingNotHad } from '../../../http/setting-not-had.ts';
+import { shownField, specField } from '../../../records/spec-field.ts';
+import { sentHttpUrl } from '../../../records/url-fields.ts';
+import { headerValueOrMask } from '../../shared/header-map.ts';
+
+const spec = webhookEndpoint.spec.shape;
+const circuit = spec.circuit.unwrap().shape;
+const mostHeaders = 20;
+
+const header = z
+  .strictObject({ name: headerName.describe('Name of the header.'), value: headerValueOrMask.describe('Value of the header.') })
+  .meta({ id: 'EndpointHeader', description: 'A header of every message.' });
+
+/** Fields of an endpoint that can be set. */
+export const endpointFields = {
+  url: sentHttpUrl.describe('Where messages are posted to: https, and http where the installation allows it.'),
+  description: paragraph(0, 500).describe('What this is for.'),
+  headers: z
+    .array(header)
+    .max(mostHeaders)
+    .describe(
+      'Sent with every message, each name once; none that Posthorn or the connection sets. Credentials are masked on read; a mask sent back keeps what is stored.',
+    ),
+  timeoutSeconds: shownField(spec.timeoutSeconds),
+  rateLimitPerSecond: shownField(spec.rateLimitPerSecond),
+  rateLimitStrict: shownField(spec.rateLimitStrict),
+  circuitFailureThreshold: shownField(circuit.failureThreshold),
+  circuitSuccessThreshold: shownField(circuit.successThreshold),
+  circuitCooldownSeconds: shownField(circuit.cooldownSeconds),
+  isDisabled: z.boolean().describe('Whether new events skip it and queued messages wait.'),
+  disabledReason: paragraph(1, 500).nullable().describe('Why it is disabled. Enabling it takes the reason away.'),
+};
+
+const pace = {
+  timeoutSeconds: specField(spec.timeoutSeconds),
+  rateLimitPerSecond: specField(spec.rateLimitPerSecond),
+  rateLimitStrict: specField(spec.rateLimitStrict),
+  circuitFailureThreshold: specField(circuit.failureThreshold),
+  circuitSuccessThreshold: specField(circuit.successThreshold),
+  circuitCooldownSeconds: specField(circuit.cooldownSeconds),
+};
+const notHad = {
+  signatureScheme: settingNotHad(z.literal('hmac-sha256'), 'Nothing but hmac-sha256: messages are signed as Standard Webhooks v1.'),
+  successStatusCodes: settingNotHad(z.null(), 'Nothing but null: 2xx is success.'),
+  backoffType: settingNotHad(z.literal('exponential').nullable(), 'Nothing but exponential, or null.'),
+  retryDelays: settingNotHad(z.null(), 'Nothing but null: all endpoints have the same delays.'),
+  ipAllowlistNotes: settingNotHad(z.null(), 'Nothing but null.'),
+  useStaticIp: settingNotHad(z.literal(false), 'Nothing but false.'),
+};
+
+const description = endpointFields.description.nullable().optional().describe('What this is for.');
+const headers = endpointFields.headers.optional();
+const disabling = { isDisabled: endpointFields.isDisabled.optional(), disabledReason: endpointFields.disabledReason.optional() };
+
+export const newEndpointBody = z.strictObject({
+  applicationId: text(1, 128).describe('Id of the application that it belongs to.'),
+  url: endpointFields.url,
+  description,
+  headers,
+  ...pace,
+  ...disabling,
+  ...notHad,
+});
+
+export const endpointChangeBody = z.strictObject({
+  applicationId: text(1, 128).optional().describe('Cannot be changed.'),
+  url: endpointFields.url.optional(),
+  description,
+  headers,
+  ...pace,
+  ...disabling,
+  ...notHad,
+});
+
+/** What a schema cannot say. INVALID_URL and VALIDATION_FAILED name the field. */
+export function refuseWrongEndpoint(sent: Pick<z.output<typeof endpointChangeBody>, 'url' | 'headers'>, allowsInsecureUrls: boolean): void {
+  const { url, headers: sentHeaders = [] } = sent;
+  if (url !== undefined && !(URL.canParse(url) && (allowsInsecureUrls || new URL(url).protocol === 'https:'))) {
+    const complaint = `must be an absolute ${allowsInsecureUrls ? 'http or https' : 'https'} URL`;
+    throw new PosthornError('INVALID_URL', `url ${complaint}.`, { details: { url: [complaint] } });
+  }
+  for (const [index, { name }] of sentHeaders.entries()) {
+    const isOwn = !isSettableHeader(name) || endpointOwnHeaders.includes(name.toLowerCase());
+    const isTwice = sentHeaders.findIndex((other) => other.name.toLowerCase() === name.toLowerCase()) < index;
+    if (!isOwn && !isTwice) continue;
+    const field = `headers[${index}].name`;
+    const complaint = isOwn ? 'is set by Posthorn or the connection' : 'is there twice';
+    throw new PosthornError('VALIDATION_FAILED', `${field} ${complaint}.`, { details: { [field]: [complaint] } });
+  }
+}
+
+/** What the store keeps of the fields that both bodies have. */
+export function endpointSettings(sent: Omit<z.output<typeof endpointChangeBody>, 'applicationId'>) {
+  const { circuitFailureThreshold, circuitSuccessThreshold, circuitCooldownSeconds, ...rest } = sent;
+  return {
+    ...rest,
+    circuit: {
+      failureThreshold: circuitFailureThreshold,
+      successThreshold: circuitSuccessThreshold,
+      cooldownSeconds: circuitCooldownSeconds,
+    },
+  };
+}

@@ -1,0 +1,274 @@
+import { z } from 'zod';
+import { isBefore, type Position } from '../../../../data/shard/cursor.ts';
+import type { ListedEntry } from '../../../../data/shard/index-pages.ts';
+import type { WebhookEventView, WebhookMessageView } from '../../../../data/webhooks/webhook-message-view.ts';
+import { text } from '../../../../resources/text.ts';
+import { type Call, type Family, operation } from '../../../http/operation.ts';
+import { cursorPaginationRecord, unknownIds } from '../../../http/pagination.ts';
+import { queryInteger, queryTime, timeRange } from '../../../http/query.ts';
+import { StreamedAnswer } from '../../../http/streamed-answer.ts';
+import { isoTime, timestamp } from '../../../records/record-fields.ts';
+import { csvLine } from './csv.ts';
+import { messageFilter } from './message-filter.ts';
+import { MessageNames, messageRecord, messageStatus } from './message-record.ts';
+import { eventItem, toEventItem } from './webhook-event-record.ts';
+
+const id = text(1, 128);
+const rowsPerPiece = 100;
+/** Payloads of so many events are in memory at once. */
+const eventsPerPiece = 8;
+/** A filter that matches rarely ends its export after so many entries; the cursor leads on. */
+const mostEntries = 1_000_000;
+
+const exportedEvent = eventItem
+  .extend({ payload: z.unknown().describe('The payload; null when it is gone.') })
+  .meta({ id: 'ExportedWebhookEvent' });
+
+/** CSV leaves out what is the same in every row. */
+const columnsOf = { events: eventItem.omit({ organizationId: true }), messages: messageRecord.omit({ organizationId: true }) };
+
+const query = z.object({
+  format: z.enum(['json', 'csv']).default('json').describe('Format of the file.'),
+  type: z.enum(['events', 'messages']).default('events').describe('What is exported.'),
+  startDate: queryTime.optional().describe('Not sent earlier: ISO 8601.'),
+  endDate: queryTime.optional().describe('Not sent later: ISO 8601.'),
+  status: messageStatus.optional().describe('Of messages; of events those with a message of this status.'),
+  eventType: text(1, 100).optional().describe('Name of the event type.'),
+  applicationId: id
+    .optional()
+    .describe(
+      'Of messages to endpoints of this application; of events those that have such messages, or were sent to this application alone. Of an event with very many messages the first 1,000 are looked at.',
+    ),
+  limit: queryInteger({ min: 1, max: 50_000 }).default(10_000).describe('Most records in the answer.'),
+  cursor: text(1, 1024).optional().describe('`nextCursor` of an export before, with the same filters.'),
+});
+type ExportCall = Call<z.output<typeof query>>;
+
+/** Records of a piece, as they stand in JSON, and as cells of CSV. */
+interface Row {
+  json: string;
+  cells: (string | number | null)[];
+}
+
+/** API document, "Outbound messages, DLQ, export". */
+export const messageExport: Family = {
+  name: 'Export',
+  noun: 'message',
+  description: 'Events and messages as a file.',
+  operations: [
+    operation({
+      method: 'GET',
+      path: '/outbound-messages/export',
+      operationId: 'exportOutboundMessages',
+      summary: 'Export events or messages',
+      description:
+        'Newest first. CSV is RFC 4180 with a header row; objects stand in a cell as JSON, and a cell that begins with =, +, -, @, a tab or a carriage return has an apostrophe before it. ' +
+        'An export that breaks off ends without its last line. Where there are more records than `limit`, the next export with the `cursor` of this one goes on behind it: ' +
+        'in JSON it is `pagination.nextCursor`, with CSV the header X-Next-Cursor; X-Has-More says true or false, and Link has the address of the next export. ' +
+        unknownIds,
+      scope: 'read',
+      query,
+      answer: {
+        status: 200,
+        description: 'A file. With CSV the headers X-Has-More, and where there is more X-Next-Cursor and Link with rel="next".',
+        schema: z.object({
+          data: z.array(z.union([exportedEvent, messageRecord])).describe('Events or messages.'),
+          pagination: cursorPaginationRecord,
+          exportedAt: timestamp.describe('When it was made.'),
+        }),
+        example: {
+          data: [
+            {
+              id: 'evt_00m2k3x7q4uabcdefghijklmnop',
+              organizationId: 'org_mzxw6ytboi4dsnrrgq3tkojqge',
+              eventType: 'order.paid',
+              labels: { country: 'at' },
+              metadata: {},
+              idempotencyKey: 'order-17-paid',
+              applicationId: null,
+              endpointIds: [],
+              createdAt: '2026-01-31T12:00:00.000Z',
+              messageCount: 3,
+              payload: { id: 'o-17', total: 12.5 },
+            },
+          ],
+          pagination: { hasMore: false, nextCursor: null },
+          exportedAt: '2026-01-31T12:00:00.000Z',
+        },
+        otherContent: {
+          type: 'text/csv',
+          description: 'With format=csv.',
+          example: `${csvLine(['id', 'eventType', 'payload'])}${csvLine(['evt_00m2k3x7q4uabcdefghijklmnop', 'order.paid', '{"id":"o-17"}'])}`,
+        },
+      },
+      handle: async (call) => {
+        const { format, type } = call.query;
+        const day = isoTime(call.services.clock.now()).slice(0, 10);
+        const headers = {
+          'Content-Type': format === 'csv' ? 'text/csv; charset=utf-8; header=present' : 'application/json; charset=utf-8',
+          'Content-Disposition': `attachment; filename="${type}-${day}.${format}"`,
+          'X-Content-Type-Options': 'nosniff',
+        };
+        const filter = await exportFilter(call);
+        const columns = [...Object.keys(columnsOf[type].shape), ...(type === 'events' ? ['payload'] : [])];
+        if (format === 'json') {
+          const batches = rowsOf(call, filter, { limit: call.query.limit });
+          return new StreamedAnswer(headers, jsonPieces(batches, isoTime(call.services.clock.now())));
+        }
+        // The headers go before the rows, so where the file ends is looked up first.
+        const part = await partOf(entriesOf(call, filter), call.query.limit);
+        const pieces = csvPieces(columns, rowsOf(call, filter, part));
+        return new StreamedAnswer({ ...headers, ...moreHeaders(call, part.nextCursor) }, pieces);
+      },
+      errors: ['RESOURCE_NOT_FOUND'],
+    }),
+  ],
+};
+
+/** Rows in batches; what is returned at the end is the cursor for the rest, null when there is none. */
+type Batches = AsyncGenerator<Row[], string | null>;
+
+/** The header goes with the first rows: what fails before them, such as a forged cursor, can still be answered with an error. */
+async function* csvPieces(columns: readonly string[], batches: Batches): AsyncGenerator<string> {
+  let header = csvLine(columns);
+  for await (const rows of batches) {
+    yield header + rows.map(({ cells }) => csvLine(cells)).join('');
+    header = '';
+  }
+}
+
+async function* jsonPieces(batches: Batches, exportedAt: string): AsyncGenerator<string> {
+  let before = '{"data":[';
+  try {
+    for (;;) {
+      const { done, value } = await batches.next();
+      if (done === true) {
+        const pagination = { hasMore: value !== null, nextCursor: value };
+        const isEmpty = before !== ',\n';
+        yield `${isEmpty ? before : ''}],"pagination":${JSON.stringify(pagination)},"exportedAt":${JSON.stringify(exportedAt)}}\n`;
+        return;
+      }
+      if (value.length === 0) continue;
+      yield before + value.map(({ json }) => json).join(',\n');
+      before = ',\n';
+    }
+  } finally {
+    await batches.return(null);
+  }
+}
+
+async function exportFilter(call: ExportCall) {
+  const { startDate, endDate, status, eventType, applicationId } = call.query;
+  return { status, ...(await messageFilter(call, { eventType, applicationId })), ...timeRange(startDate, endDate, dateNames) };
+}
+type ExportFilter = Awaited<ReturnType<typeof exportFilter>>;
+
+const dateNames = { from: 'startDate', to: 'endDate' };
+
+function entriesOf({ services, caller, query: { type, cursor } }: ExportCall, filter: ExportFilter): AsyncIterable<ListedEntry<unknown>> {
+  const { webhookMessages } = services;
+  const org = caller.organization.id;
+  return type === 'events' ? webhookMessages.everyEvent(org, filter, cursor) : webhookMessages.everyMessage(org, filter, cursor);
+}
+
+/** Of all entries those of one file: not before `first`, and `last` the last one; null: to the end. */
+interface Part {
+  limit: number;
+  first?: Position | null;
+  last?: Position | null;
+}
+
+/** Which entries `limit` records are; what comes meanwhile at the beginning of the list is not among them. */
+async function partOf(entries: AsyncIterable<ListedEntry<unknown>>, limit: number): Promise<Part & { nextCursor: string | null }> {
+  let count = 0;
+  let looked = 0;
+  let first: Position | null = null;
+  let end: { last: Position; cursor: () => string } | null = null;
+  for await (const entry of entries) {
+    if (end !== null && isOver(entry, { count, limit, looked }))
+      return { limit: Number.POSITIVE_INFINITY, first, last: end.last, nextCursor: end.cursor() };
+    first ??= entry.at;
+    looked += entry.looked;
+    if (count < limit) end = { last: entry.at, cursor: entry.cursor };
+    count += entry.item === null ? 0 : 1;
+  }
+  return { limit: Number.POSITIVE_INFINITY, first, last: null, nextCursor: null };
+}
+
+/** Whether a file ends before the entry: it has all its records and there is another one, or no more entries are looked at. */
+function isOver(entry: ListedEntry<unknown>, { count, limit, looked }: { count: number; limit: number; looked: number }): boolean {
+  return (count === limit && entry.item !== null) || looked >= mostEntries;
+}
+
+/** The address is that of the request with another cursor. */
+function moreHeaders({ query: sent }: ExportCall, nextCursor: string | null): Record<string, string> {
+  if (nextCursor === null) return { 'X-Has-More': 'false' };
+  const given = Object.entries({ ...sent, cursor: nextCursor }).flatMap(([name, value]): [string, string][] =>
+    value === undefined ? [] : [[name, String(value)]],
+  );
+  return { 'X-Has-More': 'true', 'X-Next-Cursor': nextCursor, Link: `<?${new URLSearchParams(given)}>; rel="next"` };
+}
+
+function rowsOf(call: ExportCall, filter: ExportFilter, part: Part): Batches {
+  const { services, caller, query: sent } = call;
+  const org = caller.organization.id;
+  if (sent.type === 'messages') {
+    const names = new MessageNames(call);
+    const entries = services.webhookMessages.everyMessage(org, filter, sent.cursor);
+    return inBatches(entries, { ...part, size: rowsPerPiece }, async (views: WebhookMessageView[]) =>
+      (await names.records(views)).map((record) => ({ json: JSON.stringify(record), cells: cellsOf(columnsOf.messages, record) })),
+    );
+  }
+  const entries = services.webhookMessages.everyEvent(org, filter, sent.cursor);
+  return inBatches(entries, { ...part, size: eventsPerPiece }, (views: WebhookEventView[]) =>
+    Promise.all(
+      views.map(async (view) => {
+        const item = toEventItem(view, call);
+        // The text as it was sent: JSON that is read and written again may say something else, such as of large numbers.
+        const payload = (await services.webhookMessages.payload(org, view.id))?.toString() ?? null;
+        return {
+          json: `${JSON.stringify(item).slice(0, -1)},"payload":${payload ?? 'null'}}`,
+          cells: [...cellsOf(columnsOf.events, item), payload],
+        };
+      }),
+    ),
+  );
+}
+
+async function* inBatches<T>(
+  entries: AsyncIterable<ListedEntry<T>>,
+  { limit, first = null, last = null, size }: Part & { size: number },
+  rowsOf: (items: T[]) => Promise<Row[]>,
+): Batches {
+  let batch: T[] = [];
+  let count = 0;
+  let looked = 0;
+  let end: (() => string) | null = null;
+  for await (const entry of entries) {
+    if (first !== null && isBefore(entry.at, first)) continue;
+    const isBehind = last !== null && isBefore(last, entry.at);
+    if (isBehind || (end !== null && isOver(entry, { count, limit, looked }))) {
+      yield await rowsOf(batch);
+      return end?.() ?? null;
+    }
+    if (count < limit) end = entry.cursor;
+    looked += entry.looked;
+    if (entry.item === null) continue;
+    count += 1;
+    batch.push(entry.item);
+    if (batch.length < size) continue;
+    yield await rowsOf(batch);
+    batch = [];
+  }
+  yield await rowsOf(batch);
+  return null;
+}
+
+/** In the order of the schema. */
+function cellsOf(schema: z.ZodObject, record: Readonly<Record<string, unknown>>): (string | number | null)[] {
+  return Object.keys(schema.shape).map((name) => {
+    const value = record[name];
+    if (value === null || value === undefined) return null;
+    return typeof value === 'string' || typeof value === 'number' ? value : JSON.stringify(value);
+  });
+}

@@ -1,0 +1,51 @@
+import { z } from 'zod';
+import { text } from '../../../../resources/text.ts';
+
+const limits = { name: 100, key: 255, id: 64, endpoints: 100, labels: 64, labelKey: 128, labelValue: 512, metadataBytes: 16_384 };
+
+/** Body of send-event (API document, "Sending"). Its payload is taken from the bytes that were sent. */
+export const sentEvent = z.strictObject({
+  eventType: text(1, limits.name).describe('Name of an event type that is enabled.'),
+  payload: z.unknown().describe('Any JSON. Endpoints get its text as it was sent.'),
+  applicationId: text(1, limits.id).optional().describe('Only endpoints of this application.'),
+  endpointId: text(1, limits.id).optional().describe('Only this endpoint.'),
+  endpointIds: z.array(text(1, limits.id)).min(1).max(limits.endpoints).optional().describe('Only these endpoints.'),
+  priority: z.int().min(0).max(4).optional().describe('Taken and not heeded: events have no priorities. The answer says so in a Warning.'),
+  idempotencyKey: text(1, limits.key)
+    .optional()
+    .describe('Within 24 hours a further event with the key is not stored; the answer is that of the first.'),
+  labels: z
+    .record(text(1, limits.labelKey), z.union([text(0, limits.labelValue), z.number(), z.boolean()]))
+    .refine((labels) => Object.keys(labels).length <= limits.labels, { error: `must have at most ${limits.labels} labels` })
+    .meta({ maxProperties: limits.labels })
+    .optional()
+    .describe('What label filters of subscriptions look at; numbers and booleans are kept as text.'),
+  metadata: z
+    .record(z.string().min(1), z.unknown())
+    .refine((metadata) => Buffer.byteLength(JSON.stringify(metadata)) <= limits.metadataBytes, {
+      error: `must be at most ${limits.metadataBytes} bytes as JSON`,
+    })
+    .optional()
+    .describe('Kept with the event; filter expressions see it. It is not delivered.'),
+});
+export type SentEvent = z.output<typeof sentEvent>;
+
+export const eventAnswer = z
+  .object({
+    eventId: z.string().describe('Id of the event.'),
+    messagesQueued: z
+      .int()
+      .min(0)
+      .describe(
+        'How many endpoints it goes to. Where the subscriptions to its type want more than 20,000 different things, those found at once, unless the messages of the month are limited; the others follow.',
+      ),
+    endpoints: z
+      .array(
+        z
+          .object({ id: z.string().describe('Id of the endpoint.'), url: z.string().describe('Its URL.') })
+          .meta({ id: 'TargetedEndpoint', description: 'An endpoint that gets the event.' }),
+      )
+      .describe('At most the first 1,000 of them.'),
+  })
+  .meta({ id: 'SentEvent', description: 'What became of an event.' });
+export type EventAnswer = z.output<typeof eventAnswer>;

@@ -1,0 +1,15 @@
+import { isDeepStrictEqual } from 'node:util';
+import { PosthornError } from '../../../../core/errors.ts';
+
+/** FIELD_MANAGED for what a custom resource keeps, naming it. */
+export function refuseManaged(noun: string, { managedBy }: { managedBy: string | null }): void {
+  if (managedBy === null) return;
+  throw new PosthornError('FIELD_MANAGED', `The ${noun} is managed by the custom resource ${managedBy}. Change it there.`);
+}
+
+/** Whether it is kept by a custom resource, and is what it shall become: it is not written then, as that could undo what Git says by now. Else as `refuseManaged`. */
+export function isManagedAsWanted<T extends { managedBy: string | null }>(noun: string, current: T, wanted: T): boolean {
+  if (current.managedBy !== null && isDeepStrictEqual(wanted, current)) return true;
+  refuseManaged(noun, current);
+  return false;
+}

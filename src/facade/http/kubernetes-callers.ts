@@ -1,0 +1,119 @@
+import { createHash } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import { PosthornError } from '../../core/errors.ts';
+import type { Role, Scope } from '../../core/records.ts';
+import type { RegistryReader } from '../../data/registry/registry.ts';
+import { configurationKinds, kindPath } from '../../resources/kinds.ts';
+import type { KubernetesAccess, KubernetesUser, Wish } from '../../store/kubernetes/kubernetes-access.ts';
+import { type Caller, callerOrganization } from './caller.ts';
+
+export interface KubernetesCallersOptions {
+  access: KubernetesAccess;
+  registry: RegistryReader;
+}
+
+const longestToken = 8192;
+const tokenShape = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+const serviceAccount = /^system:serviceaccount:([^:]+):[^:]+$/;
+const keptMs = 60_000;
+/** Requests whose tokens are with the API server at one time: it must not be drowned by those who send rubbish. */
+const mostReviews = 64;
+
+const resources = configurationKinds.filter((kind) => kind !== 'Organization' && kind !== 'ApiKey').map((kind) => kindPath(kind).plural);
+const verbsOfScope: Readonly<Record<Scope, readonly string[]>> = { read: ['list'], write: ['create', 'patch'], delete: ['delete'] };
+const scopes = Object.keys(verbsOfScope) as Scope[];
+
+type Rights = Pick<Caller, 'role' | 'scopes'>;
+
+/**
+ * Callers with a token of Kubernetes instead of an API key: the namespace is the organization, and the rights there say what the
+ * caller may do. A scope needs its verbs on every kind that the API serves; who may also make ApiKeys is an admin. What the
+ * API server says is kept for a minute.
+ */
+export class KubernetesCallers {
+  readonly #options: KubernetesCallersOptions;
+  readonly #users = new LRUCache<string, Promise<KubernetesUser | null>>({ max: 5000, ttl: keptMs });
+  readonly #rights = new LRUCache<string, Promise<Rights>>({ max: 5000, ttl: keptMs });
+  #reviews = 0;
+
+  constructor(options: KubernetesCallersOptions) {
+    this.#options = options;
+  }
+
+  /** Whether this may be a token: an API key never looks like one. */
+  static isToken(credential: string): boolean {
+    return tokenShape.test(credential);
+  }
+
+  /**
+   * `asked`: id or slug of the organization that the path names; null: that of the namespace of the service account. UNAUTHORIZED
+   * without a valid token, RESOURCE_NOT_FOUND without such an organization or any right in it, UNAVAILABLE when the API
+   * server does not answer.
+   */
+  async caller(token: string, asked: string | null): Promise<Caller> {
+    const hash = createHash('sha256').update(token).digest('base64url');
+    const user =
+      token.length > longestToken
+        ? null
+        : await this.#kept(this.#users, hash, { ask: () => this.#options.access.reviewToken(token), keeps: (found) => found !== null });
+    if (user === null)
+      throw new PosthornError('UNAUTHORIZED', 'The token is not valid here: it needs one of the audiences of this installation.');
+    const organization = await this.#organization(user, asked);
+    const rights = await this.#kept(this.#rights, `${organization.namespace} ${hash}`, {
+      ask: () => this.#rightsOf(user, organization.namespace),
+      keeps: ({ scopes: granted }) => granted.length > 0,
+    });
+    if (!rights.scopes.includes('read')) throw noOrganization();
+    const id = `usr_${createHash('sha256').update(user.username).digest('base64url')}`;
+    return { credential: { type: 'user', id, name: user.username }, ...rights, organization };
+  }
+
+  async #organization({ username }: KubernetesUser, asked: string | null): Promise<Caller['organization']> {
+    const { registry } = this.#options;
+    const namespace = serviceAccount.exec(username)?.[1];
+    const wanted = asked ?? namespace;
+    if (wanted === undefined)
+      throw new PosthornError('RESOURCE_NOT_FOUND', 'Name the organization in the path: /api/organizations/{organization}/…');
+    const record = await registry.get('organization', (await registry.organizationIdBySlug(wanted)) ?? wanted);
+    if (record === null || (asked === null && record.namespace !== namespace)) throw noOrganization();
+    return callerOrganization(record);
+  }
+
+  async #rightsOf(user: KubernetesUser, namespace: string): Promise<Rights> {
+    const mayAll = async (wishes: readonly Wish[]): Promise<boolean> =>
+      (await Promise.all(wishes.map((wish) => this.#options.access.may(user, namespace, wish)))).every(Boolean);
+    if (await mayAll([{ verb: '*', resource: '*' }])) return { role: 'admin', scopes };
+    const allows = await Promise.all(
+      scopes.map((scope) => mayAll(verbsOfScope[scope].flatMap((verb) => resources.map((resource) => ({ verb, resource }))))),
+    );
+    const granted = scopes.filter((_, i) => allows[i]);
+    const role: Role = granted.some((scope) => scope !== 'read') ? 'developer' : 'viewer';
+    const isAdmin = role === 'developer' && (await mayAll([{ verb: 'create', resource: kindPath('ApiKey').plural }]));
+    return { role: isAdmin ? 'admin' : role, scopes: granted };
+  }
+
+  /** Requests that ask at the same time wait for one answer. What is refused is asked anew: it may be granted any moment. */
+  #kept<T>(
+    cache: LRUCache<string, Promise<T>>,
+    key: string,
+    { ask, keeps }: { ask: () => Promise<T>; keeps: (answer: T) => boolean },
+  ): Promise<T> {
+    const known = cache.get(key);
+    if (known !== undefined) return known;
+    if (this.#reviews >= mostReviews) throw new PosthornError('UNAVAILABLE', 'Too many new tokens at once.', { retryAfterSeconds: 1 });
+    this.#reviews += 1;
+    const asked = ask().finally(() => {
+      this.#reviews -= 1;
+    });
+    cache.set(key, asked);
+    asked.then(
+      (answer) => keeps(answer) || cache.delete(key),
+      () => cache.delete(key),
+    );
+    return asked;
+  }
+}
+
+function noOrganization(): PosthornError {
+  return new PosthornError('RESOURCE_NOT_FOUND', 'There is no such organization, or these credentials have no rights in it.');
+}

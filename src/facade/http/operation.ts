@@ -1,0 +1,131 @@
+import type { z } from 'zod';
+import type { ErrorCode } from '../../core/errors.ts';
+import type { LoopTurn } from '../../core/loop-turns.ts';
+import type { Scope } from '../../core/records.ts';
+import { type FieldCodes, parseBody, parseRecords } from './body.ts';
+import type { Caller } from './caller.ts';
+import type { Idempotency } from './idempotency.ts';
+import { parseQuery } from './query.ts';
+import type { FacadeServices } from './services.ts';
+
+/** Where something is done: for a request, or to finish what one has left. */
+export interface Place {
+  services: Omit<FacadeServices, 'inForceTimeoutMs'>;
+  caller: Pick<Caller, 'organization'>;
+}
+
+/** What an operation is called with. `params` are the `{…}` of its path; `Query` and `Body` are what its schemas made of the input. */
+export interface Call<Query = unknown, Body = unknown> extends Place {
+  services: FacadeServices;
+  caller: Caller;
+  params: Readonly<Record<string, string>>;
+  query: Query;
+  body: Body;
+  /** The body as it was sent; empty when there was none. */
+  bodyBytes: Buffer;
+  /** Between the pieces of long work. */
+  turn: LoopTurn;
+  /** Aborted when the client hangs up before the answer; never with an Idempotency-Key, whose answer is kept. What has not changed anything yet ends then. */
+  signal: AbortSignal;
+  /** Whether the answer shall be YAML text: where the operation `offersYaml` and the client asked for it. */
+  wantsYaml: boolean;
+  /** null without an Idempotency-Key. */
+  idempotency: Idempotency | null;
+  /** Where senders reach ingest, such as `https://hooks.example.com`; undefined: it is not configured. */
+  publicIngestUrl: string | undefined;
+  /** Counts so many requests more against the rate limit of the organization; RATE_LIMITED beyond it, and then none. */
+  charge(requests: number): Promise<void>;
+  /** Adds a `Warning: 199 - "<text>"` header to the answer; `text` is fixed words, nothing that was sent. */
+  warn(text: string): void;
+  /** Answers with the operation's other status. */
+  answerOtherwise(): void;
+}
+
+/** One method of one path: everything that routing, validation, authorization and the OpenAPI document are made from. */
+export interface OperationDefinition<Query extends z.ZodObject, Body extends z.ZodObject> {
+  method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Below `/api`, parameters as `{id}`. */
+  path: string;
+  /** Unique; the name of the method in generated clients. */
+  operationId: string;
+  summary: string;
+  description?: string;
+  scope: Scope;
+  adminOnly?: boolean;
+  query?: Query;
+  body?: Body;
+  /** Fields of the record that are ignored when they are sent back. */
+  readOnly?: readonly string[];
+  fieldCodes?: FieldCodes;
+  /** Of the body, where it may be larger than others. */
+  maxBodyBytes?: number;
+  /** Field of the body that holds any JSON (`refuseHostileShapes`). */
+  freeField?: string;
+  /** Field of the body that is a list of very many records, which are judged in pieces. */
+  records?: string;
+  requestExample?: unknown;
+  /** 204 has no `schema`, and neither have `bytes`. */
+  answer: {
+    status: 200 | 201 | 204;
+    description: string;
+    schema?: z.ZodType;
+    example?: unknown;
+    /** Another success, of the same schema: see `Call.answerOtherwise`. */
+    otherwise?: { status: 200 | 201; description: string };
+    /** The answer is a `StreamedAnswer` of bytes, as this says. */
+    bytes?: string;
+    /** Another type in which a `StreamedAnswer` may be. */
+    otherContent?: { type: 'text/csv'; description: string; example: string };
+  };
+  /** With `Accept: application/yaml` the answer is text, as this says. */
+  offersYaml?: { description: string; makeExample: () => string };
+  /** With the mark of an Idempotency-Key, `handle` answers for 24 hours what was made then, and makes none of it again; what it refused then it judges anew. */
+  answersAgain?: boolean;
+  /** What is missing when the answer is RESOURCE_NOT_FOUND, where that is no record of the family. */
+  noun?: string;
+  /** Codes beyond those that every operation can answer. */
+  errors?: readonly ErrorCode[];
+  handle(call: Call<z.output<Query>, z.output<Body>>): Promise<unknown>;
+}
+
+export interface Operation extends Omit<OperationDefinition<z.ZodObject, z.ZodObject>, 'handle'> {
+  /** Validates the raw query and body, then handles. */
+  run(call: Call<Record<string, unknown>, unknown>): Promise<unknown>;
+}
+
+/** Resource families are lists of these: see `resource-family.ts` for those that are custom resources. */
+export interface Family {
+  /** Heading in the OpenAPI document. */
+  name: string;
+  description: string;
+  /** What one record is called, such as `route`. */
+  noun: string;
+  operations: readonly Operation[];
+  /** What several of its records have in common: a schema with an id, to which the OpenAPI document refers. */
+  common?: readonly z.ZodObject[];
+  /** Fields of a record as the examples of answers show them; what is missing comes from the schemas. */
+  shown?: Readonly<Record<string, unknown>>;
+}
+
+/** Whether an Idempotency-Key is heeded; where nothing changes, nobody needs one. */
+export const takesIdempotencyKey = ({ method, scope }: Pick<Operation, 'method' | 'scope'>): boolean =>
+  method === 'POST' && scope !== 'read';
+
+/** Closes over the schemas, so that `handle` is typed and a list of operations is not generic. */
+export function operation<Query extends z.ZodObject, Body extends z.ZodObject>(definition: OperationDefinition<Query, Body>): Operation {
+  const { handle, ...rest } = definition;
+  const { body: schema, records } = definition;
+  return {
+    ...rest,
+    run: async (call) => {
+      const query = parseQuery(definition.query, call.query);
+      if (schema === undefined || records === undefined)
+        return await handle({ ...call, query, body: parseBody(schema, call.body, definition) });
+      return await handle({
+        ...call,
+        query,
+        body: await call.turn.run(parseRecords(schema, call.body, { ...definition, records }), call.signal),
+      });
+    },
+  };
+}

@@ -1,0 +1,84 @@
+import { z } from 'zod';
+import { PosthornError } from '../../core/errors.ts';
+import { wording } from '../../resources/complaints.ts';
+import { plainIssues } from '../../resources/plain-issues.ts';
+import { text } from '../../resources/text.ts';
+
+/** Schemas of query values: text in, typed out, so that the OpenAPI document shows the type. */
+
+export function queryInteger({ min, max }: { min: number; max: number }) {
+  const isFar = (text: string): boolean => /^-?\d+(\.\d+)?e\+?\d+$/i.test(text) && (Number(text) < min || Number(text) > max);
+  return z
+    .string()
+    .refine((text) => /^-?\d+$/.test(text) || isFar(text), 'must be a whole number')
+    .transform(Number)
+    .pipe(z.int().min(min).max(max));
+}
+
+export const queryBoolean = z
+  .enum(['true', 'false'])
+  .transform((value) => value === 'true')
+  .pipe(z.boolean());
+
+export const querySearch = text(0, 200);
+const error = 'must be an ISO 8601 time such as 2026-01-31T12:00:00Z, or a day such as 2026-01-31';
+export const queryTime = z
+  .union([z.iso.datetime({ offset: true, error }), z.iso.date({ error })])
+  .meta({ id: 'TimeOrDay', description: 'ISO 8601: a time, or a day in UTC.' });
+const dayMs = 86_400_000;
+
+/** What clients send so that no cache answers. */
+const cacheBuster = '_';
+
+/**
+ * INVALID_QUERY names what is out of range, and a name that the schema does not know: a misspelt filter would find everything. Where there is
+ * no schema nothing can be misspelt, and everything is ignored.
+ */
+export function parseQuery<Query extends z.ZodObject>(schema: Query | undefined, raw: Record<string, unknown>): z.output<Query> {
+  if (schema === undefined) return {} as z.output<Query>;
+  const names = Object.keys(schema.shape);
+  const unknown = Object.keys(raw)
+    .find((name) => !names.includes(name) && name !== cacheBuster)
+    ?.slice(0, 100);
+  if (unknown !== undefined)
+    throw new PosthornError('INVALID_QUERY', `Query: unknown parameter "${unknown}"; there are ${names.join(', ')}.`, {
+      details: Object.fromEntries([[unknown, ['is no parameter']]]),
+    });
+  const known = Object.fromEntries(names.flatMap((name) => (Object.hasOwn(raw, name) ? [[name, raw[name]]] : [])));
+  const repeated = names.find((name) => Array.isArray(known[name]));
+  if (repeated !== undefined) {
+    const details = { [repeated]: ['must be given once'] };
+    throw new PosthornError('INVALID_QUERY', `Query: ${repeated} must be given once.`, { details });
+  }
+  const parsed = schema.safeParse(known, { error: wording });
+  if (parsed.success) return parsed.data;
+  const issues = plainIssues(parsed.error.issues).map(({ path, message }) => ({ name: path.join('.'), message }));
+  const text = issues.map(({ name, message }) => `${name} ${message}`).join('; ');
+  const details = Object.fromEntries(issues.map(({ name, message }) => [name, [message]]));
+  throw new PosthornError('INVALID_QUERY', `Query: ${text}.`, { details });
+}
+
+export const timeRangeQuery = {
+  from: queryTime.optional().describe('Not earlier: ISO 8601.'),
+  to: queryTime.optional().describe('Not later: ISO 8601.'),
+};
+
+/** The range in milliseconds since the epoch, days in UTC and the last one with all its hours; INVALID_QUERY when it ends before it begins. `names` are those of the two parameters. */
+export function timeRange(
+  from: string | undefined,
+  to: string | undefined,
+  names: { from: string; to: string } = { from: 'from', to: 'to' },
+): { fromMs?: number; toMs?: number } {
+  const fromMs = from === undefined ? undefined : Date.parse(from);
+  const toMs = to === undefined ? undefined : Date.parse(to) + (to.includes('T') ? 0 : dayMs - 1);
+  if (fromMs !== undefined && toMs !== undefined && toMs < fromMs) {
+    const details = { [names.to]: [`is before ${names.from}`] };
+    throw new PosthornError('INVALID_QUERY', `Query: ${names.to} is before ${names.from}.`, { details });
+  }
+  return { fromMs: sinceEpoch(fromMs), toMs: sinceEpoch(toMs) };
+}
+
+/** Nothing is older than 1970, and the indexes know no time before it. */
+function sinceEpoch(ms: number | undefined): number | undefined {
+  return ms === undefined ? undefined : Math.max(0, ms);
+}

@@ -1,0 +1,167 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { parse as parseQueryText } from 'node:querystring';
+import { canonicalDigest, canonicalJson } from '../../core/canonical-json.ts';
+import { PosthornError } from '../../core/errors.ts';
+import { type LoopTurn, loopTurns } from '../../core/loop-turns.ts';
+import { authorize } from './authorization.ts';
+import { largeBodyBytes, readJsonObject, readLargeJsonObject } from './body.ts';
+import type { Caller } from './caller.ts';
+import type { Exchange } from './exchange.ts';
+import { type Answer, answerOnce, type Idempotency } from './idempotency.ts';
+import { type LargeBodies, largeBodyLimits } from './large-bodies.ts';
+import { jsonContentType, prefersYaml } from './media-types.ts';
+import type { OpenRequests } from './open-requests.ts';
+import { type Operation, takesIdempotencyKey } from './operation.ts';
+import { bodyCharge, chargeWork, countedAs, limitRate, workCharge } from './rate-limiting.ts';
+import { hasList, jsonText, jsonTextInPieces } from './raw-json.ts';
+import { readBody } from './read-body.ts';
+import type { FacadeServices } from './services.ts';
+import { StreamedAnswer, sendStreamed } from './streamed-answer.ts';
+
+export interface RunOptions {
+  services: FacadeServices;
+  /** Where clients reach the API; absent: what their Host header says. */
+  publicIngestUrl?: string | undefined;
+  maxBodyBytes: number;
+  largeBodies: LargeBodies;
+  openRequests: OpenRequests;
+}
+
+/** What a request asks for. `path`: below `/api` or the organization. */
+export interface Requested {
+  operation: Operation;
+  caller: Caller;
+  path: string;
+  params: Readonly<Record<string, string>>;
+}
+
+/** That of a POST that takes none is read to be refused: who sends fields wants something of them. */
+function readsBody({ method, body }: Operation): boolean {
+  return body !== undefined || method === 'POST';
+}
+
+const noBytes = Buffer.alloc(0);
+
+const jsonType = /^application\/json\s*(?:;|$)/i;
+const otherCharset = /;\s*charset\s*=\s*(?!"?utf-?8"?\s*(?:;|$))/i;
+
+function requireJson(request: IncomingMessage): void {
+  const hasBody = request.headers['transfer-encoding'] !== undefined || Number(request.headers['content-length'] ?? 0) > 0;
+  const type = request.headers['content-type'] ?? '';
+  if (hasBody && (!jsonType.test(type) || otherCharset.test(type))) {
+    throw new PosthornError('UNSUPPORTED_MEDIA_TYPE', 'Send the body as application/json in UTF-8.');
+  }
+}
+
+/** Carries out the operation and sends its answer. What it throws is not sent. */
+export async function runOperation(exchange: Exchange, requested: Requested, options: RunOptions): Promise<void> {
+  const { request, response } = exchange;
+  const { operation, caller } = requested;
+  const { rateLimiter } = options.services;
+  exchange.operationId = operation.operationId;
+  authorize(caller, operation);
+  options.openRequests.enterScan(caller, operation, response);
+  const takesBody = readsBody(operation);
+  if (takesBody) requireJson(request);
+  const bodyBytes = takesBody ? await readBody(request, response, operation.maxBodyBytes ?? options.maxBodyBytes) : noBytes;
+  // A request that sends events is counted as such, and its bytes as other requests are.
+  const told = countedAs(exchange.path) === 'request' ? response : null;
+  const count = bodyCharge(bodyBytes.length);
+  if (count > 0) await limitRate(rateLimiter, caller, { response: told, counted: 'request', count });
+  const organization = caller.organization.id;
+  const turn = loopTurns.of(organization);
+  const signal = hangUpSignal(response);
+  const perform = (): Promise<void> => answerWith(exchange, requested, options, { bodyBytes, turn, signal });
+  try {
+    if (bodyBytes.length <= largeBodyLimits.bytes) await perform();
+    else await options.largeBodies.run(organization, perform);
+  } finally {
+    const charged = workCharge(turn.waits);
+    if (charged > 0) void chargeWork(rateLimiter, caller, charged).catch(() => undefined);
+  }
+}
+
+async function answerWith(
+  exchange: Exchange,
+  { operation, caller, path, params }: Requested,
+  { services, publicIngestUrl }: RunOptions,
+  { bodyBytes, turn, signal }: { bodyBytes: Buffer; turn: LoopTurn; signal: AbortSignal },
+): Promise<void> {
+  const { request, response } = exchange;
+  const isLarge = bodyBytes.length > largeBodyBytes;
+  const body = isLarge
+    ? await turn.run(readLargeJsonObject(bodyBytes, operation.freeField), signal)
+    : readJsonObject(bodyBytes, operation.freeField);
+  const query: Record<string, unknown> = exchange.query === '' ? {} : { ...parseQueryText(exchange.query) };
+  const streamed: StreamedAnswer[] = [];
+  const perform = async (idempotency: Idempotency | null): Promise<Answer> => {
+    const warnings = new Set<string>();
+    let status: number = operation.answer.status;
+    const whileAwaited = idempotency === null ? signal : new AbortController().signal;
+    const wantsYaml = operation.offersYaml !== undefined && prefersYaml(request.headers.accept);
+    const answer = await operation.run({
+      services,
+      caller,
+      params,
+      query,
+      body,
+      bodyBytes,
+      turn,
+      signal: whileAwaited,
+      wantsYaml,
+      idempotency,
+      publicIngestUrl,
+      charge: (count) => limitRate(services.rateLimiter, caller, { response, counted: countedAs(exchange.path), count }),
+      warn: (text) => void warnings.add(`199 - "${text}"`),
+      answerOtherwise: () => {
+        status = operation.answer.otherwise?.status ?? status;
+      },
+    });
+    if (answer instanceof StreamedAnswer) streamed.push(answer);
+    return {
+      status,
+      headers: {
+        ...(warnings.size > 0 && { Warning: [...warnings] }),
+        ...(wantsYaml && { 'Content-Type': 'application/yaml; charset=utf-8' }),
+        ...(operation.offersYaml !== undefined && { Vary: 'Accept' }),
+      },
+      body: operation.answer.status === 204 ? null : wantsYaml ? String(answer) : await answerText(answer, turn, whileAwaited),
+    };
+  };
+  const key = takesIdempotencyKey(operation) ? request.headers['idempotency-key'] : undefined;
+  const keyed = async (given: string) => ({
+    services,
+    caller,
+    key: given,
+    request: isLarge ? await turn.run(canonicalDigest([path, query, body]), signal) : canonicalJson([path, query, body]),
+    answersAgain: operation.answersAgain === true,
+  });
+  const answer = key === undefined ? await perform(null) : await answerOnce(await keyed(String(key)), perform);
+  const [pieces] = streamed;
+  if (pieces === undefined) send(response, answer);
+  else await sendStreamed(response, pieces, answer.status);
+}
+
+async function answerText(answer: unknown, turn: LoopTurn, signal: AbortSignal): Promise<string> {
+  return hasList(answer) ? await turn.run(jsonTextInPieces(answer), signal) : jsonText(answer);
+}
+
+/** Aborted when the connection closes before the answer has been sent. */
+function hangUpSignal(response: ServerResponse): AbortSignal {
+  const ending = new AbortController();
+  const abort = (): void => {
+    if (!response.writableFinished) ending.abort();
+  };
+  if (response.closed) abort();
+  else response.once('close', abort);
+  return ending.signal;
+}
+
+function send(response: ServerResponse, { status, headers, body }: Answer): void {
+  response.statusCode = status;
+  if (body !== null) response.setHeader('Content-Type', jsonContentType);
+  for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+  if (body === null) return void response.end();
+  response.setHeader('Content-Length', Buffer.byteLength(body));
+  response.end(body);
+}

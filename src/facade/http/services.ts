@@ -1,0 +1,75 @@
+import type { Clock } from '../../core/clock.ts';
+import type { Logger } from '../../core/logger.ts';
+import type { Keyring } from '../../core/sealing.ts';
+import type { LastNotified } from '../../data/alerts/last-notified.ts';
+import type { StatisticsReader } from '../../data/analytics/statistics.ts';
+import type { CronExecutions } from '../../data/cron/cron-executions.ts';
+import type { CronRuns } from '../../data/cron/cron-runs.ts';
+import type { ApiKeyUsage } from '../../data/intake/api-key-usage.ts';
+import type { IdempotentAnswers } from '../../data/intake/idempotent-answers.ts';
+import type { Intake } from '../../data/intake/intake.ts';
+import type { RateLimiter } from '../../data/intake/rate-limit.ts';
+import type { BegunWrites } from '../../data/locks/begun-writes.ts';
+import type { OrganizationLock } from '../../data/locks/organization-lock.ts';
+import type { Circuits } from '../../data/queue/circuits.ts';
+import type { RegistryReader } from '../../data/registry/registry.ts';
+import type { MessageReader, MessageReplayer } from '../../data/shard/messages.ts';
+import type { TaskCaller } from '../../data/tasks/task-caller.ts';
+import type { WebhookMessages } from '../../data/webhooks/webhook-messages.ts';
+import type { WebhookSending } from '../../data/webhooks/webhook-sending.ts';
+import type { WebhookStatistics } from '../../data/webhooks/webhook-statistics.ts';
+import type { WebhookStore } from '../../data/webhooks/webhooks.ts';
+import type { ConfigurationKind } from '../../resources/kinds.ts';
+import type { Sandbox } from '../../sandbox/sandbox.ts';
+import type { ResourceCache } from '../../store/cache.ts';
+import type { ResourceStore } from '../../store/store.ts';
+import type { KubernetesCallers } from './kubernetes-callers.ts';
+
+/** The kinds that the facade serves, each with a cache that a `Reflector` keeps. What the others declare of webhooks is in the webhook store. */
+export type ServedKind = Exclude<ConfigurationKind, 'Organization' | 'WebhookApplication' | 'WebhookEndpoint' | 'WebhookSubscription'>;
+export type ResourceCaches = { readonly [K in ServedKind]: ResourceCache<K> };
+
+/** What operations work with. */
+export interface FacadeServices {
+  store: ResourceStore;
+  caches: ResourceCaches;
+  registry: RegistryReader;
+  /** Null outside of a cluster. */
+  kubernetesCallers: KubernetesCallers | null;
+  messages: MessageReader;
+  replayer: MessageReplayer;
+  intake: Intake;
+  statistics: StatisticsReader;
+  circuits: Circuits;
+  /** Applications, endpoints and subscriptions. */
+  webhooks: WebhookStore;
+  /** Webhook endpoints may have http URLs. */
+  allowsInsecureEndpoints: boolean;
+  /** How many shards there are for what is new. */
+  shards: () => number;
+  /** What send-event needs. */
+  sending: Omit<WebhookSending, 'findFurther'>;
+  webhookMessages: WebhookMessages;
+  webhookStatistics: WebhookStatistics;
+  /** Where what users write is checked and tried. */
+  sandbox: Sandbox;
+  cronRuns: CronRuns;
+  cronExecutions: CronExecutions;
+  /** What a delivery worker does for the API: everything that goes out to receivers. */
+  tasks: TaskCaller;
+  keyring: Keyring;
+  /** Warehouses may have the identity of the delivery pods. */
+  allowsPlatformIdentity: boolean;
+  /** Of addresses that may get e-mails; empty: any. */
+  mailDomains: readonly string[];
+  apiKeyUsage: ApiKeyUsage;
+  lastNotified: LastNotified;
+  organizationLock: OrganizationLock;
+  begunWrites: BegunWrites;
+  idempotentAnswers: IdempotentAnswers;
+  rateLimiter: RateLimiter;
+  clock: Clock;
+  logger: Logger;
+  /** How long an answer to a write waits for the change to be in force, in milliseconds. */
+  inForceTimeoutMs: number;
+}

@@ -1,2 +1,0 @@
-/** Of every answer in JSON. */
-export const jsonContentType = 'application/json; charset=utf-8';

@@ -1,0 +1,42 @@
+import { PosthornError } from '../../core/errors.ts';
+import type { PosthornObject } from '../../resources/kinds.ts';
+import type { Call } from '../http/operation.ts';
+import { cachedObjects, idOf } from './lookup.ts';
+
+const shown = 5;
+
+type UsedKind = 'Source' | 'Filter' | 'Transform' | 'PayloadSchema';
+
+/** The routes that refer to a source, filter, transform or schema. */
+export function routesWith(object: PosthornObject<UsedKind>, call: Call): PosthornObject<'Route'>[] {
+  const { kind, metadata } = object;
+  return cachedObjects(call, 'Route').filter(({ spec }) => referenceTo(kind, spec)?.name === metadata.name);
+}
+
+function referenceTo(kind: UsedKind, spec: PosthornObject<'Route'>['spec']): { name: string } | undefined {
+  switch (kind) {
+    case 'Source':
+      return spec.sourceRef;
+    case 'Filter':
+      return spec.filterRef;
+    case 'Transform':
+      return spec.transformRef;
+    case 'PayloadSchema':
+      return spec.schemaRef;
+  }
+}
+
+/** IN_USE when there are routes, naming the first of them. */
+export function refuseUsed(noun: string, routes: readonly PosthornObject<'Route'>[]): void {
+  if (routes.length === 0) return;
+  const names = routes.slice(0, shown).map((route) => route.metadata.name);
+  const more = routes.length > shown ? ` and ${routes.length - shown} more` : '';
+  throw new PosthornError('IN_USE', `The ${noun} is used by the routes ${names.join(', ')}${more}.`);
+}
+
+/** IN_USE when webhook subscriptions name the transform; otherwise none can for as long as its deletion takes. */
+export async function refuseSubscribed(transform: PosthornObject<'Transform'>, { services, caller }: Call): Promise<void> {
+  const count = await services.webhooks.retireTransform(caller.organization.id, idOf(transform));
+  if (count === 0) return;
+  throw new PosthornError('IN_USE', `The transform is used by ${count} webhook subscription${count === 1 ? '' : 's'}.`);
+}

@@ -1,0 +1,41 @@
+import { idAnnotation } from '../../core/ids.ts';
+import { latePackage } from '../../core/late-package.ts';
+import { apiVersion } from '../../resources/definition.ts';
+import type { PosthornObject } from '../../resources/kinds.ts';
+import type { ServedKind } from '../http/services.ts';
+import { idOf } from './lookup.ts';
+import { markAnnotation } from './request-marks.ts';
+
+export interface Manifest {
+  apiVersion: string;
+  kind: string;
+  metadata: { name: string; labels?: Record<string, string>; annotations?: Record<string, string> };
+  [field: string]: unknown;
+}
+
+const yaml = latePackage<typeof import('yaml')>('yaml');
+
+const ofKubectl = 'kubectl.kubernetes.io/last-applied-configuration';
+
+/** The resource as it may be kept in Git: without its namespace and what the server sets, with its id. `spec` may take the place of its own. */
+export function manifestOf(object: PosthornObject<ServedKind>, spec: unknown = object.spec): Manifest {
+  const { name, labels, annotations: { [ofKubectl]: _, [markAnnotation]: __, ...annotations } = {} } = object.metadata;
+  return {
+    apiVersion,
+    kind: object.kind,
+    metadata: { name, ...(labels !== undefined && { labels }), annotations: { ...annotations, [idAnnotation]: idOf(object) } },
+    spec,
+  };
+}
+
+/** One YAML document each, with its comment before it. */
+export function manifestsYaml(manifests: readonly { object: Manifest; comment?: string }[]): string {
+  const { Document } = yaml();
+  const documents = manifests.map(({ object, comment }) => {
+    // kubectl reads YAML 1.1, where yes and 12:30 are no strings.
+    const document = new Document(object, { aliasDuplicateObjects: false, compat: 'yaml-1.1' });
+    if (comment !== undefined) document.commentBefore = comment.replaceAll(/^/gm, ' ');
+    return document.toString({ lineWidth: 0 });
+  });
+  return documents.join('---\n');
+}

@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import type { ObjectOf } from '../../resources/kinds.ts';
+import type { Call } from '../http/operation.ts';
+import type { ServedKind } from '../http/services.ts';
+import { cachedObjects, idOf } from './lookup.ts';
+import { isoTime, timestamp } from './record-fields.ts';
+
+/** What export documents of all families have in common (API document, "Versioning"). */
+
+const documentVersion = '1.0';
+
+export const documentHead = {
+  version: z.literal(documentVersion).describe('Version of the form of the document.'),
+  exportedAt: timestamp.describe('When it was made.'),
+  organizationSlug: z.string().describe('Slug of the organization.'),
+};
+
+export function headOf(call: Call): { version: typeof documentVersion; exportedAt: string; organizationSlug: string } {
+  return {
+    version: documentVersion,
+    exportedAt: isoTime(call.services.clock.now()),
+    organizationSlug: call.caller.organization.slug,
+  };
+}
+
+/** Most records of one import. */
+export const mostImported = 1000;
+
+/** Of the body of an import, which holds 1000 records of ordinary size. */
+export const importBodyBytes = 8 * 1024 * 1024;
+
+/** What an import takes beside its records; the head of an export document may stay where it is. */
+export const importFields = {
+  conflictStrategy: z.enum(['skip', 'rename', 'overwrite']).describe('What happens to a record that is there already.'),
+  validateOnly: z.boolean().optional().describe('true: nothing is written, the answer says what would be.'),
+  version: documentHead.version.optional(),
+  exportedAt: z.string().optional().describe('Of the export; ignored.'),
+  organizationSlug: z.string().optional().describe('Of the export; ignored.'),
+  missingIds: z.array(z.string()).optional().describe('Of the export; ignored.'),
+};
+export type ConflictStrategy = z.output<typeof importFields.conflictStrategy>;
+
+const mostIdsText = 8000;
+export const exportIds = z
+  .string()
+  .max(mostIdsText)
+  .describe(
+    'Ids or slugs, separated by commas; all when absent. Unknown ones are left out: missingIds names them, in manifests a comment at the top.',
+  );
+
+/** What an export document says where ids are unknown. */
+export const missingIdsField = {
+  missingIds: z.array(z.string()).optional().describe('The ids of the query that are unknown; absent when there are none.'),
+};
+
+/** What an export is about, by slug, and which of the ids are unknown. */
+export function exported<K extends ServedKind>(
+  call: Call,
+  kind: K,
+  ids: string | undefined,
+): { objects: ObjectOf<K>[]; missing: { missingIds?: string[] } } {
+  const wanted = ids === undefined ? null : new Set(ids.split(',').map((id) => id.trim()));
+  const objects = cachedObjects(call, kind)
+    .filter((object) => wanted === null || wanted.has(object.metadata.name) || wanted.has(idOf(object)))
+    .sort((one, other) => (one.metadata.name < other.metadata.name ? -1 : 1));
+  const known = new Set(objects.flatMap((object) => [object.metadata.name, idOf(object)]));
+  const missingIds = [...(wanted ?? [])].filter((id) => id !== '' && !known.has(id));
+  return { objects, missing: missingIds.length === 0 ? {} : { missingIds } };
+}
+
+/** The same as the first line of manifests. */
+export function missingIdsComment({ missingIds }: { missingIds?: string[] }): string {
+  return missingIds === undefined ? '' : `# missingIds: ${JSON.stringify(missingIds)}\n`;
+}

@@ -1,0 +1,46 @@
+import { idempotentAnswersKeptMs } from '../../data/intake/idempotent-answers.ts';
+import type { ObjectOf, PosthornObject } from '../../resources/kinds.ts';
+import type { Call } from '../http/operation.ts';
+import type { ServedKind } from '../http/services.ts';
+
+/** Says by which request an object was made: one with an Idempotency-Key, or an import. */
+export const markAnnotation = 'posthorn.dev/idempotency';
+
+/** The mark of one of several objects that a request makes. */
+export function placeMark(mark: string, place: number): string {
+  return `${mark}.${place}`;
+}
+
+/** The place of an object among those that a request has made; null for any other, also of an equal request so long ago that its key is forgotten. */
+export function placeUnder(call: Call, mark: string, { metadata }: PosthornObject<ServedKind>): number | null {
+  const [own, place] = metadata.annotations?.[markAnnotation]?.split('.') ?? [];
+  const isOlder = Date.parse(metadata.creationTimestamp) < call.services.clock.now() - idempotentAnswersKeptMs;
+  return own !== mark || place === undefined || isOlder ? null : Number(place);
+}
+
+/** What an equal request that was broken off has made: the object, which may lack its Secret. */
+export async function madeBefore<K extends ServedKind>(call: Call, kind: K): Promise<ObjectOf<K> | null> {
+  const { idempotency } = call;
+  if (idempotency?.isTakenOver !== true) return null;
+  for await (const object of stored(call, kind)) if (object.metadata.annotations?.[markAnnotation] === idempotency.mark) return object;
+  return null;
+}
+
+/** All objects that a request has made of several, with their places; not what is being deleted. */
+export async function madeUnder<K extends ServedKind>(call: Call, kind: K, mark: string): Promise<[place: number, ObjectOf<K>][]> {
+  const made: [number, ObjectOf<K>][] = [];
+  for await (const object of stored(call, kind)) {
+    const place = placeUnder(call, mark, object);
+    if (place !== null && object.metadata.deletionTimestamp === undefined) made.push([place, object]);
+  }
+  return made;
+}
+
+async function* stored<K extends ServedKind>({ caller, services }: Call, kind: K): AsyncGenerator<ObjectOf<K>> {
+  let continueToken: string | undefined;
+  do {
+    const page = await services.store.list(kind, { namespace: caller.organization.namespace, continueToken });
+    yield* page.items;
+    continueToken = page.continueToken;
+  } while (continueToken !== undefined);
+}

@@ -1,7 +1,0 @@
-import type { ReplayRequest } from '../data/shard/messages.ts';
-import type { Call } from './operation.ts';
-
-/** What a call that replays asks for: once per Idempotency-Key, within what the organization may queue in a month. */
-export function replayRequest({ caller, idempotency }: Pick<Call, 'caller' | 'idempotency'>): ReplayRequest {
-  return { monthlyMessages: caller.organization.monthlyMessages, mark: idempotency?.mark ?? null };
-}
