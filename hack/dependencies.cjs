@@ -32,7 +32,21 @@ module.exports = {
   sandbox: ['core'],
   schedule: ['data', 'core'],
   notify: ['data', 'core'],
-  delivery: ['data', 'redis', 'sandbox', 'core'],
+
+  'delivery/targets/refusals.ts': [],
+  'delivery/targets/http': ['delivery/targets/refusals.ts', 'data', 'core'],
+  'delivery/targets/channel': ['delivery/targets/http', 'delivery/targets/refusals.ts', 'data', 'core'],
+  'delivery/targets/warehouse': ['delivery/targets/http', 'delivery/targets/refusals.ts', 'data', 'core'],
+  'delivery/plans': ['delivery/targets', 'data', 'core'],
+  'delivery/metrics.ts': ['data', 'core'],
+  'delivery/loops': ['core'],
+  'delivery/attempts': ['delivery/plans', 'delivery/targets', 'delivery/metrics.ts', 'sandbox', 'data', 'core'],
+  'delivery/worker': ['delivery/attempts', 'delivery/plans', 'delivery/targets', 'delivery/loops', 'delivery/metrics.ts', 'data', 'core'],
+  'delivery/cron': ['delivery/attempts', 'delivery/plans', 'delivery/targets', 'delivery/loops', 'data', 'core'],
+  'delivery/tasks': ['delivery/cron', 'delivery/attempts', 'delivery/plans', 'delivery/targets', 'delivery/loops', 'data', 'core'],
+  'delivery/archive': ['delivery/targets', 'delivery/metrics.ts', 'data', 'core'],
+  'delivery/start-delivery.ts': ['delivery', 'data', 'redis', 'sandbox', 'core'],
+
   ingest: ['data', 'resources', 'sandbox', 'core'],
   controllers: ['store', 'compile', 'runtime', 'data', 'sandbox', 'resources', 'core'],
 

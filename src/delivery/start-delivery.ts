@@ -25,13 +25,14 @@ import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
 import { webhookSending } from '../data/webhooks/webhook-sending.ts';
 import { blockingGroups, type RedisClient } from '../redis/connection.ts';
 import { Sandbox } from '../sandbox/sandbox.ts';
-import type { AlertReport } from './alert-attempt.ts';
 import { Archiver } from './archive/archiver.ts';
+import type { AlertReport } from './attempts/alert-attempt.ts';
+import { EventTransformer } from './attempts/transformed-event.ts';
 import { CronRunner } from './cron/cron-runner.ts';
-import { type DeliveryPlan, deliveryPlan } from './delivery-plan.ts';
+import { RedisTroubles } from './loops/redis-trouble.ts';
 import { deliveryMetrics, mailCounter } from './metrics.ts';
-import { RedisTroubles } from './redis-trouble.ts';
-import { TargetKeeper } from './target-keeper.ts';
+import { type DeliveryPlan, deliveryPlan } from './plans/delivery-plan.ts';
+import { type WebhookPlanSources, WebhookPlans } from './plans/webhook-plan.ts';
 import { AlertMailer } from './targets/channel/alert-mailer.ts';
 import { MailConfirmer } from './targets/channel/mail-confirmer.ts';
 import type { Mailer } from './targets/channel/mailer.ts';
@@ -43,10 +44,9 @@ import { cronRunHandler } from './tasks/cron-run.ts';
 import { destinationTestHandler } from './tasks/destination-test.ts';
 import { endpointTestHandler } from './tasks/endpoint-test.ts';
 import { TaskRunner } from './tasks/task-runner.ts';
-import { EventTransformer } from './transformed-event.ts';
-import { WebhookKeeper } from './webhook-keeper.ts';
-import { type WebhookPlanSources, WebhookPlans } from './webhook-plan.ts';
-import { Worker } from './worker.ts';
+import { TargetKeeper } from './worker/target-keeper.ts';
+import { WebhookKeeper } from './worker/webhook-keeper.ts';
+import { Worker } from './worker/worker.ts';
 
 export interface DeliveryOptions {
   /** Command connection, connected by the caller and closed by it after `stop`. */

@@ -1,6 +1,6 @@
 import { targetChange, webhookChangeKey } from '../../src/data/webhooks/webhook-notes.ts';
 import type { WebhookApplication, WebhookEndpoint } from '../../src/data/webhooks/webhooks.ts';
-import type { WebhookPlanSources } from '../../src/delivery/webhook-plan.ts';
+import type { WebhookPlanSources } from '../../src/delivery/plans/webhook-plan.ts';
 
 const org = 'org_a';
 

@@ -18,7 +18,7 @@ syncBuiltinESMExports();
 const { openObjectStore } = await import('../../src/delivery/targets/warehouse/open-object-store.ts');
 const { upload } = await import('../../src/delivery/targets/warehouse/upload.ts');
 const { Dispatchers } = await import('../../src/delivery/targets/http/dispatchers.ts');
-const { SentSecrets } = await import('../../src/delivery/targets/sent-secrets.ts');
+const { SentSecrets } = await import('../../src/delivery/targets/http/sent-secrets.ts');
 const { systemClock } = await import('../../src/runtime/clock.ts');
 
 const extraCa = readFileSync(process.env['NODE_EXTRA_CA_CERTS'] ?? '', 'utf8');

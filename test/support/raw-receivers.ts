@@ -3,7 +3,7 @@ import { createServer as createTlsServer, type TlsOptions } from 'node:tls';
 import { type ConnectionRules, Dispatchers } from '../../src/delivery/targets/http/dispatchers.ts';
 import { errorType } from '../../src/delivery/targets/http/error-type.ts';
 import { exchange, type HttpResult } from '../../src/delivery/targets/http/http-exchange.ts';
-import { SentSecrets } from '../../src/delivery/targets/sent-secrets.ts';
+import { SentSecrets } from '../../src/delivery/targets/http/sent-secrets.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 
 export const posted = { path: '/', method: 'POST' as const, headers: [], body: Buffer.from('{}'), secrets: SentSecrets.none };

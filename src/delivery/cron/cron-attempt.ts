@@ -5,13 +5,13 @@ import type { CronJobRecord } from '../../core/records.ts';
 import { recordSealingContext } from '../../core/sealing-contexts.ts';
 import type { CronExecution, CronExecutions } from '../../data/cron/cron-executions.ts';
 import type { CronRun, CronRuns } from '../../data/cron/cron-runs.ts';
-import { attemptRecord } from '../attempt-outcome.ts';
-import type { PlanSources } from '../delivery-plan.ts';
+import { attemptRecord } from '../attempts/attempt-outcome.ts';
+import type { PlanSources } from '../plans/delivery-plan.ts';
 import { egressRules } from '../targets/http/egress-policy.ts';
 import { exchange, type HttpResult } from '../targets/http/http-exchange.ts';
 import { httpTarget } from '../targets/http/http-target.ts';
 import { destinationHeaders, openedHeaders } from '../targets/http/request-headers.ts';
-import { SentSecrets } from '../targets/sent-secrets.ts';
+import { SentSecrets } from '../targets/http/sent-secrets.ts';
 
 const mostWrites = 6;
 const writeAgainMs = 1000;

@@ -1,8 +1,8 @@
 import type { Counter } from 'prom-client';
 import type { Logger } from '../../core/logger.ts';
 import type { CronBell, CronRun } from '../../data/cron/cron-runs.ts';
-import type { RedisTrouble } from '../redis-trouble.ts';
-import { Wakeup } from '../wakeup.ts';
+import type { RedisTrouble } from '../loops/redis-trouble.ts';
+import { Wakeup } from '../loops/wakeup.ts';
 import { attemptCronRun, type CronAttemptOptions } from './cron-attempt.ts';
 
 /** Runs at the same time in one worker, besides its deliveries; one organization has at most half of them. */

@@ -2,10 +2,10 @@ import { randomBytes } from 'node:crypto';
 import { PosthornError } from '../../core/errors.ts';
 import { base32 } from '../../core/ids.ts';
 import { type EndpointTestResult, endpointTestTask } from '../../data/tasks/endpoint-test-task.ts';
-import { attemptRecord, gone } from '../attempt-outcome.ts';
-import type { PlanSources } from '../delivery-plan.ts';
-import { exchangeWithEndpoint } from '../webhook-attempt.ts';
-import { keysAt, type WebhookPlans } from '../webhook-plan.ts';
+import { attemptRecord, gone } from '../attempts/attempt-outcome.ts';
+import { exchangeWithEndpoint } from '../attempts/webhook-attempt.ts';
+import type { PlanSources } from '../plans/delivery-plan.ts';
+import { keysAt, type WebhookPlans } from '../plans/webhook-plan.ts';
 import { type TaskHandler, taskHandler } from './task-handler.ts';
 
 const testEventType = 'posthorn.test';

@@ -3,8 +3,8 @@ import type { Clock } from '../../core/clock.ts';
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { Task, TaskQueue } from '../../data/tasks/task-queue.ts';
-import type { RedisTrouble } from '../redis-trouble.ts';
-import { Wakeup } from '../wakeup.ts';
+import type { RedisTrouble } from '../loops/redis-trouble.ts';
+import { Wakeup } from '../loops/wakeup.ts';
 import type { TaskHandler } from './task-handler.ts';
 
 /** Tasks at the same time in one worker, besides its deliveries. */

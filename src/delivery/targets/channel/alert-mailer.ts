@@ -4,8 +4,8 @@ import { unconfirmedProblem } from '../../../core/mail-confirmation.ts';
 import { mailDomainProblem, refusedAddresses } from '../../../core/mail-domains.ts';
 import type { MailBudget } from '../../../data/alerts/mail-budget.ts';
 import type { HttpResult } from '../http/http-exchange.ts';
+import { MailRefusedError } from '../refusals.ts';
 import type { MailConfirmer } from './mail-confirmer.ts';
-import { MailRefusedError } from './mail-refused-error.ts';
 import { isSurelyNotSent, type Mail, type Mailer } from './mailer.ts';
 
 export interface AlertMailerOptions {

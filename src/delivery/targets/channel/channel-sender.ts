@@ -9,7 +9,7 @@ import type { EgressRules } from '../http/egress-policy.ts';
 import { exchange, type HttpResult } from '../http/http-exchange.ts';
 import { httpTarget } from '../http/http-target.ts';
 import { destinationHeaders, requestHeaders } from '../http/request-headers.ts';
-import { SentSecrets, secretsInHeader, secretsInQuery, secretsInSecretUrl } from '../sent-secrets.ts';
+import { SentSecrets, secretsInHeader, secretsInQuery, secretsInSecretUrl } from '../http/sent-secrets.ts';
 import type { AlertMailer } from './alert-mailer.ts';
 import { cut } from './alert-wording.ts';
 import { discordMessage } from './discord.ts';

@@ -2,7 +2,7 @@ import { createTransport, type Transporter } from 'nodemailer';
 import type { Clock } from '../../../core/clock.ts';
 import type { HttpResult } from '../http/http-exchange.ts';
 import { DeadlineError } from '../http/http-exchange.ts';
-import { SentSecrets } from '../sent-secrets.ts';
+import { SentSecrets } from '../http/sent-secrets.ts';
 import type { EmailText } from './email.ts';
 
 export interface SmtpSettings {

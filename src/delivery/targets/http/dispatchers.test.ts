@@ -3,10 +3,10 @@ import { type CertificateAuthority, createCertificateAuthority } from '../../../
 import { startReceiver } from '../../../../test/support/receiver.ts';
 import { startTlsReceiver } from '../../../../test/support/tls-receiver.ts';
 import { systemClock } from '../../../runtime/clock.ts';
-import { SentSecrets } from '../sent-secrets.ts';
 import { type ConnectionRules, Dispatchers } from './dispatchers.ts';
 import { errorType } from './error-type.ts';
 import { exchange } from './http-exchange.ts';
+import { SentSecrets } from './sent-secrets.ts';
 
 test('a pool that was closed for want of use is made anew for the next attempt', async () => {
   const receiver = await startReceiver();

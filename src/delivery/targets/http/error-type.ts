@@ -1,11 +1,7 @@
 import type { AttemptErrorType } from '../../../data/shard/messages.ts';
-import { MailRefusedError } from '../channel/mail-refused-error.ts';
-import { WarehouseRefusedError } from '../warehouse/warehouse-refused-error.ts';
-import { BlockedAddressError } from './blocked-address-error.ts';
-import { BlockedHostError } from './blocked-host-error.ts';
+import { BlockedAddressError, BlockedHostError, InsecureUrlError, MailRefusedError, WarehouseRefusedError } from '../refusals.ts';
 import { maxResponseHeadersKiB } from './dispatchers.ts';
 import { DeadlineError } from './http-exchange.ts';
-import { InsecureUrlError } from './insecure-url-error.ts';
 
 const timeoutCodes = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'ETIMEDOUT']);
 const dnsCodes = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EAI_NODATA', 'EAI_NONAME', 'EAI_FAIL', 'ENODATA']);

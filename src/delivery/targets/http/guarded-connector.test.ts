@@ -3,10 +3,10 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { startConnectProxy } from '../../../../test/support/connect-proxy.ts';
 import { type Receiver, startReceiver } from '../../../../test/support/receiver.ts';
 import { systemClock } from '../../../runtime/clock.ts';
-import { SentSecrets } from '../sent-secrets.ts';
 import { Dispatchers } from './dispatchers.ts';
 import { errorType } from './error-type.ts';
 import { exchange } from './http-exchange.ts';
+import { SentSecrets } from './sent-secrets.ts';
 
 let receiver: Receiver;
 let port: string;

@@ -1,8 +1,7 @@
 import { lookup as resolve } from 'node:dns';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import { buildConnector } from 'undici';
-import { BlockedAddressError } from './blocked-address-error.ts';
-import { BlockedHostError } from './blocked-host-error.ts';
+import { BlockedAddressError, BlockedHostError } from '../refusals.ts';
 import type { EgressPolicy } from './egress-policy.ts';
 import { openTunnel } from './tunnel.ts';
 

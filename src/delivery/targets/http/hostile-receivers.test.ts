@@ -6,12 +6,12 @@ import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { kindOf, openRules, posted, RawReceivers } from '../../../../test/support/raw-receivers.ts';
 import { systemClock } from '../../../runtime/clock.ts';
-import { attemptRecord } from '../../attempt-outcome.ts';
-import { SentSecrets } from '../sent-secrets.ts';
+import { attemptRecord } from '../../attempts/attempt-outcome.ts';
 import { Transport } from '../warehouse/transport.ts';
 import { Dispatchers } from './dispatchers.ts';
 import { errorMessage } from './error-type.ts';
 import { exchange, type HttpResult } from './http-exchange.ts';
+import { SentSecrets } from './sent-secrets.ts';
 
 /** For those that are cut off; the others have time enough. */
 const shortMs = 400;

@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../../../core/clock.ts';
-import type { SentSecrets } from '../sent-secrets.ts';
+import type { SentSecrets } from './sent-secrets.ts';
 
 export interface HttpRequest {
   origin: string;

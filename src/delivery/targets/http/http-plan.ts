@@ -3,11 +3,11 @@ import type { HttpAuthRecord, HttpDestinationRecord } from '../../../core/record
 import type { Keyring } from '../../../core/sealing.ts';
 import { recordSealingContext, type SealedRecordField } from '../../../core/sealing-contexts.ts';
 import { signingKey, withoutPrefix } from '../../../core/signing.ts';
-import { SentSecrets, secretsInHeader, secretsInQuery } from '../sent-secrets.ts';
 import type { ConnectionRules, Dispatchers } from './dispatchers.ts';
 import type { EgressRules } from './egress-policy.ts';
 import { httpTarget } from './http-target.ts';
 import { authHeaders, type DestinationHeaders, destinationHeaders, openedHeaders } from './request-headers.ts';
+import { SentSecrets, secretsInHeader, secretsInQuery } from './sent-secrets.ts';
 
 /** How requests to an endpoint are made. */
 export interface HttpPlan {

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Receiver, startReceiver } from '../../../../test/support/receiver.ts';
 import { systemClock } from '../../../runtime/clock.ts';
-import { SentSecrets } from '../sent-secrets.ts';
 import { Dispatchers } from './dispatchers.ts';
 import { exchange } from './http-exchange.ts';
+import { SentSecrets } from './sent-secrets.ts';
 
 const token = 'CANARY-0123456789-of-the-shop';
 const dispatchers = new Dispatchers({ connections: 1 });

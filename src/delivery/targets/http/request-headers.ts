@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import type { HeaderRecord, HttpAuthRecord } from '../../../core/records.ts';
 import { webhookSignature } from '../../../core/signing.ts';
 import type { StoredEvent } from '../../../data/shard/event-text.ts';
-import { secretsInHeader } from '../sent-secrets.ts';
+import { secretsInHeader } from './sent-secrets.ts';
 
 /** Never taken from a sender or, but for the user agent, a destination: what belongs to the connection, and what is ours. */
 const denied = new Set([

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { expect, test } from '@jest/globals';
 import { Agent } from 'undici';
 import { systemClock } from '../../../runtime/clock.ts';
-import { SentSecrets } from '../sent-secrets.ts';
+import { SentSecrets } from '../http/sent-secrets.ts';
 import { openGcsStore } from './gcs-store.ts';
 import { upload } from './upload.ts';
 

@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici';
 import type { Clock } from '../../../core/clock.ts';
 import { errorType } from '../http/error-type.ts';
 import { DeadlineError, type HttpResult } from '../http/http-exchange.ts';
-import type { SentSecrets } from '../sent-secrets.ts';
+import type { SentSecrets } from '../http/sent-secrets.ts';
 import type { ObjectStore, StoredObject } from './object-store.ts';
 import { Transport } from './transport.ts';
 

@@ -6,10 +6,10 @@ import type { Keyring } from '../../../core/sealing.ts';
 import { recordSealingContext, type SealedRecordField } from '../../../core/sealing-contexts.ts';
 import type { Dispatchers } from '../http/dispatchers.ts';
 import { type EgressRules, matchesHost } from '../http/egress-policy.ts';
-import { SentSecrets } from '../sent-secrets.ts';
+import { SentSecrets } from '../http/sent-secrets.ts';
+import { WarehouseRefusedError } from '../refusals.ts';
 import type { ObjectStore } from './object-store.ts';
 import { openObjectStore, type StoreEndpoints } from './open-object-store.ts';
-import { WarehouseRefusedError } from './warehouse-refused-error.ts';
 
 /** Where batches are written to, and how. */
 export interface WarehousePlan {

@@ -1,0 +1,39 @@
+import { parseAlert, routingKeyHeader } from '../../core/alert.ts';
+import type { Clock } from '../../core/clock.ts';
+import type { Job, Settlement } from '../../data/queue/delivery-queue.ts';
+import type { AlertPlan } from '../plans/alert-plan.ts';
+import type { AlertAttempt } from '../targets/channel/channel-sender.ts';
+import { attemptOutcome, attemptRecord } from './attempt-outcome.ts';
+
+/** What became of an attempt to send an alert. */
+export interface AlertReport {
+  job: Job;
+  channelType: AlertPlan['channelType'];
+  outcome: Settlement['outcome'];
+}
+
+/** Sends an alert once and says what becomes of it. Never rejects. */
+export async function attemptAlert(
+  job: Job,
+  { send, retryPolicy, channelType }: AlertPlan,
+  { clock, signal, onAlert }: { clock: Clock; signal: AbortSignal; onAlert: (report: AlertReport) => void },
+): Promise<Settlement> {
+  const settle = (outcome: Settlement['outcome']): Settlement => {
+    if (outcome.type !== 'back') onAlert({ job, channelType, outcome });
+    return { job, outcome, maxAttempts: null };
+  };
+  const { event, messageId, eventId } = job;
+  const alert = event === null ? null : parseAlert(event.payload.toString());
+  if (event === null || alert === null) return settle({ type: 'dead', attempt: null, reason: 'payload_not_found' });
+  if (send === null) return settle({ type: 'dead', attempt: null, reason: 'secret_decryption_failed' });
+  const number = job.attempts + 1;
+  const startedAtMs = clock.now();
+  const isBroken = event.headers.some(([name]) => name === 'broken');
+  const routingKey = event.headers.find(([name]) => name === routingKeyHeader)?.[1] ?? null;
+  const attempt: AlertAttempt = { alert, isBroken, routingKey, messageId, eventId, number, signal };
+  const result = await send(attempt);
+  if (signal.aborted && result.type === 'error') return settle({ type: 'back' });
+  // An answer may repeat what was sent with the request: it is not kept.
+  const record = { ...attemptRecord(result, { expectedResponse: null }, { startedAtMs, endedAtMs: clock.now() }), responseBody: null };
+  return settle(attemptOutcome(record, result, { retryPolicy }, number));
+}

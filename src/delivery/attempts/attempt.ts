@@ -1,0 +1,80 @@
+import type { KeyObject } from 'node:crypto';
+import { retryCount } from '../../core/backoff.ts';
+import { loopTurns } from '../../core/loop-turns.ts';
+import { wholePayloadBytes } from '../../core/payload-sizes.ts';
+import { withQuery } from '../../core/sent-query.ts';
+import { webhookSignatureInPieces } from '../../core/signing.ts';
+import type { Job, Settlement } from '../../data/queue/delivery-queue.ts';
+import type { ReadyHttpPlan, ReadyPlan } from '../plans/delivery-plan.ts';
+import { exchange } from '../targets/http/http-exchange.ts';
+import { requestHeaders } from '../targets/http/request-headers.ts';
+import { type AlertReport, attemptAlert } from './alert-attempt.ts';
+import { attemptOutcome, attemptRecord } from './attempt-outcome.ts';
+import { attemptUpload, type UploadContext } from './upload-attempt.ts';
+import { attemptWebhook } from './webhook-attempt.ts';
+
+/** The signal breaks the attempt off; its message then goes back to the queue. */
+export interface AttemptContext extends UploadContext {
+  userAgent: string;
+  /** Told of every attempt to send an alert. */
+  onAlert: (report: AlertReport) => void;
+}
+
+/** Delivers a message or a batch once and says what becomes of it. Rejects when a batch cannot be read, or an endpoint not be disabled. */
+export function attemptDelivery(job: Job, plan: ReadyPlan, context: AttemptContext): Promise<Settlement> {
+  switch (plan.type) {
+    case 'http':
+      return attemptHttp(job, plan, context);
+    case 'alert':
+      return attemptAlert(job, plan, context);
+    case 'warehouse':
+      return attemptUpload(job, plan, context);
+    case 'webhook':
+      return attemptWebhook(job, plan, context);
+    default:
+      return plan satisfies never;
+  }
+}
+
+/** Of a message that has come back to its first destination. */
+function hasUsedUpRetries({ attempts, attemptsElsewhere, failover }: Job, policy: ReadyPlan['retryPolicy']): boolean {
+  return failover === null && attemptsElsewhere !== null && attempts - attemptsElsewhere > retryCount(policy);
+}
+
+async function attemptHttp(job: Job, plan: ReadyHttpPlan, { clock, userAgent, metrics, signal }: AttemptContext): Promise<Settlement> {
+  const { http } = plan;
+  const { event } = job;
+  if (event === null) return { job, outcome: { type: 'dead', attempt: null, reason: 'payload_not_found' }, maxAttempts: null };
+  const number = job.attempts + 1;
+  // Each destination that a message comes to has the retries of its own policy.
+  const before = job.attemptsElsewhere ?? 0;
+  if (hasUsedUpRetries(job, plan.retryPolicy))
+    return { job, outcome: { type: 'dead', attempt: null, reason: 'max_retries_exceeded' }, maxAttempts: null };
+  const startedAtMs = clock.now();
+  const timestampSeconds = Math.floor(startedAtMs / 1000);
+  const isLarge = event.payload.length > wholePayloadBytes;
+  const signature = isLarge ? await largeSignature(job, http.headers.signingKeys, timestampSeconds) : null;
+  const headers = requestHeaders(http.headers, event, {
+    messageId: job.messageId,
+    eventId: job.eventId,
+    number,
+    timestampSeconds,
+    ...(signature !== null && { signature }),
+    userAgent,
+    failover: job.failover,
+  });
+  const path = http.forwardsQuery ? withQuery(http.path, event.query) : http.path;
+  const request = { origin: http.origin, path, method: http.method, headers, body: event.payload, secrets: http.secrets };
+  const result = await exchange(http.dispatcher(), request, { timeoutMs: http.timeoutMs, clock, signal });
+  if (signal.aborted && result.type === 'error') return { job, outcome: { type: 'back' }, maxAttempts: null };
+  const attempt = attemptRecord(result, plan, { startedAtMs, endedAtMs: clock.now() });
+  metrics.attemptSeconds.observe({ result: attempt.errorType ?? 'ok' }, attempt.durationMs / 1000);
+  return { job, outcome: attemptOutcome(attempt, result, plan, number - before), maxAttempts: before + retryCount(plan.retryPolicy) + 1 };
+}
+
+/** Of a payload that takes too long to be signed in one turn of the event loop; null: it is not signed. */
+async function largeSignature(job: Job, keys: readonly KeyObject[], timestampSeconds: number): Promise<string | null> {
+  const payload = job.event?.payload;
+  if (payload === undefined || keys.length === 0) return null;
+  return await loopTurns.of(job.target.org).run(webhookSignatureInPieces(keys, job.messageId, timestampSeconds, payload));
+}

@@ -1,0 +1,36 @@
+import type { Clock } from '../../core/clock.ts';
+import type { DeliveryQueue, Job, Settlement } from '../../data/queue/delivery-queue.ts';
+import type { ReadyPlan } from '../plans/delivery-plan.ts';
+import type { BatchRoom } from '../targets/warehouse/batch-room.ts';
+
+const mebibyte = 1_048_576;
+
+/** Of large payloads that a worker has in memory, in MiB; an organization may have the second number, which is not less than the largest payload. */
+export const payloadRoomMiB = { all: 96, ofOrganization: 64 };
+
+/** What has taken longer until its attempt could begin goes back: a worker may hold a message for 150 s, of which an attempt may last 120 s. */
+const preparingMs = 25_000;
+
+/**
+ * Delivers a job whose payload is in chunks with that payload, once there is room for it in memory; every other job at once. Without room within 10 s the
+ * message goes back. `deliver` is given what says whether the attempt may still begin.
+ */
+export async function withPayload(
+  job: Job,
+  plan: ReadyPlan,
+  { queue, clock, room }: { queue: DeliveryQueue; clock: Clock; room: BatchRoom },
+  deliver: (job: Job, isLate: () => boolean) => Promise<Settlement>,
+): Promise<Settlement> {
+  const { event } = job;
+  if (event?.chunks === undefined || plan.type === 'warehouse') return await deliver(job, () => false);
+  const begunAtMs = clock.now();
+  const leave = await room.enter(job.target.org, Math.ceil(event.chunks.bytes / mebibyte));
+  if (leave === null) return { job, outcome: { type: 'back' }, maxAttempts: null };
+  try {
+    const payload = await queue.payload(event.chunks);
+    const whole = { ...job, event: payload === null ? null : { ...event, payload } };
+    return { ...(await deliver(whole, () => clock.now() - begunAtMs > preparingMs)), job };
+  } finally {
+    leave();
+  }
+}

@@ -1,0 +1,129 @@
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { Webhook } from 'standardwebhooks';
+import { testKeyring } from '../../../test/support/controllers.ts';
+import { deliverySuite } from '../../../test/support/delivery-suite.ts';
+import { chunksOf, largeJson, largePayload, mebibyte, sha256 } from '../../../test/support/large-payloads.ts';
+import { longestTurnOfBestRunMs } from '../../../test/support/longest-turn.ts';
+import { newEvent } from '../../../test/support/new-event.ts';
+import { passes } from '../../../test/support/passes.ts';
+import { destinationRecord, routeRecord } from '../../../test/support/record-registry.ts';
+import { recordLayoutVersion, type TransformRecord } from '../../core/records.ts';
+import { recordSealingContext } from '../../core/sealing-contexts.ts';
+import { RedisMessageReplayer } from '../../data/history/message-replayer.ts';
+import type { NewEvent } from '../../data/shard/messages.ts';
+import { systemClock } from '../../runtime/clock.ts';
+
+const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+const suite = deliverySuite({ shards: 2 });
+const { prefix, receiver, worker } = suite;
+
+async function send(changes: Parameters<typeof newEvent>[0] = {}): Promise<NewEvent> {
+  const event = newEvent({ payload: largePayload(), ...changes });
+  await suite.acceptor.accept(event);
+  return event;
+}
+const messageId = (event: NewEvent, at = 0): string => event.targets[at]?.messageId ?? '';
+
+function signedDestination(url: string, changes: Parameters<typeof destinationRecord>[1] = {}): void {
+  const sealed = testKeyring.seal(secret, recordSealingContext('org_a', 'destination', 'dst_a', 'signingSecrets'));
+  suite.registry.put('destination', destinationRecord({ url, signingSecrets: [sealed] }, changes));
+}
+
+beforeEach(() => suite.registry.put('route', routeRecord()));
+
+test('A payload of 25 MiB arrives byte for byte, signed, without a long turn of the event loop.', async () => {
+  const to = await receiver();
+  signedDestination(to.url);
+  worker();
+  const payload = largeJson(25 * mebibyte);
+  const longest = await longestTurnOfBestRunMs(100, async () => {
+    const event = await send({ payload });
+    await suite.becomes(messageId(event), { status: 'delivered', attempts: 1 });
+  });
+  expect(longest < 100 ? 'short' : longest).toBe('short');
+  for (const { body, headers } of to.requests) {
+    expect(body.equals(payload)).toBe(true);
+    const texts = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
+    expect(() => new Webhook(secret).verify(body, texts)).not.toThrow();
+  }
+}, 120_000);
+
+test('A payload above 1 MiB is sent again as it was with each retry, and by a replay of the dead letter.', async () => {
+  const to = await receiver((response, number) => {
+    response.statusCode = number < 3 ? 500 : 200;
+    response.end();
+  });
+  signedDestination(to.url, { retryPolicy: { maxRetries: 1, initialDelayMs: 10, maxDelayMs: 10, backoffMultiplier: 1 } });
+  worker();
+  const event = await send({ maxAttempts: 2 });
+  await suite.becomes(messageId(event), { status: 'dlq', attempts: 2 });
+  const replayer = new RedisMessageReplayer({ redis: suite.redis.client, prefix, clock: systemClock, shards: () => 2 });
+  const id = await replayer.replay('org_a', messageId(event));
+  await suite.becomes(id, { status: 'delivered' });
+  expect(to.requests.map(({ body }) => sha256(body))).toEqual(Array.from({ length: 3 }, () => sha256(event.payload)));
+});
+
+test('A message whose chunks are gone is a dead letter that says so, and the next one is delivered.', async () => {
+  const to = await receiver();
+  signedDestination(to.url);
+  const [lost, next] = [await send(), await send()];
+  const keys = (await chunksOf(suite.redis.client, prefix, 1)).map(({ key }) => key);
+  const [, ofLost = ''] = / (\w+)\/\d+\n/.exec(await suite.redis.client.getrange(`${prefix}{s0}:e:${lost.id.slice(6)}`, 0, 255)) ?? [];
+  await suite.redis.client.del(...keys.filter((key) => key.includes(ofLost)));
+  worker();
+  await suite.becomes(messageId(lost), { status: 'dlq', deadLetterReason: 'payload_not_found' });
+  await suite.becomes(messageId(next), { status: 'delivered' });
+});
+
+test('A worker has at most 96 MiB of large payloads in memory, of one organization 64 MiB; the others wait.', async () => {
+  let open = 0;
+  let most = 0;
+  const to = await receiver((response) => {
+    open++;
+    most = Math.max(most, open);
+    setTimeout(() => {
+      open--;
+      response.end();
+    }, 300);
+  });
+  signedDestination(to.url);
+  const events: NewEvent[] = [];
+  for (let i = 0; i < 5; i++) events.push(await send({ payload: largePayload(25 * mebibyte) }));
+  worker();
+  for (const event of events) await suite.becomes(messageId(event), { status: 'delivered' });
+  expect(most).toBeLessThanOrEqual(2);
+}, 120_000);
+
+describe('a transform of a payload above 1 MiB', () => {
+  beforeEach(() => suite.registry.put('route', routeRecord({ transformId: 'trf_a' })));
+
+  const codes: [TransformRecord['type'], string][] = [
+    ['jsonata', '{"n": $count(payload.items), "kind": payload.kind}'],
+    ['javascript', '({ n: event.payload.items.length, kind: event.payload.kind })'],
+    ['liquid', '{"n":{{ payload.items.size }},"kind":"{{ payload.kind }}"}'],
+  ];
+  test.each(codes)('in %s sees all of it', async (type, code) => {
+    const to = await receiver();
+    suite.registry.put('destination', destinationRecord({ url: to.url }));
+    suite.registry.put('transform', { v: recordLayoutVersion, id: 'trf_a', org: 'org_a', type, code, generation: 1 });
+    worker();
+    const payload = largeJson(10 * mebibyte, { kind: 'large' });
+    const event = await send({ payload });
+    await suite.becomes(messageId(event), { status: 'delivered' });
+    expect(JSON.parse(to.requests[0]?.body.toString() ?? '')).toEqual({ n: JSON.parse(payload.toString()).items.length, kind: 'large' });
+  });
+
+  test('that needs too much memory or time ends the message with its reason', async () => {
+    const to = await receiver();
+    suite.registry.put('destination', destinationRecord({ url: to.url }));
+    const code = '(() => { for (;;); })()';
+    suite.registry.put('transform', { v: recordLayoutVersion, id: 'trf_a', org: 'org_a', type: 'javascript', code, generation: 1 });
+    worker();
+    const event = await send({ payload: largeJson(2 * mebibyte) });
+    await passes(
+      async () => expect(await suite.reader.delivery('org_a', messageId(event))).toMatchObject({ status: 'transform_failed' }),
+      90_000,
+    );
+    expect(to.requests).toHaveLength(0);
+  });
+});

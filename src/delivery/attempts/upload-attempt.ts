@@ -1,0 +1,94 @@
+import type { Clock } from '../../core/clock.ts';
+import type { Batch, DeliveryQueue, Job, Outcome, Settlement } from '../../data/queue/delivery-queue.ts';
+import type { NewAttempt } from '../../data/shard/attempt-record.ts';
+import type { DeliveryMetrics } from '../metrics.ts';
+import type { ReadyWarehousePlan } from '../plans/delivery-plan.ts';
+import type { BatchRoom } from '../targets/warehouse/batch-room.ts';
+import { type UploadResult, upload, uploadTimeoutMs } from '../targets/warehouse/upload.ts';
+import { uploadRecord } from '../targets/warehouse/warehouse-attempt.ts';
+import { attemptOutcome } from './attempt-outcome.ts';
+import { batchContent } from './batch-content.ts';
+import { runBatchTransforms, TransformsStalledError } from './batch-transforms.ts';
+import type { EventTransformer } from './transformed-event.ts';
+
+/** Of an attempt with all that precedes the upload; below the time for which a worker may hold a batch (150 s). */
+const attemptTimeoutMs = 80_000;
+const shortestUploadMs = 1000;
+
+/** Where a worker reads the batches of a shard. */
+export interface BatchSource {
+  worker: string;
+  queue: DeliveryQueue;
+  transformer: EventTransformer;
+}
+
+export interface UploadContext {
+  clock: Clock;
+  metrics: DeliveryMetrics;
+  /** Breaks the attempt off; its batch then goes back to the queue. */
+  signal: AbortSignal;
+  batches: BatchSource;
+  /** For batches in memory: transforms have been run before. */
+  uploadRoom: BatchRoom;
+  transformRoom: BatchRoom;
+}
+
+/**
+ * Writes a batch once and says what becomes of it. Rejects when the batch cannot be read, and when some transforms have been run and
+ * others must wait: it then goes back to the queue, and the next attempt has less to do.
+ */
+export async function attemptUpload(job: Job, plan: ReadyWarehousePlan, context: UploadContext): Promise<Settlement> {
+  const { clock, metrics, signal, batches, uploadRoom } = context;
+  const { warehouse, retryPolicy } = plan;
+  const begunAtMs = clock.now();
+  const settlement = (outcome: Outcome): Settlement => ({ job, outcome, maxAttempts: retryPolicy.maxRetries + 1 });
+  const back = settlement({ type: 'back' });
+  const attempted = (result: UploadResult, startedAtMs: number): Settlement => {
+    const attempt: NewAttempt = uploadRecord(result, { startedAtMs, endedAtMs: clock.now() });
+    metrics.attemptSeconds.observe({ result: attempt.errorType ?? 'ok' }, attempt.durationMs / 1000);
+    return settlement(attemptOutcome(attempt, result, plan, job.attempts + 1));
+  };
+  if ('refusal' in warehouse) return attempted({ type: 'error', error: warehouse.refusal, code: null }, begunAtMs);
+  // Queued before the setting of the target was known: it goes back, to be gathered into a batch.
+  const batch = job.isBatch ? await batches.queue.batch(job) : null;
+  if (batch === null) return back;
+  const ready = await readyMembers(batch, job, plan, context);
+  if (ready === null) return back;
+  if (ready instanceof TransformsStalledError) return attempted({ type: 'error', error: ready, code: null }, begunAtMs);
+  const leave = await uploadRoom.enter(job.target.org);
+  if (leave === null) return back;
+  try {
+    const objects = await batchContent(batch, job, { ...plan, ...warehouse }, { ...batches, clock, ready });
+    if (objects === null) return back;
+    if (objects.length === 0) return settlement({ type: 'dead', attempt: null, reason: 'payload_not_found' });
+    const startedAtMs = clock.now();
+    const leftMs = Math.max(shortestUploadMs, begunAtMs + attemptTimeoutMs - startedAtMs);
+    const timeoutMs = Math.min(uploadTimeoutMs, leftMs);
+    const { secrets } = warehouse;
+    const result = await upload(warehouse.store, objects, { dispatcher: warehouse.dispatcher(), secrets, clock, signal, timeoutMs });
+    if (signal.aborted && result.type === 'error') return back;
+    return attempted(result, startedAtMs);
+  } finally {
+    leave();
+  }
+}
+
+/** How many members, from the oldest on, may be written now; null: the batch goes back. */
+async function readyMembers(
+  batch: Batch,
+  job: Job,
+  { transform }: ReadyWarehousePlan,
+  { batches, clock, signal, transformRoom }: UploadContext,
+): Promise<number | TransformsStalledError | null> {
+  if (transform === null) return batch.members.length;
+  const leave = await transformRoom.enter(job.target.org);
+  if (leave === null) return null;
+  try {
+    return await runBatchTransforms(batch, job, transform, { ...batches, clock, signal });
+  } catch (error) {
+    if (error instanceof TransformsStalledError) return error;
+    throw error;
+  } finally {
+    leave();
+  }
+}

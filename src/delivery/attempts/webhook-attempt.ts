@@ -1,0 +1,64 @@
+import type { KeyObject } from 'node:crypto';
+import { retryCount } from '../../core/backoff.ts';
+import type { Clock } from '../../core/clock.ts';
+import type { Job, Outcome, Settlement } from '../../data/queue/delivery-queue.ts';
+import type { StoredEvent } from '../../data/shard/event-text.ts';
+import type { DeliveryMetrics } from '../metrics.ts';
+import { keysAt, type WebhookPlan } from '../plans/webhook-plan.ts';
+import { exchange, type HttpResult } from '../targets/http/http-exchange.ts';
+import { webhookHeaders } from '../targets/http/webhook-headers.ts';
+import { InsecureUrlError } from '../targets/refusals.ts';
+import { attemptOutcome, attemptRecord, gone } from './attempt-outcome.ts';
+
+interface Context {
+  clock: Clock;
+  userAgent: string;
+  metrics: DeliveryMetrics;
+  /** Breaks the attempt off; its message then goes back to the queue. */
+  signal: AbortSignal;
+}
+
+/** Delivers a message to a webhook endpoint once and says what becomes of it. Rejects when the endpoint cannot be disabled. */
+export async function attemptWebhook(job: Job, plan: WebhookPlan, context: Context): Promise<Settlement> {
+  const { clock, userAgent, metrics, signal } = context;
+  const { event, messageId } = job;
+  const settle = (outcome: Outcome): Settlement => ({ job, outcome, maxAttempts: retryCount(plan.retryPolicy) + 1 });
+  if (event === null) return settle({ type: 'dead', attempt: null, reason: 'payload_not_found' });
+  const number = job.attempts + 1;
+  const startedAtMs = clock.now();
+  const keys = keysAt(plan.secrets, startedAtMs);
+  if (keys === null || plan.headers === null) return settle({ type: 'dead', attempt: null, reason: 'secret_decryption_failed' });
+  const eventId = event.webhook?.partOf ?? job.eventId;
+  const identity = { messageId, eventId, number, timestampSeconds: Math.floor(startedAtMs / 1000), userAgent };
+  const result = await exchangeWithEndpoint(plan, { own: plan.headers, keys, event, identity }, { clock, signal });
+  if (signal.aborted && result.type === 'error') return settle({ type: 'back' });
+  const attempt = attemptRecord(result, { expectedResponse: null }, { startedAtMs, endedAtMs: clock.now() });
+  metrics.attemptSeconds.observe({ result: attempt.errorType ?? 'ok' }, attempt.durationMs / 1000);
+  if (attempt.responseStatus === gone) {
+    // First this: a message that is settled no more says it.
+    await plan.disable('the endpoint answered 410 Gone');
+    return settle({ type: 'dead', attempt: { ...attempt, errorType: 'gone' }, reason: 'destination_not_found' });
+  }
+  return settle(attemptOutcome(attempt, result, plan, number));
+}
+
+interface Sent {
+  /** Of the endpoint. */
+  own: readonly [string, string][];
+  keys: readonly KeyObject[];
+  event: Pick<StoredEvent, 'contentType' | 'payload' | 'sourceSlug'>;
+  identity: Parameters<typeof webhookHeaders>[3];
+}
+
+/** Signs and sends a payload once, within the limits of the plan. */
+export async function exchangeWithEndpoint(
+  plan: Omit<WebhookPlan, 'headers'>,
+  { own, keys, event, identity }: Sent,
+  { clock, signal }: Pick<Context, 'clock' | 'signal'>,
+): Promise<HttpResult> {
+  if (plan.isForbidden) return { type: 'error', error: new InsecureUrlError() };
+  const headers = webhookHeaders(own, keys, event, identity);
+  const { origin, path, timeoutMs, sentSecrets } = plan;
+  const request = { origin, path, method: 'POST' as const, headers, body: event.payload, secrets: sentSecrets };
+  return await exchange(plan.dispatcher(), request, { timeoutMs, clock, signal });
+}

@@ -1,0 +1,229 @@
+import { accountOf } from '../../core/account.ts';
+import { organizationBehind, routeOfMailTarget } from '../../core/alert.ts';
+import type { Clock } from '../../core/clock.ts';
+import type { DestinationRecord, RetryPolicyRecord, RouteRecord, TransformRecord } from '../../core/records.ts';
+import { organizationOfWebhooks } from '../../core/webhook.ts';
+import type { FailoverOfGone, Target, TargetSetting } from '../../data/queue/delivery-queue.ts';
+import type { RegistryReader } from '../../data/registry/registry.ts';
+import type { DeadLetterReason } from '../../data/shard/messages.ts';
+import type { PauseReason } from '../../data/shard/waits.ts';
+import type { AlertMailer } from '../targets/channel/alert-mailer.ts';
+import { egressRules, type InstallationEgress } from '../targets/http/egress-policy.ts';
+import { type HttpPlan, httpPlan } from '../targets/http/http-plan.ts';
+import { layoutText } from '../targets/warehouse/batch-layout.ts';
+import { type RefusedWarehouse, type WarehousePlan, type WarehouseSources, warehousePlan } from '../targets/warehouse/warehouse-plan.ts';
+import { type AlertPlan, alertPlan } from './alert-plan.ts';
+import type { WebhookPlan, WebhookPlans } from './webhook-plan.ts';
+
+/** A batch is complete at so many records or bytes, or at the age that the installation sets. */
+const batchRecords = 1000;
+const batchBytes = 5 * 1024 * 1024;
+
+interface AnyReadyPlan {
+  state: 'ready';
+  setting: TargetSetting;
+  retryPolicy: RetryPolicyRecord;
+}
+
+export interface ReadyHttpPlan extends AnyReadyPlan {
+  type: 'http';
+  /** Null: the payload goes out as it came. */
+  transform: TransformRecord | null;
+  http: HttpPlan;
+  expectedResponse: RouteRecord['expectedResponse'];
+}
+
+export interface ReadyAlertPlan extends AnyReadyPlan, AlertPlan {
+  type: 'alert';
+}
+
+export interface ReadyWarehousePlan extends AnyReadyPlan {
+  type: 'warehouse';
+  /** Null: events are written as they came. */
+  transform: TransformRecord | null;
+  warehouse: WarehousePlan | RefusedWarehouse;
+}
+
+export interface ReadyWebhookPlan extends WebhookPlan {
+  state: 'ready';
+  type: 'webhook';
+}
+
+export type ReadyPlan = ReadyHttpPlan | ReadyAlertPlan | ReadyWarehousePlan | ReadyWebhookPlan;
+
+/** How a target's messages are to be treated by today's records. */
+export type DeliveryPlan =
+  | ReadyPlan
+  /** Route or destination is disabled: messages wait. */
+  | { state: 'paused'; setting: TargetSetting }
+  /** `setting` is null when route or destination are gone. */
+  | { state: 'impossible'; reason: DeadLetterReason; setting: TargetSetting }
+  | { state: 'impossible'; reason: DeadLetterReason; setting: null; failover: FailoverOfGone };
+
+export interface PlanSources extends WarehouseSources {
+  registry: RegistryReader;
+  /** How long the oldest record of a batch waits for others. */
+  batchAgeMs: number;
+  /** Of the installation; an organization's own are added. */
+  allowed: InstallationEgress;
+  /** Null: no SMTP server is configured. */
+  mailer: AlertMailer | null;
+  clock: Clock;
+  userAgent: string;
+}
+
+export interface DeliveryPlanSources extends PlanSources {
+  webhookPlans: WebhookPlans;
+}
+
+/** The plan of a target, kept until its route, destination, transform or organization changes. Throws UNAVAILABLE without Redis. */
+export async function deliveryPlan(sources: DeliveryPlanSources, { org, routeId, destinationId }: Target): Promise<DeliveryPlan> {
+  const sender = organizationOfWebhooks(org);
+  if (sender !== null) return await webhookDeliveryPlan(sources, sender, routeId, destinationId);
+  const behind = organizationBehind(org);
+  if (behind !== null) return await alertDeliveryPlan(sources, behind, destinationId);
+  return await sources.registry.derive(`delivery:${org}/${routeId}/${destinationId}`, async () => {
+    const route = await sources.registry.getOf(org, 'route', routeId);
+    const dependsOn = [`route:${routeId}`, `destination:${destinationId}`, `organization:${org}`];
+    if (route === null) return { value: routeDeleted, dependsOn };
+    if (route.transformId !== undefined) dependsOn.push(`transform:${route.transformId}`);
+    for (const { id } of route.failover.destinations) dependsOn.push(`destination:${id}`);
+    const placed = { route, failover: await failoverAfter(sources.registry, route, destinationId) };
+    return { value: await makePlan(sources, org, placed, destinationId), dependsOn };
+  });
+}
+
+interface PlacedRoute {
+  route: RouteRecord;
+  /** Where messages of the target may go that it does not deliver, in order. */
+  failover: RouteRecord['failover']['destinations'];
+}
+
+/** Those that come after the destination in the route's list, of which it may be one itself; without those that do not serve. */
+async function failoverAfter(registry: RegistryReader, route: RouteRecord, destinationId: string): Promise<PlacedRoute['failover']> {
+  const { destinations } = route.failover;
+  const later = destinations.slice(destinations.findIndex(({ id }) => id === destinationId) + 1);
+  const records = await Promise.all(later.map(({ id }) => registry.getOf(route.org, 'destination', id)));
+  return later.filter((_, k) => records[k]?.enabled === true);
+}
+
+/** The plan of a target that stands for a webhook endpoint of an application. */
+async function webhookDeliveryPlan(
+  { webhookPlans }: DeliveryPlanSources,
+  org: string,
+  applicationId: string,
+  endpointId: string,
+): Promise<DeliveryPlan> {
+  const plan = await webhookPlans.of(org, applicationId, endpointId);
+  if (plan === null) return endpointDeleted;
+  return plan.setting.paused ? { state: 'paused', setting: plan.setting } : { state: 'ready', type: 'webhook', ...plan };
+}
+
+const endpointDeleted: DeliveryPlan = { state: 'impossible', reason: 'destination_not_found', setting: null, failover: null };
+
+/** The plan of a target that stands for a notification channel, or for the addresses of a route. */
+async function alertDeliveryPlan(sources: PlanSources, org: string, destinationId: string): Promise<DeliveryPlan> {
+  const { registry, allowed } = sources;
+  return await registry.derive(`alerts:${org}/${destinationId}`, async () => {
+    const egress = egressRules(allowed, await registry.get('organization', org));
+    const plan = await alertPlan(sources, org, destinationId, { ...sources, egress, account: accountOf(org) });
+    const record = routeOfMailTarget(destinationId);
+    return {
+      value:
+        plan === null
+          ? { state: 'impossible', reason: 'destination_not_found', setting: null, failover: null }
+          : { state: 'ready', type: 'alert', ...plan },
+      dependsOn: [`organization:${org}`, record === null ? `notificationChannel:${destinationId}` : `route:${record}`],
+    };
+  });
+}
+
+const routeDeleted: DeliveryPlan = { state: 'impossible', reason: 'route_deleted', setting: null, failover: null };
+
+async function makePlan(sources: PlanSources, org: string, placed: PlacedRoute, destinationId: string): Promise<DeliveryPlan> {
+  const { route } = placed;
+  const { registry, allowed, batchAgeMs } = sources;
+  const [destination, organization, transform] = await Promise.all([
+    registry.getOf(org, 'destination', destinationId),
+    registry.get('organization', org),
+    route.transformId === undefined ? null : registry.getOf(org, 'transform', route.transformId),
+  ]);
+  if (destination === null) return withoutDestination(placed, destinationId);
+  const setting = { ...targetSetting(placed, destination), batch: batchSetting(destination, batchAgeMs) };
+  if (route.transformId !== undefined && transform === null) return awaitingTransform(setting);
+  if (setting.paused) return { state: 'paused', setting };
+  const { retryPolicy } = destination;
+  const egress = egressRules(allowed, organization);
+  if (destination.type !== 'http') {
+    const warehouse = await warehousePlan(destination, { ...sources, egress });
+    if (warehouse === null) return { state: 'impossible', reason: 'secret_decryption_failed', setting };
+    return { state: 'ready', type: 'warehouse', setting, retryPolicy, transform, warehouse };
+  }
+  const http = httpPlan(destination, { ...sources, egress });
+  if (http === null) return { state: 'impossible', reason: 'secret_decryption_failed', setting };
+  return { state: 'ready', type: 'http', setting, retryPolicy, transform, expectedResponse: route.expectedResponse, http };
+}
+
+function batchSetting(destination: DestinationRecord, ageMs: number): TargetSetting['batch'] {
+  if (destination.type === 'http') return null;
+  return { layout: layoutText(destination.warehouse), records: batchRecords, bytes: batchBytes, ageMs };
+}
+
+/**
+ * A destination that the route still names will have a record again, or soon its first one: messages wait for it, but those that failed over to it move on
+ * like those of one that is gone.
+ */
+function withoutDestination(placed: PlacedRoute, id: string): DeliveryPlan {
+  const { route, failover } = placed;
+  const isNamed = [...route.destinations, ...route.failover.destinations].some((each) => each.id === id);
+  if (!isNamed) return { state: 'impossible', reason: 'destination_not_found', setting: null, failover };
+  const setting = targetSetting(placed, { id, enabled: false, generation: 0, throttle: unlimited });
+  return { state: 'paused', setting: { ...setting, pausedFor: 'destination_missing' } };
+}
+
+/** A transform that the route still names will come back, or the route will name another one: nothing goes out without it. */
+function awaitingTransform(setting: TargetSetting): DeliveryPlan {
+  const pausedFor = setting.pausedFor ?? 'transform_missing';
+  return { state: 'paused', setting: { ...setting, revision: `${setting.revision}.awaited`, paused: true, pausedFor, movesOn: 'nobody' } };
+}
+
+const unlimited = { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null } as const;
+
+/**
+ * A failover destination hands on to those after it; only the first destination does so before its retries are used up. Messages move on from a destination
+ * that is not a first one and does not serve, or that the route names no more.
+ */
+function targetSetting(
+  { route, failover }: PlacedRoute,
+  destination: Pick<DestinationRecord, 'id' | 'enabled' | 'suspended' | 'generation' | 'throttle'>,
+): TargetSetting {
+  const isLater = route.failover.destinations.some(({ id }) => id === destination.id);
+  const isFirst = route.destinations.some(({ id }) => id === destination.id);
+  const movesOn = isFirst || !route.enabled ? 'nobody' : !destination.enabled ? 'all' : isLater ? 'nobody' : 'guests';
+  const pausedFor = pauseReason(route, destination);
+  return {
+    // The list of the route changes with the destinations in it, not only with the route.
+    revision: [
+      `${destination.generation}.${route.generation}`,
+      ...(pausedFor === null ? [] : [pausedFor]),
+      ...(movesOn === 'nobody' ? [] : [movesOn]),
+      ...(failover.length === 0 ? [] : [failover.map(({ id }) => id).join('+')]),
+    ].join('.'),
+    paused: !route.enabled || !destination.enabled,
+    pausedFor,
+    movesOn,
+    throttle: destination.throttle,
+    sharedLimiter: null,
+    priority: route.priority,
+    circuit: route.circuit,
+    failover: { destinations: failover, afterAttempts: isLater ? null : route.failover.afterAttempts },
+    batch: null,
+    hasAlerts: route.notifications !== undefined,
+  };
+}
+
+function pauseReason(route: RouteRecord, { enabled, suspended }: Pick<DestinationRecord, 'enabled' | 'suspended'>): PauseReason | null {
+  if (!route.enabled) return 'route_disabled';
+  if (enabled) return null;
+  return suspended === true ? 'destination_suspended' : 'destination_disabled';
+}

@@ -1,0 +1,195 @@
+import type { KeyObject } from 'node:crypto';
+import { LRUCache } from 'lru-cache';
+import type { Dispatcher } from 'undici';
+import type { RetrySchedule } from '../../core/backoff.ts';
+import type { OrganizationRecord, ThrottleRecord, TransformRecord } from '../../core/records.ts';
+import type { Keyring } from '../../core/sealing.ts';
+import { webhookHeaderSealingContext, webhookSecretSealingContext } from '../../core/sealing-contexts.ts';
+import { signingKey, withoutPrefix } from '../../core/signing.ts';
+import type { SharedLimiter, TargetSetting } from '../../data/queue/delivery-queue.ts';
+import { Doorkeeper } from '../../data/registry/doorkeeper.ts';
+import type { RegistryReader } from '../../data/registry/registry.ts';
+import type { WebhookDirectory } from '../../data/webhooks/webhook-directory.ts';
+import type { WebhookApplication, WebhookEndpoint } from '../../data/webhooks/webhooks.ts';
+import type { Dispatchers } from '../targets/http/dispatchers.ts';
+import { type EgressRules, egressRules, type InstallationEgress } from '../targets/http/egress-policy.ts';
+import { httpTarget } from '../targets/http/http-target.ts';
+import { openedHeaders } from '../targets/http/request-headers.ts';
+import { SentSecrets } from '../targets/http/sent-secrets.ts';
+import { endpointHeaders } from '../targets/http/webhook-headers.ts';
+
+/** How requests to a webhook endpoint are made. */
+export interface WebhookPlan {
+  setting: TargetSetting;
+  retryPolicy: RetrySchedule;
+  /** http, where the installation does not allow that. */
+  isForbidden: boolean;
+  origin: string;
+  path: string;
+  timeoutMs: number;
+  /** Null: one of them does not open. */
+  headers: readonly [string, string][] | null;
+  secrets: readonly EndpointSecret[];
+  /** The signing secrets and credentials that replies must not repeat. */
+  sentSecrets: SentSecrets;
+  /** Asked for each attempt: pools that were not used for long are closed. */
+  dispatcher: () => Dispatcher;
+  /** Null when there is none any more. */
+  transform: (id: string) => Promise<TransformRecord | null>;
+  disable: (reason: string) => Promise<void>;
+}
+
+interface EndpointSecret {
+  /** Null: it does not open. */
+  key: KeyObject | null;
+  /** Null: as long as it is the endpoint's. */
+  validUntilMs: number | null;
+}
+
+export interface WebhookPlanSources {
+  directory: EndpointReader & Pick<WebhookDirectory, 'onChange'>;
+  /** Nothing happens when the endpoint is gone. Rejects with UNAVAILABLE. */
+  disableEndpoint: (org: string, id: string, reason: string) => Promise<void>;
+  retries: RetrySchedule;
+  /** Endpoints may be reached by http. */
+  allowsInsecureUrls: boolean;
+}
+
+/** A cache of the store, or the store. */
+type EndpointReader = Pick<WebhookDirectory, 'application' | 'endpoint'>;
+
+interface Sources {
+  webhooks: Omit<WebhookPlanSources, 'directory'> & { directory: EndpointReader };
+  registry: RegistryReader;
+  keyring: Keyring;
+  dispatchers: Dispatchers;
+  allowed: InstallationEgress;
+}
+
+interface Made {
+  from: readonly [WebhookEndpoint, WebhookApplication, OrganizationRecord | null];
+  plan: WebhookPlan;
+}
+
+const plansKept = 20_000;
+const minuteMs = 60_000;
+
+/** The plans of webhook endpoints, kept from their third use on, each made anew when its endpoint, application or organization is another one. */
+export class WebhookPlans {
+  readonly #sources: Sources;
+  readonly #made = new LRUCache<string, Made>({ maxSize: plansKept, sizeCalculation: () => 1 });
+  readonly #doorkeeper = new Doorkeeper();
+
+  constructor(sources: Sources) {
+    this.#sources = sources;
+  }
+
+  /** Null when the endpoint or its application is gone. `org` is the real organization. Throws UNAVAILABLE. */
+  async of(org: string, applicationId: string, endpointId: string): Promise<WebhookPlan | null> {
+    const { webhooks, registry } = this.#sources;
+    const [endpoint, application, organization] = await Promise.all([
+      webhooks.directory.endpoint(org, endpointId),
+      webhooks.directory.application(org, applicationId),
+      registry.get('organization', org),
+    ]);
+    if (endpoint === null || application === null || endpoint.applicationId !== applicationId) return null;
+    const known = this.#made.get(endpointId);
+    const from = [endpoint, application, organization] as const;
+    if (known?.from.every((each, i) => each === from[i]) === true) return known.plan;
+    const plan = this.#make(org, endpoint, application, egressRules(this.#sources.allowed, organization));
+    if (this.#doorkeeper.admits(endpointId)) this.#made.set(endpointId, { from, plan });
+    return plan;
+  }
+
+  #make(org: string, endpoint: WebhookEndpoint, application: WebhookApplication, egress: EgressRules): WebhookPlan {
+    const { webhooks, registry, keyring, dispatchers } = this.#sources;
+    const { id, secret } = endpoint;
+    const { protocol, origin, path } = httpTarget(endpoint.url);
+    const texts: string[] = [];
+    const opened = (sealed: string): KeyObject | null => {
+      try {
+        const text = keyring.open(sealed, webhookSecretSealingContext(org, id));
+        texts.push(text, withoutPrefix(text));
+        return signingKey(text);
+      } catch {
+        return null;
+      }
+    };
+    const ownHeaders = (): [string, string][] | null => {
+      try {
+        const own = openedHeaders(endpoint.headers, (sealed) => keyring.open(sealed, webhookHeaderSealingContext(org, id)));
+        texts.push(...own.secrets);
+        return endpointHeaders(own.headers);
+      } catch {
+        return null;
+      }
+    };
+    const headers = ownHeaders();
+    const secrets = [
+      { key: opened(secret.sealed), validUntilMs: null },
+      ...secret.previous.map(({ sealed, validUntilMs }) => ({ key: opened(sealed), validUntilMs })),
+    ];
+    return {
+      setting: settingOf(endpoint, application),
+      retryPolicy: webhooks.retries,
+      isForbidden: protocol !== 'https:' && !webhooks.allowsInsecureUrls,
+      origin,
+      path,
+      timeoutMs: endpoint.timeoutSeconds * 1000,
+      headers,
+      secrets,
+      sentSecrets: new SentSecrets(texts),
+      dispatcher: dispatchers.forRules({ egress, tls: null, usesProxy: false }),
+      transform: (transformId) => registry.getOf(org, 'transform', transformId),
+      disable: (reason) => webhooks.disableEndpoint(org, id, reason),
+    };
+  }
+}
+
+/** The keys that sign at a time; null when one of them does not open. */
+export function keysAt(secrets: readonly EndpointSecret[], nowMs: number): KeyObject[] | null {
+  const keys: KeyObject[] = [];
+  for (const { key, validUntilMs } of secrets) {
+    if (validUntilMs !== null && nowMs >= validUntilMs) continue;
+    if (key === null) return null;
+    keys.push(key);
+  }
+  return keys;
+}
+
+/** The limits of an application over all its endpoints. */
+export function applicationLimiter({ id, revision, rateLimits }: WebhookApplication): SharedLimiter {
+  const { perSecond, perMinute, perHour } = rateLimits;
+  const windows = [
+    { ms: 1000, most: perSecond },
+    { ms: minuteMs, most: perMinute },
+    { ms: 60 * minuteMs, most: perHour },
+  ];
+  return { id, revision, windows: windows.filter(({ most }) => most > 0) };
+}
+
+function settingOf(endpoint: WebhookEndpoint, application: WebhookApplication): TargetSetting {
+  const { failureThreshold, successThreshold, cooldownSeconds } = endpoint.circuit;
+  const limiter = applicationLimiter(application);
+  const pausedFor = endpoint.isDisabled ? 'endpoint_disabled' : application.isDisabled ? 'application_disabled' : null;
+  return {
+    // Of the application only what counts here: its name may change often.
+    revision: [endpoint.revision, pausedFor ?? 'r', ...limiter.windows.map(({ most }) => most)].join('.'),
+    paused: pausedFor !== null,
+    pausedFor,
+    movesOn: 'nobody',
+    throttle: throttleOf(endpoint),
+    sharedLimiter: limiter,
+    priority: 0,
+    circuit: { failureThreshold, cooldownSeconds, probeSuccessThreshold: successThreshold },
+    failover: { destinations: [], afterAttempts: null },
+    batch: null,
+    hasAlerts: false,
+  };
+}
+
+function throttleOf({ rateLimitPerSecond: rateLimit, rateLimitStrict }: WebhookEndpoint): ThrottleRecord {
+  return rateLimit === 0 ? unlimited : { ...unlimited, mode: 'rate', rateLimit, ...(rateLimitStrict && { strict: true }) };
+}
+
+const unlimited: ThrottleRecord = { mode: 'off', rateLimit: null, rateUnit: 'second', maxConcurrency: null, queueLimit: null };

@@ -1,0 +1,34 @@
+/** The address of a receiver is one that deliveries must not reach. */
+export class BlockedAddressError extends Error {
+  constructor(address: string) {
+    super(`the address ${address} is not allowed: it is not public, and neither allowedCidrs nor allowedHosts name it`);
+    this.name = 'BlockedAddressError';
+  }
+}
+
+/** The host of a receiver is not in the list of those that may be reached. */
+export class BlockedHostError extends Error {
+  constructor(host: string) {
+    super(`the host ${host} is not allowed: it is not among those that the organization may deliver to`);
+    this.name = 'BlockedHostError';
+  }
+}
+
+/** The endpoint is reached by http, and the installation takes only https. */
+export class InsecureUrlError extends Error {
+  constructor() {
+    super('the URL of the endpoint begins with http://, which this installation does not allow');
+    this.name = 'InsecureUrlError';
+  }
+}
+
+/** The installation does not send the e-mail, whatever its server says. */
+export class MailRefusedError extends Error {
+  constructor(why: string) {
+    super(why);
+    this.name = 'MailRefusedError';
+  }
+}
+
+/** What the record of a warehouse says is not allowed, or cannot be done safely. */
+export class WarehouseRefusedError extends Error {}

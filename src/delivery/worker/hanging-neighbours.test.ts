@@ -1,0 +1,79 @@
+import { expect, test } from '@jest/globals';
+import { deliverySuite } from '../../../test/support/delivery-suite.ts';
+import { newEvent } from '../../../test/support/new-event.ts';
+import { passes } from '../../../test/support/passes.ts';
+import type { Receiver } from '../../../test/support/receiver.ts';
+import { destinationRecord, organizationRecord, routeRecord } from '../../../test/support/record-registry.ts';
+import { newTimedId } from '../../core/ids.ts';
+import { shardBase } from '../../data/shard/shard-keys.ts';
+
+const shards = 2;
+const suite = deliverySuite({ shards });
+const slots = 64;
+const soonMs = 2000;
+
+function put(org: string, name: string, to: Receiver, shard: number): void {
+  suite.registry.put('destination', destinationRecord({ url: to.url, timeoutMs: 60_000 }, { id: `dst_${name}`, org }));
+  suite.registry.put('route', routeRecord({ id: `rte_${name}`, org, destinations: [{ id: `dst_${name}`, shard }] }));
+}
+
+async function send(org: string, name: string, shard: number): Promise<void> {
+  const messageId = newTimedId('msg_', shard, Date.now());
+  const targets = [{ messageId, routeId: `rte_${name}`, destinationId: `dst_${name}`, shard, maxAttempts: 3 }];
+  await suite.acceptor.accept({ ...newEvent({ org, targets }), id: newTimedId('evt_', shard, Date.now()) });
+}
+
+/** Slow attempts of the account, in all shards. */
+async function slowOf(account: string): Promise<number> {
+  const counts = await Promise.all(
+    Array.from({ length: shards }, (_, shard) => suite.redis.client.zcard(`${shardBase(suite.prefix, shard)}slow:${account}`)),
+  );
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+test('the first event of a new destination is delivered at once beside 200 receivers of another organization that hang', async () => {
+  const hanging = await suite.receiver(() => {});
+  const fast = await suite.receiver();
+  for (const org of ['org_b', 'org_c']) suite.registry.put('organization', { ...organizationRecord(), id: org });
+  for (let i = 0; i < 200; i++) put('org_a', `a${i}`, hanging, i % shards);
+  for (const org of ['b', 'c']) for (let shard = 0; shard < shards; shard++) put(`org_${org}`, `${org}${shard}`, fast, shard);
+  suite.worker({ concurrency: slots });
+  await send('org_a', 'a0', 0);
+  for (let i = 0; i < 200; i++) for (let k = 0; k < 2; k++) await send('org_a', `a${i}`, i % shards);
+  // A quarter of the slots, and a quarter of the probe band.
+  await passes(() => expect(hanging.requests.length).toBe(16 + 4));
+  for (const org of ['b', 'c']) {
+    for (let shard = 0; shard < shards; shard++) {
+      const before = fast.requests.length;
+      const began = performance.now();
+      await send(`org_${org}`, `${org}${shard}`, shard);
+      await passes(() => expect(fast.requests.length).toBe(before + 1));
+      expect(performance.now() - began).toBeLessThan(soonMs);
+    }
+  }
+  expect(await slowOf('org_a')).toBe(16 + 4);
+  expect(hanging.requests.length).toBe(16 + 4);
+});
+
+test('receivers that were fast and hang all at once leave slots for other organizations', async () => {
+  let hangs = false;
+  const turning = await suite.receiver((response) => {
+    if (!hangs) response.end();
+  });
+  const fast = await suite.receiver();
+  suite.registry.put('organization', { ...organizationRecord(), id: 'org_b' });
+  for (let i = 0; i < 4; i++) put('org_a', `a${i}`, turning, 0);
+  put('org_b', 'b', fast, 0);
+  suite.worker({ concurrency: slots });
+  for (let i = 0; i < 40; i++) await send('org_a', `a${i % 4}`, 0);
+  await passes(() => expect(turning.requests.length).toBe(40));
+  await passes(async () => expect(await suite.redis.client.zcard(`${shardBase(suite.prefix, 0)}held`)).toBe(0));
+  hangs = true;
+  for (let i = 0; i < 4 * slots; i++) await send('org_a', `a${i % 4}`, 0);
+  await passes(() => expect(turning.requests.length).toBeGreaterThanOrEqual(40 + slots / 2));
+  const began = performance.now();
+  await send('org_b', 'b', 0);
+  await passes(() => expect(fast.requests.length).toBe(1));
+  expect(performance.now() - began).toBeLessThan(soonMs);
+  expect(turning.requests.length).toBeLessThanOrEqual(40 + slots - slots / 8);
+});

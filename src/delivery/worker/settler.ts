@@ -1,0 +1,83 @@
+import type { Clock } from '../../core/clock.ts';
+import type { DeliveryQueue, SettleAnswer, Settlement } from '../../data/queue/delivery-queue.ts';
+import type { RedisTrouble } from '../loops/redis-trouble.ts';
+
+const mostPerCall = 64;
+/** Of so many destinations a call takes 2 to 3 ms of Redis: what is done for each costs more than what is done for a message. */
+const mostDestinationsPerCall = 32;
+const flushAfterMs = 2;
+
+export interface SettlerOptions {
+  queue: Pick<DeliveryQueue, 'settle'>;
+  worker: string;
+  clock: Clock;
+  trouble: RedisTrouble;
+  onSettled: (settlements: readonly Settlement[], answer: SettleAnswer) => void;
+}
+
+/**
+ * Collects what attempts came to and writes it in batches: after 2 ms, or 64 of them, or those of 32 destinations. While Redis is away it keeps them and
+ * tries again: a settlement sent twice changes nothing.
+ */
+export class Settler {
+  readonly #options: SettlerOptions;
+  readonly #waiting: Settlement[] = [];
+  #isWriting = false;
+  #cancelTimer: (() => void) | null = null;
+  #isDraining = false;
+  #drained: (() => void) | null = null;
+
+  constructor(options: SettlerOptions) {
+    this.#options = options;
+  }
+
+  add(settlement: Settlement): void {
+    this.#waiting.push(settlement);
+    if (this.#waiting.length >= mostPerCall || this.#isDraining) this.#flush();
+    else this.#cancelTimer ??= this.#options.clock.after(flushAfterMs, () => this.#flush());
+  }
+
+  /** Resolves when everything added is written, or when the signal aborts; others are rung for what work is left. */
+  async drain(signal: AbortSignal): Promise<void> {
+    this.#isDraining = true;
+    this.#flush();
+    if (this.#waiting.length === 0 && !this.#isWriting) return;
+    await new Promise<void>((resolve) => {
+      this.#drained = resolve;
+      signal.addEventListener('abort', () => resolve(), { once: true });
+    });
+  }
+
+  #flush(): void {
+    this.#cancelTimer?.();
+    this.#cancelTimer = null;
+    if (!this.#isWriting && this.#waiting.length > 0) void this.#write();
+  }
+
+  async #write(): Promise<void> {
+    const { queue, worker, clock, trouble, onSettled } = this.#options;
+    this.#isWriting = true;
+    while (this.#waiting.length > 0) {
+      const batch = this.#nextBatch();
+      try {
+        const answer = await queue.settle(worker, batch, { ring: this.#isDraining });
+        this.#waiting.splice(0, batch.length);
+        onSettled(batch, answer);
+      } catch (error) {
+        await clock.sleep(trouble.met(error));
+      }
+    }
+    this.#isWriting = false;
+    this.#drained?.();
+  }
+
+  #nextBatch(): Settlement[] {
+    const most = this.#waiting.slice(0, mostPerCall);
+    const destinations = new Set<string>();
+    for (const [i, { job }] of most.entries()) {
+      destinations.add(job.target.destinationId);
+      if (destinations.size > mostDestinationsPerCall) return most.slice(0, i);
+    }
+    return most;
+  }
+}

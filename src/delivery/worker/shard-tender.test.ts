@@ -1,0 +1,86 @@
+import { expect, test } from '@jest/globals';
+import { Registry } from 'prom-client';
+import { FakeClock } from '../../../test/support/fake-clock.ts';
+import { silentLogger } from '../../../test/support/logger.ts';
+import { startMessageQueue } from '../../../test/support/message-queue.ts';
+import { newEvent } from '../../../test/support/new-event.ts';
+import { takeFrom } from '../../../test/support/queue-worker.ts';
+import { waitUntil } from '../../../test/support/wait-until.ts';
+import type { DeliveryQueue, ShardState } from '../../data/queue/delivery-queue.ts';
+import { RedisTroubles } from '../loops/redis-trouble.ts';
+import { deliveryMetrics } from '../metrics.ts';
+import { ShardTender, type ShardTenderOptions } from './shard-tender.ts';
+
+test('what has waited in a disabled route for longer than the retention becomes a dead letter, although nothing happens in its shard', async () => {
+  const { redis, queue, acceptor, reader, reset } = await startMessageQueue('test:');
+  const clock = new FakeClock();
+  const tender = new ShardTender({ ...optionsOf(queue, clock), retention: { finishedMs: -1000, deadLettersMs: 86_400_000 } });
+  try {
+    await reset();
+    const event = newEvent();
+    await acceptor.accept(event);
+    expect(await takeFrom(queue, 'w1', 1, { paused: true })).toEqual([]);
+    tender.start();
+    const status = async () => (await reader.delivery('org_a', event.targets[0]?.messageId ?? ''))?.status;
+    expect(await status()).toBe('pending');
+    await waitUntil('the message to end', 30_000, async () => {
+      await clock.advance(10_000);
+      return (await status()) === 'dlq' || undefined;
+    });
+  } finally {
+    await tender.stop();
+    await redis.stop();
+  }
+});
+
+test('goes on making room at once when a second was not enough', async () => {
+  const clock = new FakeClock();
+  let looks = 0;
+  let memoryShare = 0.75;
+  const state = {
+    marker: 'm',
+    held: 0,
+    hasReadyWork: false,
+    hasOverdueWork: false,
+    pausedTargets: 0,
+    nextDueMs: null,
+  } satisfies Partial<ShardState>;
+  const queue = {
+    tend: async () => {
+      looks++;
+      return { ...state, memoryShare, hasOutbox: false, hasEndedBatches: false, hasTallies: false, hasAlerts: false };
+    },
+    prune: async () => ({ removed: 100, hasMore: true, memoryShare, lost: 0 }),
+  } as unknown as DeliveryQueue;
+  const tender = new ShardTender({ ...optionsOf(queue, clock), isActive: () => true });
+  tender.start();
+  await clock.advance(10_000);
+  // Each look prunes for a second; with rests of 3 s between them there would be three.
+  expect(looks).toBeGreaterThanOrEqual(8);
+  memoryShare = 0.5;
+  await clock.advance(3000);
+  const before = looks;
+  await clock.advance(10_000);
+  expect(looks - before).toBeLessThanOrEqual(5);
+  await tender.stop();
+});
+
+function optionsOf(queue: DeliveryQueue, clock: FakeClock): ShardTenderOptions {
+  return {
+    queue,
+    worker: 'w1',
+    clock,
+    logger: silentLogger,
+    metrics: deliveryMetrics(new Registry(), {
+      queues: [],
+      now: () => clock.now(),
+      inFlight: () => 0,
+      bytes: async () => ({ byAccount: new Map(), over: 0 }),
+    }),
+    trouble: new RedisTroubles(silentLogger).watch(),
+    retention: { finishedMs: 86_400_000, deadLettersMs: 86_400_000 },
+    totalSlots: () => 64,
+    isActive: () => false,
+    onState: () => undefined,
+  };
+}

@@ -1,0 +1,66 @@
+import { accountOf } from '../../core/account.ts';
+import type { SlowAttempts } from '../../data/queue/delivery-queue.ts';
+
+/** The part of all slots that is kept for accounts that hold less than that. */
+const keptShare = 1 / 8;
+
+/** Which account holds how many of a worker's slots, in all shards. */
+export class SlotShares {
+  readonly #slots: number;
+  readonly #held = new Map<string, number>();
+  readonly #slow = new Map<string, number>();
+  #inFlight = 0;
+  #slowInFlight = 0;
+
+  constructor(slots: number) {
+    this.#slots = slots;
+  }
+
+  begin(attempt: { org: string; isSlow: boolean }): void {
+    this.#count(attempt, 1);
+  }
+
+  end(attempt: { org: string; isSlow: boolean }): void {
+    this.#count(attempt, -1);
+  }
+
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  get slow(): SlowAttempts {
+    return { slots: this.#slots, held: this.#slowInFlight, byAccount: this.#slow };
+  }
+
+  /** So many slots stay free of the accounts with large shares. */
+  get kept(): number {
+    return Math.floor(this.#slots * keptShare);
+  }
+
+  /** The accounts that get none of the slots that are kept. */
+  get large(): string[] {
+    const { kept } = this;
+    return kept === 0 ? [] : [...this.#held].flatMap(([account, held]) => (held >= kept ? [account] : []));
+  }
+
+  /** The account that holds more than half of all slots; null: none does. */
+  get largest(): string | null {
+    for (const [account, held] of this.#held) if (held > this.#slots / 2) return account;
+    return null;
+  }
+
+  #count({ org, isSlow }: { org: string; isSlow: boolean }, by: number): void {
+    const account = accountOf(org);
+    this.#inFlight += by;
+    add(this.#held, account, by);
+    if (!isSlow) return;
+    this.#slowInFlight += by;
+    add(this.#slow, account, by);
+  }
+}
+
+function add(counts: Map<string, number>, account: string, by: number): void {
+  const count = (counts.get(account) ?? 0) + by;
+  if (count === 0) counts.delete(account);
+  else counts.set(account, count);
+}

@@ -1,0 +1,222 @@
+import { withJitter } from '../../core/backoff.ts';
+import type { Clock } from '../../core/clock.ts';
+import type { Logger } from '../../core/logger.ts';
+import type { DeliveryQueue, GoneTarget, Target } from '../../data/queue/delivery-queue.ts';
+import type { RegistryReader } from '../../data/registry/registry.ts';
+import type { DeliveryPlan } from '../plans/delivery-plan.ts';
+
+/** Changes are looked at together, so that a thousand deletions cost one search. */
+const gatherMs = 200;
+const retryMs = 2000;
+/** Before it is looked again whether a record that is missing has come; a change of a route looks at once. */
+const awaitedMs = 30_000;
+/** Anything may have changed: nobody has followed the changes for a while. */
+const anything = '*';
+
+export interface TargetKeeperOptions {
+  queue: DeliveryQueue;
+  registry: RegistryReader;
+  clock: Clock;
+  logger: Logger;
+  planOf: (target: Target) => Promise<DeliveryPlan>;
+  /** Called when targets may have become servable. */
+  onChange: () => void;
+  /** Called when something waits to be carried to other shards. */
+  carryOutbox: () => void;
+}
+
+/**
+ * Keeps what Redis knows of targets in step with their records: throttle, circuit, failover and pause in force, messages of those that do not serve sent on
+ * to failover destinations, queues of deleted ones there or to the dead letters. Errors reject or, in the background, wait for the next review.
+ */
+export class TargetKeeper {
+  readonly #options: TargetKeeperOptions;
+  readonly #configuring = new Map<string, Promise<void>>();
+  readonly #changed = new Set<string>();
+  #isReviewing = false;
+  #cancelReview: (() => void) | null = null;
+  #unsubscribe: () => void = () => {};
+  #isStopped = false;
+
+  constructor(options: TargetKeeperOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#unsubscribe = this.#options.registry.onChange((changeKey) => {
+      this.#changed.add(changeKey);
+      this.review();
+    });
+    this.reviewAll();
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#unsubscribe();
+    this.#cancelReview?.();
+  }
+
+  /** Puts the target's plan in force. Calls for one target at the same time are one call. */
+  configure(target: Target): Promise<void> {
+    const key = target.number;
+    const known = this.#configuring.get(key);
+    if (known !== undefined) return known;
+    const work = this.#configure(target).finally(() => this.#configuring.delete(key));
+    this.#configuring.set(key, work);
+    return work;
+  }
+
+  /** Looks soon at paused targets and at what was deleted. */
+  review(): void {
+    this.#reviewIn(gatherMs);
+  }
+
+  /** The same, and looks at what waits by its setting: any change may have been missed. */
+  reviewAll(): void {
+    this.#changed.add(anything);
+    this.review();
+  }
+
+  #reviewIn(ms: number): void {
+    if (this.#isStopped || this.#isReviewing || this.#cancelReview !== null) return;
+    this.#cancelReview = this.#options.clock.after(ms, () => {
+      this.#cancelReview = null;
+      void this.#review();
+    });
+  }
+
+  async #configure(target: Target): Promise<void> {
+    const { queue, planOf, onChange } = this.#options;
+    const plan = await planOf(target);
+    if (plan.setting === null) await this.#drop([{ target, reason: plan.reason, failover: plan.failover }]);
+    else if ((await queue.configure(target, plan.setting)).hasRetries) await this.#endWaits(target);
+    onChange();
+  }
+
+  /** What waits for its next attempt at a target that does not serve moves on now. */
+  async #endWaits(target: Target): Promise<void> {
+    for (let cursor: string | null = '0'; cursor !== null && !this.#isStopped; )
+      cursor = (await this.#options.queue.endWaits([target], cursor)).next;
+  }
+
+  async #review(): Promise<void> {
+    this.#isReviewing = true;
+    let waitMs = gatherMs;
+    const changed = [...this.#changed];
+    this.#changed.clear();
+    try {
+      for (let cursor: string | null = '0'; cursor !== null; ) {
+        const step: { targets: Target[]; next: string | null } = await this.#options.queue.pausedTargets(cursor);
+        for (const target of step.targets) if (isToConfigure(target, await this.#options.planOf(target))) await this.configure(target);
+        cursor = step.next;
+      }
+      await this.#configureChanged(changed);
+      const awaited = await this.#dropDeleted(changed);
+      if (awaited.length > 0 && this.#changed.size === 0) waitMs = awaitedMs;
+      for (const changeKey of awaited) this.#changed.add(changeKey);
+    } catch {
+      // Redis is away, which the worker reports.
+      for (const changeKey of changed) this.#changed.add(changeKey);
+      waitMs = withJitter(retryMs);
+    } finally {
+      this.#isReviewing = false;
+      if (this.#changed.size > 0) this.#reviewIn(waitMs);
+    }
+  }
+
+  /** What waits by an earlier setting of its route or destination, a limit or an open circuit, would know of the new one only then. */
+  async #configureChanged(changed: readonly string[]): Promise<void> {
+    const { queue, registry } = this.#options;
+    if (changed.includes(anything)) {
+      for (let first: number | null = 1; first !== null && !this.#isStopped; ) {
+        const step: { targets: Target[]; next: number | null } = await queue.targets(first, { onlyBound: true });
+        await this.#configureOutdated(step.targets);
+        first = step.next;
+      }
+    }
+    const ids = new Map<string, string[]>();
+    for (const changeKey of changed) {
+      const [kind, id] = changeKey.split(':');
+      if (id === undefined || (kind !== 'route' && kind !== 'destination')) continue;
+      const record = await registry.getOfAny(kind, id);
+      if (record !== null) ids.set(record.org, [...(ids.get(record.org) ?? []), id]);
+    }
+    for (const [org, changedIds] of ids) {
+      for (let cursor: string | null = '0'; cursor !== null; ) {
+        const step: { targets: Target[]; next: string | null } = await queue.targetsOf(org, changedIds, cursor);
+        await this.#configureOutdated(step.targets);
+        cursor = step.next;
+      }
+    }
+  }
+
+  async #configureOutdated(targets: readonly Target[]): Promise<void> {
+    for (const target of targets) {
+      // What runs may have begun with the plan before the change.
+      await this.#configuring.get(target.number)?.catch(() => {});
+      const { setting } = await this.#options.planOf(target);
+      if (setting !== null && setting.revision !== target.revision) await this.configure(target);
+    }
+  }
+
+  /** Answers the change keys of what is deleted while a route still names it: that may be a record on its way. */
+  async #dropDeleted(changed: readonly string[]): Promise<string[]> {
+    const { queue, registry, planOf } = this.#options;
+    const gone = new Set<string>();
+    for (const changeKey of changed) {
+      const [kind, id] = changeKey.split(':');
+      if (id === undefined) continue;
+      if (kind !== 'route' && kind !== 'notificationChannel' && kind !== 'destination') continue;
+      if ((await registry.getOfAny(kind, id)) === null) gone.add(id);
+    }
+    if (gone.size === 0) return [];
+    const found: GoneTarget[] = [];
+    const awaited = new Set<string>();
+    for (let first: number | null = 1; first !== null; ) {
+      const step: { targets: Target[]; next: number | null } = await queue.targets(first);
+      for (const target of step.targets.filter(({ routeId, destinationId }) => gone.has(routeId) || gone.has(destinationId))) {
+        const plan = await planOf(target);
+        if (plan.setting === null) found.push({ target, reason: plan.reason, failover: plan.failover });
+        else {
+          awaited.add(`destination:${target.destinationId}`);
+          if (plan.setting.movesOn !== 'nobody') await this.#configureOutdated([target]);
+        }
+      }
+      first = step.next;
+    }
+    if (found.length > 0) await this.#drop(found);
+    return [...awaited];
+  }
+
+  async #drop(found: readonly GoneTarget[]): Promise<void> {
+    const { queue, logger, carryOutbox, onChange } = this.#options;
+    let dropped = 0;
+    const withRetries: GoneTarget[] = [];
+    for (const gone of found) {
+      for (let hasMore = true; hasMore; ) {
+        const step = await queue.drop(gone);
+        dropped += step.dropped;
+        hasMore = step.hasMore;
+        if (step.hasOutbox) carryOutbox();
+        if (step.hasRetries && !withRetries.includes(gone)) withRetries.push(gone);
+      }
+    }
+    for (let cursor: string | null = withRetries.length === 0 ? null : '0'; cursor !== null; ) {
+      const step: { dropped: number; next: string | null; hasOutbox: boolean } = await queue.dropRetries(withRetries, cursor);
+      dropped += step.dropped;
+      if (step.hasOutbox) carryOutbox();
+      cursor = step.next;
+    }
+    onChange();
+    if (dropped > 0)
+      logger.info(
+        { messages: dropped, targets: found.length },
+        'queued messages of deleted routes or destinations went to the dead letters',
+      );
+  }
+}
+
+/** Whether a target that is paused is so no more, is so for another reason, or has messages that could not move on and may by now. */
+function isToConfigure({ revision }: Target, plan: DeliveryPlan): boolean {
+  return plan.state !== 'paused' || plan.setting.movesOn !== 'nobody' || plan.setting.revision !== revision;
+}
