@@ -21,7 +21,7 @@ module.exports = {
   'data/alerts': ['data/intake', ...shard],
   'data/tasks': ['data/membership', ...shard],
   'data/cron': ['data/tasks', ...shard],
-  'data/history': ['data/queue', 'data/intake', 'data/locks', 'data/registry', ...shard],
+  'data/history': ['data/queue', 'data/intake', 'data/locks', ...shard],
   'data/webhooks': ['data/history', 'data/analytics', 'data/queue', 'data/registry', 'data/locks', ...shard],
   'data/pools': ['data/queue', 'data/cron', 'data/tasks', ...shard],
   'data/purge': ['data/webhooks', 'data/history', 'data/pools', 'data/alerts', 'data/intake', 'data/locks', 'data/queue', ...shard],

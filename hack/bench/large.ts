@@ -3,7 +3,7 @@
 // The ceiling is the same traffic between bare senders and bare receivers. Ends with 1 when the p99 of small events is above 20 ms beside the large ones.
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { storeLayout } from '../../src/data/membership/store-layout.ts';
+import { storeLayout } from '../../src/data/registry/store-layout.ts';
 import type { LargeOrder, LargeReport } from './lib/large-traffic.ts';
 import { ms, percentile, report } from './lib/report.ts';
 import { startSink } from './lib/sink.ts';

@@ -2,13 +2,16 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/
 import { passes } from '../../test/support/passes.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { processName } from '../data/membership/connected-processes.ts';
-import { storeLayout } from '../data/membership/store-layout.ts';
+import { storeLayout } from '../data/registry/store-layout.ts';
 import { commandConnection, type RedisClient } from '../redis/connection.ts';
 import { readConfig } from './config.ts';
 import { migrate } from './migrate.ts';
 
 const layoutKey = 'posthorn:{cfg}:layout';
-const counters = 'posthorn:{s0}:k:org_a';
+/** Unfinished bytes by account. */
+const bytes = 'posthorn:{s0}:ub';
+/** The name of a process of a release that knows only the layout before. */
+const earlier = (role: string) => `posthorn-${role}-main@${storeLayout - 1}@posthorn%3A`;
 let redis: RedisServer;
 const clients: RedisClient[] = [];
 beforeAll(async () => {
@@ -18,7 +21,8 @@ afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.client.flushall();
   await redis.client.hset('posthorn:{cfg}:rec:organization', 'org_a', '{}');
-  await redis.client.hset(counters, 'dst_a', '4 3 100 1700');
+  // Of an account that has no events.
+  await redis.client.hset(bytes, { org_a: '5', '*': '5' });
 });
 afterEach(async () => {
   // Redis lists a client that has left without a word for a while.
@@ -40,10 +44,10 @@ async function run(): Promise<{ code: number; lines: string[] }> {
 test('migrate brings what is old into the form of today and says so in Redis; a second time there is nothing to do', async () => {
   await connect(processName('delivery', 'posthorn:'));
   const end = `everything is in layout ${storeLayout}`;
-  expect(await run()).toEqual({ code: 0, lines: ['shards 1: 1 counters completed', 'unfinished bytes: 0 figures corrected', end] });
-  expect(await redis.client.hget(counters, 'dst_a')).toBe('4 3 100 1700 4');
+  expect(await run()).toEqual({ code: 0, lines: ['unfinished bytes in 1 shards: 2 figures corrected', end] });
+  expect(await redis.client.hgetall(bytes)).toEqual({});
   expect(await redis.client.get(layoutKey)).toBe(String(storeLayout));
-  expect(await run()).toEqual({ code: 0, lines: ['shards 1: 0 counters completed', 'unfinished bytes: 0 figures corrected', end] });
+  expect(await run()).toEqual({ code: 0, lines: ['unfinished bytes in 1 shards: 0 figures corrected', end] });
 });
 
 test('migrate finishes what another one has begun', async () => {
@@ -53,14 +57,14 @@ test('migrate finishes what another one has begun', async () => {
 });
 
 test('beside a process of an earlier release nothing is changed, and it is named', async () => {
-  await connect('posthorn-delivery-main');
+  await connect(earlier('delivery'));
   const { code, lines } = await run();
   expect(code).toBe(1);
   expect(lines).toEqual([
     'a process of an earlier release is connected to Redis: delivery at 127.0.0.1',
     'nothing is migrated while they run: replace them, then run this again',
   ]);
-  expect(await redis.client.hget(counters, 'dst_a')).toBe('4 3 100 1700');
+  expect(await redis.client.hget(bytes, 'org_a')).toBe('5');
   expect(await redis.client.get(layoutKey)).toBeNull();
 });
 
@@ -75,13 +79,13 @@ test('a process of an earlier release that comes while the migration begins is s
         .filter((line) => line.includes('name=posthorn-migrate '));
       expect(migration).toMatch(/ flags=b /);
     }, 30_000);
-    await connect('posthorn-api-main');
+    await connect(earlier('api'));
   } finally {
     await redis.client.call('CLIENT', 'UNPAUSE');
   }
   const { code, lines } = await running;
   expect(code).toBe(1);
   expect(lines[0]).toBe('a process of an earlier release is connected to Redis: api at 127.0.0.1');
-  expect(await redis.client.hget(counters, 'dst_a')).toBe('4 3 100 1700');
+  expect(await redis.client.hget(bytes, 'org_a')).toBe('5');
   expect(await redis.client.get(layoutKey)).toBe(`${storeLayout} begun`);
 });

@@ -1,8 +1,7 @@
 import { recountUnfinished } from '../data/check/unfinished-check.ts';
-import { completeCounters } from '../data/history/complete-counters.ts';
 import { earlierProcesses } from '../data/membership/connected-processes.ts';
 import { agreeOnShards } from '../data/membership/shard-count.ts';
-import { noteLayout, storeLayout } from '../data/membership/store-layout.ts';
+import { noteLayout, storeLayout } from '../data/registry/store-layout.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { systemClock } from '../runtime/clock.ts';
 import type { Config } from './config.ts';
@@ -31,8 +30,7 @@ export async function migrate(config: Config, write: (line: string) => void): Pr
     // One that has begun before the layout said so is connected by now.
     if (await hasEarlierProcesses(place, write)) return 1;
     const shards = Math.max(1, await agreeOnShards({ ...place, known: 0 }));
-    write(`shards ${shards}: ${await completeCounters({ ...place, shards })} counters completed`);
-    write(`unfinished bytes: ${await recountUnfinished({ ...place, shards })} figures corrected`);
+    write(`unfinished bytes in ${shards} shards: ${await recountUnfinished({ ...place, shards })} figures corrected`);
     if (config.resourceStore === 'kubernetes' && !(await migrateObjects(config, write))) return 1;
     await noteLayout(place, 'done');
     write(`everything is in layout ${storeLayout}`);

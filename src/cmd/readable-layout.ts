@@ -1,4 +1,4 @@
-import { requireReadableLayout } from '../data/membership/store-layout.ts';
+import { requireReadableLayout } from '../data/registry/store-layout.ts';
 import { askRedis } from './ask-redis.ts';
 import type { RedisLink } from './redis-link.ts';
 import type { RoleContext } from './role-process.ts';

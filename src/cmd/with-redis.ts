@@ -1,4 +1,4 @@
-import { requireReadableLayout } from '../data/membership/store-layout.ts';
+import { requireReadableLayout } from '../data/registry/store-layout.ts';
 import { commandConnection, type RedisClient } from '../redis/connection.ts';
 import { throwUnavailable } from '../redis/unavailable.ts';
 import { systemClock } from '../runtime/clock.ts';

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { readConfig } from '../../src/cmd/config.ts';
 import { migrate } from '../../src/cmd/migrate.ts';
 import { PosthornError } from '../../src/core/errors.ts';
-import { storeLayout } from '../../src/data/membership/store-layout.ts';
+import { storeLayout } from '../../src/data/registry/store-layout.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
 import { migrateStoredVersions } from '../../src/store/kubernetes/stored-versions.ts';
@@ -79,8 +79,7 @@ test('migrate, with the rights that its manifest gives it, has objects of an ear
     return { code: await migrate(config, (line) => void lines.push(line)), lines };
   };
   const linesWith = (kinds: number) => [
-    'shards 1: 0 counters completed',
-    'unfinished bytes: 0 figures corrected',
+    'unfinished bytes in 1 shards: 0 figures corrected',
     `custom resources: ${kinds} kinds stored again in the version of today; 0 complaints`,
     `everything is in layout ${storeLayout}`,
   ];

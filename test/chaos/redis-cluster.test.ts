@@ -14,6 +14,7 @@ import { agreeOnShards } from '../../src/data/membership/shard-count.ts';
 import { RedisWorkerDirectory } from '../../src/data/membership/worker-directory.ts';
 import { RedisMessageAcceptor } from '../../src/data/queue/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
+import { storeLayout } from '../../src/data/registry/store-layout.ts';
 import { destinationTestTask } from '../../src/data/tasks/destination-test-task.ts';
 import { RedisTaskCaller } from '../../src/data/tasks/task-caller.ts';
 import { TaskQueue } from '../../src/data/tasks/task-queue.ts';
@@ -185,10 +186,10 @@ test('what has ended is taken into an archive, and goes when it is written', asy
 });
 
 test('a process of an earlier release is seen on whichever master it works; without one every shard is migrated', async () => {
-  const counters = [0, 1, 2].map((shard) => `${prefix}{s${shard}}:k:org_m`);
-  await agreeOnShards({ redis, prefix, known: counters.length });
+  const bytes = [0, 1, 2].map((shard) => `${prefix}{s${shard}}:ub`);
+  await agreeOnShards({ redis, prefix, known: bytes.length });
   await redis.hset(`${prefix}{cfg}:rec:organization`, 'org_m', '{}');
-  for (const key of counters) await redis.hset(key, 'dst_a', '4 3 100 1700');
+  for (const key of bytes) await redis.hset(key, 'org_gone', '5');
   const config = readConfig('migrate', {
     POSTHORN_REDIS_URL: address.url,
     POSTHORN_REDIS_MODE: 'cluster',
@@ -197,7 +198,9 @@ test('a process of an earlier release is seen on whichever master it works; with
   const lines: string[] = [];
   const run = () => migrate(config, (line) => void lines.push(line));
   for (const { port } of await cluster.masters()) {
-    const earlier = commandConnection(`redis://posthorn:change-me@127.0.0.1:${port}`, { name: 'posthorn-delivery-main' });
+    const earlier = commandConnection(`redis://posthorn:change-me@127.0.0.1:${port}`, {
+      name: `posthorn-delivery-main@${storeLayout - 1}@${encodeURIComponent(prefix)}`,
+    });
     clients.push(earlier);
     await earlier.connect();
     await passes(async () => expect(await run()).toBe(1), 30_000);
@@ -205,8 +208,8 @@ test('a process of an earlier release is seen on whichever master it works; with
     earlier.disconnect();
     await passes(async () => expect(await earlierProcesses({ redis, prefix })).toEqual([]), 30_000);
   }
-  for (const key of counters) expect(await redis.hget(key, 'dst_a')).toBe('4 3 100 1700');
+  for (const key of bytes) expect(await redis.hget(key, 'org_gone')).toBe('5');
   await passes(async () => expect(await run()).toBe(0), 30_000);
-  for (const key of counters) expect(await redis.hget(key, 'dst_a')).toBe('4 3 100 1700 4');
+  for (const key of bytes) expect(await redis.hget(key, 'org_gone')).toBeNull();
   expect(await redis.get(`${prefix}{cfg}:layout`)).toMatch(/^\d+$/);
 }, 120_000);

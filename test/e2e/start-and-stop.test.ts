@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { earlierProcesses, processName } from '../../src/data/membership/connected-processes.ts';
-import { storeLayout } from '../../src/data/membership/store-layout.ts';
+import { storeLayout } from '../../src/data/registry/store-layout.ts';
 import { freePort } from '../support/ports.ts';
 import { type Program, startProgram } from '../support/program.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';

@@ -15,7 +15,7 @@ export class CounterReader {
 
   async destination(org: string, id: string): Promise<DestinationCounters> {
     const sum = { deliveries: 0, successes: 0, latencyMs: 0, attempts: 0, lastMs: 0 };
-    for (const [deliveries = 0, successes = 0, latencyMs = 0, lastMs = 0, attempts = deliveries] of await this.#of(org, id)) {
+    for (const [deliveries = 0, successes = 0, latencyMs = 0, lastMs = 0, attempts = 0] of await this.#of(org, id)) {
       sum.deliveries += deliveries;
       sum.successes += successes;
       sum.latencyMs += latencyMs;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { FakeClock } from '../../../test/support/fake-clock.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
+import { noteLayout, storeLayout } from '../registry/store-layout.ts';
 import { ChunkReaders } from './chunk-readers.ts';
-import { noteLayout, storeLayout } from './store-layout.ts';
 
 const prefix = 'test:';
 let redis: RedisServer;

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { isMigrated } from './store-layout.ts';
+import { isMigrated } from '../registry/store-layout.ts';
 
 const againMs = 5000;
 

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { commandConnection, type RedisClient } from '../../redis/connection.ts';
+import { storeLayout } from '../registry/store-layout.ts';
 import { earlierProcesses, processName } from './connected-processes.ts';
-import { storeLayout } from './store-layout.ts';
 
 const prefix = 'test:';
 let redis: RedisServer;
@@ -31,16 +31,16 @@ test('processes of this release and other clients are none of an earlier one', a
   expect(await earlier()).toEqual([]);
 });
 
-test('those are told by role and address that name no layout, as earlier releases do, or a lower one', async () => {
-  await connect('posthorn-api-main');
-  await connect('posthorn-delivery-main');
+test('processes that name a lower layout are told by role and address', async () => {
+  await connect(`posthorn-api-main@${storeLayout - 1}@test%3A`);
+  await connect(`posthorn-delivery-main@${storeLayout - 1}@test%3A`);
   await connect(`posthorn-controller-main@${storeLayout - 1}@test%3A`);
   expect(await earlier()).toEqual(['api at 127.0.0.1', 'controller at 127.0.0.1', 'delivery at 127.0.0.1']);
 });
 
 test('those are not told that name the key prefix of another installation, or work in another database', async () => {
   await connect(`posthorn-delivery-main@${storeLayout - 1}@other%3A`);
-  await connect('posthorn-delivery-main', redis.url.replace(/0$/, '1'));
+  await connect(`posthorn-delivery-main@${storeLayout - 1}@test%3A`, redis.url.replace(/0$/, '1'));
   expect(await earlier()).toEqual([]);
   expect(await earlier('other:')).toEqual(['delivery at 127.0.0.1']);
 });

@@ -1,6 +1,6 @@
 import { PosthornError } from '../../core/errors.ts';
 import { mastersOf, type RedisClient } from '../../redis/connection.ts';
-import { storeLayout } from './store-layout.ts';
+import { storeLayout } from '../registry/store-layout.ts';
 
 const roles = ['controller', 'api', 'ingest', 'delivery', 'standalone'] as const;
 /** A process of an installation that stays. */
@@ -11,13 +11,11 @@ export function processName(role: ConnectedRole, prefix: string): string {
   return `posthorn-${role}-main@${storeLayout}@${encodeURIComponent(prefix)}`;
 }
 
-/** Earlier releases gave neither layout nor prefix. */
-const named = new RegExp(`^posthorn-(${roles.join('|')})-main(?:@(\\d+)@(\\S*))?$`);
+const named = new RegExp(`^posthorn-(${roles.join('|')})-main@(\\d+)@(\\S*)$`);
 
 /**
- * The processes of releases that do not know the layout of this one and are connected to Redis now, as `<role> at <address>`. Of those that name no
- * prefix it cannot be told whether they are of another installation in the same database: they count. Throws INVALID_CONFIG when Redis does not let
- * its clients be listed.
+ * The processes of releases that do not know the layout of this one and are connected to Redis now, as `<role> at <address>`. Throws INVALID_CONFIG when
+ * Redis does not let its clients be listed.
  */
 export async function earlierProcesses({ redis, prefix }: { redis: RedisClient; prefix: string }): Promise<string[]> {
   const found = new Set<string>();
@@ -33,7 +31,7 @@ export async function earlierProcesses({ redis, prefix }: { redis: RedisClient; 
       const client = fieldsOf(line);
       const [, role, layout, encodedPrefix] = named.exec(client.get('name') ?? '') ?? [];
       if (role === undefined || client.get('db') !== String(server.options.db ?? 0)) continue;
-      const isEarlier = layout === undefined || (Number(layout) < storeLayout && encodedPrefix === encodeURIComponent(prefix));
+      const isEarlier = Number(layout) < storeLayout && encodedPrefix === encodeURIComponent(prefix);
       if (isEarlier) found.add(`${role} at ${(client.get('addr') ?? '').replace(/:\d+$/, '')}`);
     }
   }

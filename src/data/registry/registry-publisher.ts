@@ -10,6 +10,7 @@ import type { RegistryPublisher } from './registry.ts';
 import { type IndexEntry, type IndexOperation, indexEntries, indexOperations, type KindAndRecord } from './registry-index.ts';
 import { type RegistryKeys, registryKeys } from './registry-keys.ts';
 import { parseRecord } from './registry-record.ts';
+import { storeLayout } from './store-layout.ts';
 
 const mintEpochScript = new Script(new URL('./registry-mint-epoch.lua', import.meta.url));
 const publishScript = new Script(new URL('./registry-publish.lua', import.meta.url));
@@ -42,7 +43,7 @@ export class RedisRegistryPublisher implements RegistryPublisher {
   }
 
   async mintEpoch(): Promise<number> {
-    return Number(await this.#run(mintEpochScript, [this.#keys.epoch, this.#keys.marker], [randomUUID()]));
+    return Number(await this.#run(mintEpochScript, [this.#keys.epoch, this.#keys.marker, this.#keys.layout], [randomUUID(), storeLayout]));
   }
 
   publish<K extends RecordKind>(epoch: number, kind: K, record: RecordByKind[K]): Promise<boolean> {

@@ -3,8 +3,7 @@
 -- Counts what happens, per script, and writes it once at its end (write_counts).
 --
 -- For ever, `k:<org>`: field source or route `<events> <last ms>` (of an application with webhooks: how often messages of events were made for it, and when the last time); destination `<deliveries> <successes> <latency ms> <last ms>
--- <attempts>`, where a delivery has ended and the latency is that of all attempts (earlier releases: no attempts, the latency of
--- one attempt per delivery). Messages of webhooks (organizations with a +) are counted for their application (the route), too: field
+-- <attempts>`, where a delivery has ended and the latency is that of all attempts. Messages of webhooks (organizations with a +) are counted for their application (the route), too: field
 -- `total:<application>`, as that of a destination.
 --
 -- For the analytics in tallies, from which fold-tallies.lua makes the statistics of periods: hashes `st:<org>:t<period>:<group>`, the

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
+import { RedisRegistryPublisher } from './registry-publisher.ts';
 import { noteLayout, requireReadableLayout, storeLayout } from './store-layout.ts';
 
 const prefix = 'test:';
@@ -40,4 +41,13 @@ test('a migration is noted when it begins and when it is done, and one that is r
   expect(await stored()).toBe(String(storeLayout));
   await noteLayout(place(), 'begun');
   expect(await stored()).toBe(String(storeLayout));
+});
+
+test('a new store is in the layout of its first leader; one that has had a leader keeps what it says', async () => {
+  const leader = new RedisRegistryPublisher(redis.client, prefix);
+  await leader.mintEpoch();
+  expect(await stored()).toBe(String(storeLayout));
+  await redis.client.del(key);
+  await leader.mintEpoch();
+  expect(await stored()).toBeNull();
 });

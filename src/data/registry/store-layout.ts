@@ -2,8 +2,8 @@ import { PosthornError } from '../../core/errors.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
-import { registryKeys } from '../registry/registry-keys.ts';
 import { text } from '../shard/script-reply.ts';
+import { registryKeys } from './registry-keys.ts';
 
 const setScript = new Script(new URL('./layout-set.lua', import.meta.url));
 
