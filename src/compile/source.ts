@@ -1,6 +1,6 @@
 import { resourceId } from '../core/ids.ts';
 import { plainSecret } from '../core/plain-secret.ts';
-import { hasStandardSecrets } from '../core/providers.ts';
+import { hasStandardSecrets } from '../core/providers/providers.ts';
 import { recordLayoutVersion, type SourceRecord } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';

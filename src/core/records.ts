@@ -1,4 +1,5 @@
-import type { Handshake, Provider, SignatureScheme } from './providers.ts';
+import type { SignatureScheme } from './providers/descriptor.ts';
+import type { Handshake, Provider } from './providers/providers.ts';
 
 /**
  * Compiled records: what the controller publishes to Redis and what ingest, delivery and the facade's authentication

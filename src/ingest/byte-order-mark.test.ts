@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { IngestUnderTest, signingSecret } from '../../test/support/ingest.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
-import type { Provider } from '../core/providers.ts';
+import type { Provider } from '../core/providers/providers.ts';
 import { type RouteRecord, recordLayoutVersion } from '../core/records.ts';
 
 let ingest: IngestUnderTest;

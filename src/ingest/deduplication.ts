@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
-import type { Provider } from '../core/providers.ts';
+import type { DeliveryId } from '../core/providers/descriptor.ts';
+import { type Provider, providers } from '../core/providers/providers.ts';
 import type { SourceRecord } from '../core/records.ts';
 import { textAt } from '../core/text-at.ts';
 import { bodyDigest } from './body-digest.ts';
@@ -21,41 +22,17 @@ export interface Deduplication {
 
 type Received = Pick<ReceivedRequest, 'body' | 'query' | 'signed'>;
 
-/** Bodies are signed, headers are not, except where it says so. */
-type IdPlace = { header: string; isSigned?: true } | { field: string };
-
-/** Where each provider puts an id that is the same when it sends a delivery again. Of several the first that is there counts. */
-const deliveryIds: Record<Provider, readonly IdPlace[]> = {
-  generic: [],
-  custom: [],
-  github: [{ header: 'x-github-delivery' }],
-  gitlab: [{ header: 'webhook-id', isSigned: true }, { header: 'idempotency-key' }],
-  stripe: [{ field: 'id' }],
-  shopify: [{ header: 'x-shopify-webhook-id' }],
-  slack: [{ field: 'event_id' }],
-  twilio: [{ header: 'i-twilio-idempotency-token' }],
-  paddle: [{ field: 'event_id' }],
-  'standard-webhooks': [{ header: 'webhook-id', isSigned: true }],
-  svix: [
-    { header: 'svix-id', isSigned: true },
-    { header: 'webhook-id', isSigned: true },
-  ],
-  intercom: [{ field: 'id' }],
-  sentry: [{ header: 'request-id' }],
-  bitbucket: [{ header: 'x-request-uuid' }],
-};
-
 const hourMs = 3_600_000;
 
 /** Null when the source knows no duplicates. */
 export function deduplication({ provider, dedup }: SourceRecord): Deduplication | null {
   const { strategy, header, windowHours } = dedup ?? { strategy: 'auto', header: null, windowHours: 24 };
   const windowMs = windowHours * hourMs;
-  const byHeader: IdPlace[] | null = header === null ? null : [{ header }];
+  const byHeader: DeliveryId[] | null = header === null ? null : [{ header }];
   switch (strategy) {
     case 'auto':
     case 'provider_id':
-      return byIds(provider, windowMs, byHeader ?? deliveryIds[provider]);
+      return byIds(provider, windowMs, byHeader ?? providers[provider].deliveryIds);
     case 'idempotency_key':
       return byIds(provider, windowMs, byHeader ?? [{ header: 'idempotency-key' }]);
     case 'payload_hash':
@@ -78,7 +55,7 @@ export function eventMark(sourceId: string, identity: string): string {
   return hash('sha256', `${sourceId}\n${identity}`, 'hex').slice(0, 32);
 }
 
-function byIds(provider: Provider, windowMs: number, places: readonly IdPlace[]): Deduplication | null {
+function byIds(provider: Provider, windowMs: number, places: readonly DeliveryId[]): Deduplication | null {
   if (places.length === 0) return null;
   return {
     windowMs,
@@ -93,7 +70,7 @@ function byIds(provider: Provider, windowMs: number, places: readonly IdPlace[])
 }
 
 /** The id at the first place that has one. */
-function findId(context: EventContext, { signed }: Received, places: readonly IdPlace[]): { id: string | null; isSigned: boolean } {
+function findId(context: EventContext, { signed }: Received, places: readonly DeliveryId[]): { id: string | null; isSigned: boolean } {
   for (const place of places) {
     const id = 'header' in place ? headerValue(context.headers, place.header) : textAt(context.payload, place.field);
     if (id !== null) return { id, isSigned: signed !== null && ('field' in place || place.isSigned === true) };

@@ -5,7 +5,7 @@ import { type Answer, IngestUnderTest, keyPrefix, signingSecret } from '../../te
 import { patientClock } from '../../test/support/patient-clock.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
 import { PosthornError } from '../core/errors.ts';
-import type { Provider } from '../core/providers.ts';
+import type { Provider } from '../core/providers/providers.ts';
 import { RedisStatisticsReader } from '../data/analytics/redis-statistics-reader.ts';
 import { RedisMessageReader } from '../data/history/message-reader.ts';
 import { type Intake, RedisIntake } from '../data/intake/intake.ts';

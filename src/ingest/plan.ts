@@ -2,13 +2,13 @@ import { PosthornError } from '../core/errors.ts';
 import { type CompiledFilter, compileStoredFilter, metByNone } from '../core/filter.ts';
 import type { Logger } from '../core/logger.ts';
 import { loopTurns } from '../core/loop-turns.ts';
+import type { Verifier } from '../core/providers/descriptor.ts';
 import type { FilterDefinition, RouteRecord, SourceRecord } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
 import type { RegistryReader } from '../data/registry/registry.ts';
 import type { NewEvent } from '../data/shard/messages.ts';
 import { addressFilter } from './address-filter.ts';
 import { type Deduplication, deduplication } from './deduplication.ts';
-import type { Verifier } from './providers/signed-request.ts';
 import { type QueryHandshake, queryHandshake } from './query-handshake.ts';
 import { sourceVerifier } from './signing-secrets.ts';
 

@@ -2,11 +2,11 @@ import { createHmac } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { PosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
+import { knownTokens } from '../core/providers/known-token.ts';
 import type { SourceRecord } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
 import { queryParameter, queryParameters } from '../core/sent-query.ts';
-import { knownTokens } from './providers/known-token.ts';
 
 /** Characters of what is sent back. */
 const maxChallengeLength = 4096;

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import type { SignedContent } from './providers/signed-request.ts';
+import type { SignedContent } from '../core/providers/descriptor.ts';
 
 /** What was found out about a large payload outside of this process, which never parses it. */
 export interface LargeJudgement {

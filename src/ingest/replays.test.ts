@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { type Answer, IngestUnderTest, keyPrefix } from '../../test/support/ingest.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
 import { waitUntil } from '../../test/support/wait-until.ts';
-import { type Provider, providers } from '../core/providers.ts';
+import { type Provider, providerNames } from '../core/providers/providers.ts';
 import type { SourceRecord } from '../core/records.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
@@ -159,8 +159,8 @@ const events: Record<Provider, { distinct: string[]; repeated: string[] }> = {
     repeated: [json({ push: { changes: [{ created: true, new: { name: 'main', target: { hash: 'b' } } }] } })],
   },
 };
-const distinct = providers.flatMap((provider) => events[provider].distinct.map((body) => [provider, body] as const));
-const repeated = providers.flatMap((provider) => events[provider].repeated.map((body) => [provider, body] as const));
+const distinct = providerNames.flatMap((provider) => events[provider].distinct.map((body) => [provider, body] as const));
+const repeated = providerNames.flatMap((provider) => events[provider].repeated.map((body) => [provider, body] as const));
 
 describe('a recorded request', () => {
   test.each(distinct)('of %s is a duplicate as it was, with another unsigned id and without one: %s', async (provider, body) => {

@@ -1,9 +1,10 @@
 import type { Logger } from '../core/logger.ts';
+import { nobody } from '../core/providers/custom.ts';
+import type { Verifier } from '../core/providers/descriptor.ts';
+import { providers } from '../core/providers/providers.ts';
 import type { SourceRecord } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
-import type { Verifier } from './providers/signed-request.ts';
-import { nobody, providerVerifier } from './providers/verifier.ts';
 
 /**
  * The check of a source's signatures, with the secret before the present one until that runs out; null when the source
@@ -11,10 +12,11 @@ import { nobody, providerVerifier } from './providers/verifier.ts';
  */
 export function sourceVerifier(source: SourceRecord, keyring: Keyring, logger: Logger): Verifier | null {
   if (source.signingSecrets.length === 0) return source.rejectInvalidSignatures ? nobody : null;
-  const verify = providerVerifier(source, open(source, source.signingSecrets, keyring, logger));
+  const { verifier } = providers[source.provider];
+  const verify = verifier(open(source, source.signingSecrets, keyring, logger), source.verification);
   const { previousSigningSecrets: previous } = source;
   if (previous === undefined) return verify;
-  const verifyPrevious = providerVerifier(source, open(source, previous.sealed, keyring, logger));
+  const verifyPrevious = verifier(open(source, previous.sealed, keyring, logger), source.verification);
   return function* (request) {
     const verification = yield* verify(request);
     if (verification !== null || request.nowMs >= previous.validUntilMs) return verification;

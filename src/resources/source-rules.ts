@@ -1,3 +1,4 @@
+import { providersWithoutDeliveryId } from '../core/providers/providers.ts';
 import { cidrRule } from './cidr.ts';
 import type { Rule } from './definition.ts';
 
@@ -17,6 +18,8 @@ interface IpFilter {
   allowlist?: readonly string[];
 }
 
+const withoutDeliveryId = providersWithoutDeliveryId.map((name) => `'${name}'`).join(', ');
+
 export const sourceRules: readonly Rule[] = [
   {
     at: '',
@@ -34,11 +37,11 @@ export const sourceRules: readonly Rule[] = [
   },
   {
     at: '',
-    cel: "!has(self.dedup) || self.dedup.strategy != 'provider_id' || has(self.dedup.header) || !(self.provider in ['generic', 'custom'])",
+    cel: `!has(self.dedup) || self.dedup.strategy != 'provider_id' || has(self.dedup.header) || !(self.provider in [${withoutDeliveryId}])`,
     message: 'is required with strategy provider_id, because the provider has no delivery id of its own',
     fieldPath: '.dedup.header',
     check: ({ provider, dedup }: Spec) =>
-      dedup?.strategy !== 'provider_id' || dedup.header !== undefined || !['generic', 'custom'].includes(provider),
+      dedup?.strategy !== 'provider_id' || dedup.header !== undefined || !providersWithoutDeliveryId.includes(provider),
   },
   {
     at: '',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { handshakes, providers } from '../core/providers.ts';
+import { handshakes, providerNames } from '../core/providers/providers.ts';
 import { cidr } from './cidr.ts';
 import { defineKind } from './definition.ts';
 import { commonStatus, description, displayName, secretKeyRef } from './fields.ts';
@@ -59,7 +59,7 @@ const dedup = z.strictObject({
 const spec = z.strictObject({
   name: displayName.optional(),
   description: description.optional(),
-  provider: z.enum(providers).default('generic').describe('Whose signature scheme is checked.'),
+  provider: z.enum(providerNames).default('generic').describe('Whose signature scheme is checked.'),
   verification: verification.optional().describe('How the sender signs; with provider custom, and only with it.'),
   signingSecretRef: secretKeyRef.optional().describe('The secret that the provider signs with. Without it signatures are not checked.'),
   rotation: rotation.optional().describe('While signingSecretRef is being replaced: the secret before it.'),

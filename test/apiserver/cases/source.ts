@@ -1,4 +1,4 @@
-import { providers } from '../../../src/core/providers.ts';
+import { providerNames } from '../../../src/core/providers/providers.ts';
 import { many, secretRef, specCases, text, type ValidationCase } from './case.ts';
 
 const { valid, invalid, validChange, invalidChange } = specCases('Source', {});
@@ -25,7 +25,7 @@ export const sourceCases: ValidationCase[] = [
   invalid('a description of 1001 characters', { description: text(1001) }, 'spec.description'),
   invalid('an unknown provider', { provider: 'gitea' }, 'spec.provider'),
   invalid('a provider in upper case', { provider: 'GITHUB' }, 'spec.provider'),
-  ...providers.filter((provider) => provider !== 'custom').map((provider) => valid(`provider ${provider}`, { provider })),
+  ...providerNames.filter((provider) => provider !== 'custom').map((provider) => valid(`provider ${provider}`, { provider })),
   valid('provider custom, with defaults', custom({ header: 'X-Signed' })),
   valid('provider custom, with everything', custom({ algorithm: 'sha512', header: 'X-Signed', encoding: 'base64', prefix: 'v1=' })),
   valid('an empty prefix', custom({ header: 'X-Signed', prefix: '' })),

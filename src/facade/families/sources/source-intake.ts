@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { canonicalJson } from '../../../core/canonical-json.ts';
 import { PosthornError } from '../../../core/errors.ts';
+import { providersWithoutDeliveryId } from '../../../core/providers/providers.ts';
 import { cidr, isCidr } from '../../../resources/cidr.ts';
 import { kinds, type SpecInputOf, type SpecOf } from '../../../resources/kinds.ts';
 import { settingNotHad } from '../../http/setting-not-had.ts';
@@ -113,7 +114,7 @@ function dedupToSpec(sent: z.output<typeof intakeBodySchema>, current: Spec | un
   const strategy = sent.dedupStrategy ?? before.dedupStrategy;
   const header = sent.dedupHeader === undefined ? before.dedupHeader : sent.dedupHeader;
   const windowHours = sent.dedupWindowHours ?? before.dedupWindowHours;
-  if (strategy === 'provider_id' && header === null && (provider === 'generic' || provider === 'custom'))
+  if (strategy === 'provider_id' && header === null && providersWithoutDeliveryId.includes(provider))
     throw new PosthornError('VALIDATION_FAILED', `dedupHeader is required with dedupStrategy provider_id and provider ${provider}.`);
   const shown = [before.dedupStrategy, before.dedupHeader, before.dedupWindowHours];
   if (canonicalJson([strategy, header, windowHours]) === canonicalJson(shown)) return current?.dedup;

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { PosthornError } from '../../../core/errors.ts';
 import { looksMasked } from '../../../core/masking.ts';
-import { hasStandardSecrets, type Provider } from '../../../core/providers.ts';
+import { hasStandardSecrets, type Provider, providers } from '../../../core/providers/providers.ts';
 import { standardWebhooksSecretRule, standardWebhooksSecrets } from '../../../core/standard-webhooks-secrets.ts';
 import type { PosthornObject } from '../../../resources/kinds.ts';
 import { type Call, type Operation, operation } from '../../http/operation.ts';
@@ -118,25 +118,7 @@ export async function refuseStoredSecret(call: Call, provider: Provider, object:
 
 /** VALIDATION_FAILED for providers whose secrets come from themselves. */
 function newSecretOf(provider: Provider): string {
-  switch (provider) {
-    case 'generic':
-    case 'custom':
-    case 'github':
-    case 'gitlab':
-    case 'bitbucket':
-      return randomBytes(32).toString('hex');
-    case 'standard-webhooks':
-      return `whsec_${randomBytes(32).toString('base64')}`;
-    case 'stripe':
-    case 'shopify':
-    case 'slack':
-    case 'twilio':
-    case 'paddle':
-    case 'svix':
-    case 'intercom':
-    case 'sentry':
-      throw new PosthornError('VALIDATION_FAILED', `signingSecret is required: secrets of ${provider} are made there.`);
-    default:
-      return provider satisfies never;
-  }
+  const { isOurs, style } = providers[provider].secret;
+  if (!isOurs) throw new PosthornError('VALIDATION_FAILED', `signingSecret is required: secrets of ${provider} are made there.`);
+  return style === 'text' ? randomBytes(32).toString('hex') : `whsec_${randomBytes(32).toString('base64')}`;
 }

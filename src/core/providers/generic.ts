@@ -1,5 +1,5 @@
+import type { ProviderDescriptor, Verifier } from './descriptor.ts';
 import { digestFromHex, hmacKeys, signedByAny } from './hmac.ts';
-import type { Verifier } from './signed-request.ts';
 
 const prefix = 'sha256=';
 
@@ -7,7 +7,7 @@ const prefix = 'sha256=';
  * For senders of one's own: the hexadecimal HMAC-SHA256 of the body, alone or after `sha256=`, in the header
  * `X-Webhook-Signature`, or in `X-Signature` when the first is absent.
  */
-export function genericVerifier(secrets: readonly string[]): Verifier {
+function genericVerifier(secrets: readonly string[]): Verifier {
   const keys = hmacKeys(secrets);
   return function* ({ headers, body }) {
     const header = headers['x-webhook-signature'] ?? headers['x-signature'];
@@ -16,3 +16,19 @@ export function genericVerifier(secrets: readonly string[]): Verifier {
     return signature === null ? null : yield* signedByAny(keys, { prefix: '', body }, [signature]);
   };
 }
+
+export const generic: ProviderDescriptor = {
+  title: 'senders of your own',
+  url: null,
+  verifier: genericVerifier,
+  secret: { style: 'text', isOurs: true },
+  deliveryIds: [],
+  distinctContents: 'never',
+  docs: {
+    header: '`X-Webhook-Signature`, or `X-Signature` when the first is absent: the hexadecimal HMAC-SHA256, alone or after `sha256=`',
+    signed: 'the body',
+    secret: 'any text',
+    recognized: '',
+    unrecognized: 'all: senders decide what they send twice',
+  },
+};

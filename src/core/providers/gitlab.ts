@@ -1,5 +1,5 @@
+import type { ProviderDescriptor, Verifier } from './descriptor.ts';
 import { knownTokens } from './known-token.ts';
-import type { Verifier } from './signed-request.ts';
 import { standardWebhooksVerifier } from './standard-webhooks.ts';
 
 const tokenHeader = 'x-gitlab-token';
@@ -9,7 +9,7 @@ const signingTokenPrefix = 'whsec_';
  * The secret token itself in `X-Gitlab-Token`; or, with a signing token (`whsec_…`), the headers of Standard Webhooks
  * (https://docs.gitlab.com/user/project/integrations/webhooks/#secret-tokens).
  */
-export function gitlabVerifier(secrets: readonly string[]): Verifier {
+function gitlabVerifier(secrets: readonly string[]): Verifier {
   const isToken = knownTokens(secrets.filter((secret) => secret !== ''));
   const signature = standardWebhooksVerifier(secrets.filter((secret) => secret.startsWith(signingTokenPrefix)));
   return function* (request) {
@@ -18,3 +18,19 @@ export function gitlabVerifier(secrets: readonly string[]): Verifier {
     return (yield* signature(request)) ?? (typeof token === 'string' && isToken(token) ? { signed: null } : null);
   };
 }
+
+export const gitlab: ProviderDescriptor = {
+  title: 'GitLab',
+  url: 'https://docs.gitlab.com/user/project/integrations/webhooks/#secret-tokens',
+  verifier: gitlabVerifier,
+  secret: { style: 'text', isOurs: true },
+  deliveryIds: [{ header: 'webhook-id', isSigned: true }, { header: 'idempotency-key' }],
+  distinctContents: 'always',
+  docs: {
+    header: '`X-Gitlab-Token`: the secret token itself; with a signing token (`whsec_…`) the headers of `standard-webhooks`',
+    signed: 'nothing; with a signing token `<id>.<timestamp>.<body>`',
+    secret: 'the secret token, or the signing token',
+    recognized: 'all with a signing token',
+    unrecognized: 'all with a secret token: nothing is signed',
+  },
+};

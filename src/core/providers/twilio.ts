@@ -1,8 +1,8 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { updateInPieces } from '../../core/hash-in-pieces.ts';
-import { wholePayloadBytes } from '../../core/payload-sizes.ts';
+import { updateInPieces } from '../hash-in-pieces.ts';
+import { wholePayloadBytes } from '../payload-sizes.ts';
+import type { ProviderDescriptor, SignedRequest, Verifier } from './descriptor.ts';
 import { digestFromBase64, digestFromHex, hmacKeys, signedByAny } from './hmac.ts';
-import type { SignedRequest, Verifier } from './signed-request.ts';
 
 const form = /^application\/x-www-form-urlencoded\b/i;
 /** Of a form; Twilio sends about a hundred. More would be sorted before anything is verified. */
@@ -15,7 +15,7 @@ const defaultPorts = { 'https:': '443', 'http:': '80' };
  * bodies of the address alone, whose parameter `bodySHA256` then is the SHA-256 of the body
  * (https://www.twilio.com/docs/usage/webhooks/webhooks-security). The key is the account's auth token.
  */
-export function twilioVerifier(secrets: readonly string[]): Verifier {
+function twilioVerifier(secrets: readonly string[]): Verifier {
   const keys = hmacKeys(secrets);
   return function* (request) {
     const header = request.headers['x-twilio-signature'];
@@ -84,3 +84,20 @@ function withAndWithoutPort(base: string): string[] {
   const port = scheme.toLowerCase() === 'https:' ? defaultPorts['https:'] : defaultPorts['http:'];
   return [base, `${scheme}//${host}${rest}`, `${scheme}//${host}:${port}${rest}`];
 }
+
+export const twilio: ProviderDescriptor = {
+  title: 'Twilio',
+  url: 'https://www.twilio.com/docs/usage/webhooks/webhooks-security',
+  verifier: twilioVerifier,
+  secret: { style: 'text', isOurs: false },
+  deliveryIds: [{ header: 'i-twilio-idempotency-token' }],
+  distinctContents: { fields: ['MessageSid', 'RecordingSid', 'SequenceNumber'] },
+  docs: {
+    header: '`X-Twilio-Signature: <base64 HMAC-SHA1>`',
+    signed:
+      'the address and the fields of the form (at most 5,000); with other bodies the address, which holds the digest of the body as `bodySHA256`',
+    secret: 'the auth token of the account',
+    recognized: 'forms with `MessageSid`, `RecordingSid` or `SequenceNumber`, in whatever order',
+    unrecognized: 'all others',
+  },
+};

@@ -1,7 +1,6 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
-import { updateInPieces } from '../../core/hash-in-pieces.ts';
-import type { SignatureScheme } from '../../core/providers.ts';
-import type { SignedContent, Verification } from './signed-request.ts';
+import { updateInPieces } from '../hash-in-pieces.ts';
+import type { SignatureScheme, SignedContent, Verification } from './descriptor.ts';
 
 type Algorithm = SignatureScheme['algorithm'];
 

@@ -1,6 +1,6 @@
-import { withoutPrefix } from '../../core/signing.ts';
+import { withoutPrefix } from '../signing.ts';
+import type { ProviderDescriptor, SignedRequest, Verifier } from './descriptor.ts';
 import { digestFromBase64, hmacKeys, isTimely, signedByAny } from './hmac.ts';
-import type { SignedRequest, Verifier } from './signed-request.ts';
 
 const signaturePrefix = 'v1,';
 
@@ -35,3 +35,19 @@ function signatureCheck(secrets: readonly string[]): (request: SignedRequest, na
     return isTimely(seconds, nowMs) ? yield* signedByAny(keys, { prefix: `${id}.${seconds}.`, body }, signatures) : null;
   };
 }
+
+export const standardWebhooks: ProviderDescriptor = {
+  title: 'senders that keep Standard Webhooks',
+  url: 'https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md',
+  verifier: standardWebhooksVerifier,
+  secret: { style: 'standard-webhooks', isOurs: true },
+  deliveryIds: [{ header: 'webhook-id', isSigned: true }],
+  distinctContents: 'always',
+  docs: {
+    header: '`webhook-id`, `webhook-timestamp`, `webhook-signature: v1,<base64>`, several allowed',
+    signed: '`<id>.<timestamp>.<body>`, with the bytes that the base64 of the secret stands for',
+    secret: '`whsec_` and base64',
+    recognized: 'all: an id and a time are signed',
+    unrecognized: '',
+  },
+};

@@ -1,6 +1,7 @@
+import type { Verifier } from './descriptor.ts';
 import { digestFromHex, hmacKeys, isTimely, signedByAny } from './hmac.ts';
-import type { Verifier } from './signed-request.ts';
 
+/** A time and hexadecimal HMAC-SHA256s of time and body in one header. */
 interface TimedSignature {
   header: string;
   /** Between the items `name=value` of the header. */
@@ -10,14 +11,6 @@ interface TimedSignature {
   /** Between time and body in what is signed. */
   joint: string;
 }
-
-/** Providers that put a time and hexadecimal HMAC-SHA256s of time and body into one header. */
-export const timedSignatures = {
-  /** `Stripe-Signature: t=<seconds>,v1=<hex>[,v1=<hex>]`, with the secret as it is shown, `whsec_…` (https://docs.stripe.com/webhooks#verify-manually). */
-  stripe: { header: 'stripe-signature', separator: ',', time: 't', signature: 'v1', joint: '.' },
-  /** `Paddle-Signature: ts=<seconds>;h1=<hex>[;h1=<hex>]` (https://developer.paddle.com/webhooks/signature-verification). */
-  paddle: { header: 'paddle-signature', separator: ';', time: 'ts', signature: 'h1', joint: ':' },
-} as const satisfies Record<string, TimedSignature>;
 
 /** Any of the signatures may be right; other schemes in the header are ignored. */
 export function timedSignatureVerifier(scheme: TimedSignature, secrets: readonly string[]): Verifier {

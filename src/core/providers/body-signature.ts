@@ -1,0 +1,15 @@
+import type { SignatureScheme, Verifier } from './descriptor.ts';
+import { digestFromBase64, digestFromHex, hmacKeys, signedByAny } from './hmac.ts';
+
+/** The HMAC of the body, and of nothing else, stands in `scheme.header`, behind `scheme.prefix`. */
+export function bodySignatureVerifier(scheme: SignatureScheme, secrets: readonly string[]): Verifier {
+  const keys = hmacKeys(secrets);
+  const { algorithm, header, encoding, prefix } = scheme;
+  const digestFrom = encoding === 'hex' ? digestFromHex : digestFromBase64;
+  return function* ({ headers, body }) {
+    const value = headers[header];
+    if (typeof value !== 'string' || !value.startsWith(prefix)) return null;
+    const signature = digestFrom(value.slice(prefix.length), algorithm);
+    return signature === null ? null : yield* signedByAny(keys, { prefix: '', body }, [signature], algorithm);
+  };
+}

@@ -1,0 +1,25 @@
+import { bodySignatureVerifier } from './body-signature.ts';
+import type { ProviderDescriptor, Verifier } from './descriptor.ts';
+
+/** Of a source whose requests nobody can vouch for. */
+// biome-ignore lint/correctness/useYield: it says at once that nobody vouches for the request.
+export const nobody: Verifier = function* () {
+  return null;
+};
+
+export const custom: ProviderDescriptor = {
+  title: 'senders whose scheme the source describes',
+  url: null,
+  verifier: (secrets, scheme) => (scheme === undefined ? nobody : bodySignatureVerifier(scheme, secrets)),
+  secret: { style: 'text', isOurs: true },
+  deliveryIds: [],
+  distinctContents: 'never',
+  docs: {
+    header:
+      'what `verification` says: `header`, `algorithm` (`sha1`, `sha256`, `sha512`), `encoding` (`hex`, `base64` with its padding), `prefix`',
+    signed: 'the body',
+    secret: 'any text',
+    recognized: '',
+    unrecognized: 'all: senders decide what they send twice',
+  },
+};
