@@ -1,17 +1,5 @@
+import { type CronFieldCollection, CronExpressionParser, CronMonth } from 'cron-parser';
 import { PosthornError } from './errors.ts';
-
-/** What one expression asks for: the allowed values of each field. */
-export interface CronExpression {
-  minutes: readonly number[];
-  hours: readonly number[];
-  days: ReadonlySet<number>;
-  months: ReadonlySet<number>;
-  weekdays: ReadonlySet<number>;
-  /** One of the two day fields is `*`: both must match. Otherwise one of them is enough. */
-  needsBothDays: boolean;
-  /** Minute or hour begins with `*`: it follows the clock when that jumps (Vixie cron, `MIN_STAR` and `HR_STAR`). */
-  followsClock: boolean;
-}
 
 /** The five fields in order, each with its bounds. */
 const cronFields = [
@@ -24,33 +12,24 @@ const cronFields = [
 type Field = (typeof cronFields)[number];
 
 const number = /^\d{1,2}$/;
-/** Days that a month can have at most, from January on. */
-const longestMonths = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
 /**
- * Reads five fields with spaces between, each `*`, a step from a star, or a list of numbers and ranges (API document, "Cron job").
- * VALIDATION_FAILED names the field that is anything else.
+ * Reads five fields with spaces between, each `*`, a step from a star, or a list of numbers and ranges (API document, "Cron job"): cron-parser takes
+ * more than that, and does not name the field. VALIDATION_FAILED names the field that is anything else.
  */
-export function parseCronExpression(text: string): CronExpression {
+export function parseCronExpression(text: string): CronFieldCollection {
   const parts = text.split(/ +/);
   if (parts.length !== cronFields.length || text.length > 256) {
     throw invalid('must have 5 fields with spaces between: minute, hour, day of month, month, day of week');
   }
-  const [minute = '', hour = '', day = '', month = '', weekday = ''] = parts;
-  const [minutes = [], hours = [], days = [], months = [], weekdays = []] = cronFields.map((field, i) => valuesOf(parts[i] ?? '', field));
-  const needsBothDays = day === '*' || weekday === '*';
-  if (weekday === '*' && !months.some((each) => Math.min(...days) <= (longestMonths[each - 1] ?? 0))) {
+  const values = cronFields.map((field, i) => valuesOf(parts[i] ?? '', field));
+  const [, , day = '', month = '', weekday = ''] = parts;
+  const [, , [firstDay = 1] = [], months = []] = values;
+  if (weekday === '*' && !months.some((each) => firstDay <= (CronMonth.daysInMonth[each - 1] ?? 0))) {
     throw invalid(`day of month: no month of "${month}" has a day of "${day}"`);
   }
-  return {
-    minutes,
-    hours,
-    days: new Set(days),
-    months: new Set(months),
-    weekdays: new Set(weekdays),
-    needsBothDays,
-    followsClock: minute.startsWith('*') || hour.startsWith('*'),
-  };
+  // Each value once, which cron-parser asks for. A star alone stays one: the two day fields unite only where neither is.
+  return CronExpressionParser.parse(parts.map((part, i) => (part === '*' ? part : values[i]?.join(','))).join(' ')).fields;
 }
 
 /** The values that a field allows, in order. */

@@ -1,77 +1,91 @@
-import type { CronExpression } from './cron-expression.ts';
-import { type ZoneDay, zoneDay, zoneOffsetMs } from './time-zone.ts';
+import { CronDate, CronExpression, type CronFieldCollection } from 'cron-parser';
+import { LRUCache } from 'lru-cache';
+import { parseCronExpression } from './cron-expression.ts';
+import { isPosthornError } from './errors.ts';
+import { canonicalTimeZone, isTimeZone } from './time-zone.ts';
 
 const minuteMs = 60_000;
-const hourMs = 60 * minuteMs;
-const dayMs = 24 * hourMs;
-/** Beyond this a change of the clocks is a correction, not daylight saving (crontab(5) of Vixie cron). */
-const longestChangeMs = 3 * hourMs;
-/** Between two 29th of February there are at most eight years; on one weekday, forty. */
-const mostDays = 41 * 366;
+/** More than clocks are put forward or back, and less than what lies between two changes. */
+const settleMs = 6 * 60 * minuteMs;
 
 /**
- * The first time after `afterMs` at which a job of this expression runs, by the clocks of `zone`; null when there is none. Where the
- * clocks change the rules are those of Vixie cron: a job that follows the clock does so; any other whose time is skipped runs
- * once right after the gap, and does not run a second time when an hour comes again.
+ * The first time after `afterMs` at which a job of these fields runs, by the clocks of `zone`. Where they change, the rules are those of cron-parser
+ * (docs/cron.md): a time that is skipped runs as much later as the clocks are put forward; one that comes again runs the second time only in
+ * jobs of every hour. cron-parser finds the local times; asked by zone it loses those of short gaps, finds some of two hours twice, and the answer
+ * depends on where the search begins. Throws RangeError for what is no zone.
  */
-export function nextCronSlot(expression: CronExpression, zone: string, afterMs: number): number | null {
-  const localMs = afterMs + zoneOffsetMs(zone, afterMs);
-  // When the clocks go back at midnight, times of the day before come again.
-  const firstDayMs = Math.floor(localMs / dayMs) * dayMs - dayMs;
-  let best: number | null = null;
-  for (let i = 0; i < mostDays; i++) {
-    const localDayMs = firstDayMs + i * dayMs;
-    if (!isDay(expression, localDayMs)) continue;
-    const slot = firstSlotOf(expression, zoneDay(zone, localDayMs), localDayMs, afterMs);
-    if (slot !== null && (best === null || slot < best)) best = slot;
-    // The next day can begin before this one ends only by as much as the clocks change.
-    if (best !== null && localDayMs + dayMs - zoneDay(zone, localDayMs).afterMs - longestChangeMs > best) return best;
-  }
-  return best;
-}
-
-/** The last slot after `afterMs` that is not after `untilMs`; null when there is none. Meant for spans of minutes. */
-export function lastCronSlot(expression: CronExpression, zone: string, afterMs: number, untilMs: number): number | null {
-  let last: number | null = null;
-  for (let slot = nextCronSlot(expression, zone, afterMs); slot !== null && slot <= untilMs; ) {
-    last = slot;
-    slot = nextCronSlot(expression, zone, slot);
-  }
-  return last;
-}
-
-function isDay({ days, months, weekdays, needsBothDays }: CronExpression, localDayMs: number): boolean {
-  const date = new Date(localDayMs);
-  if (!months.has(date.getUTCMonth() + 1)) return false;
-  const [isDayOfMonth, isWeekday] = [days.has(date.getUTCDate()), weekdays.has(date.getUTCDay())];
-  return needsBothDays ? isDayOfMonth && isWeekday : isDayOfMonth || isWeekday;
-}
-
-function firstSlotOf(expression: CronExpression, day: ZoneDay, localDayMs: number, afterMs: number): number | null {
-  const { minutes, hours } = expression;
-  let first: number | null = null;
-  for (const hour of hours) {
-    if (first !== null && localDayMs + hour * hourMs - Math.max(day.beforeMs, day.afterMs) > first) break;
-    // A whole hour that is past by any offset needs no look at its minutes.
-    if (localDayMs + (hour + 1) * hourMs - Math.min(day.beforeMs, day.afterMs) + longestChangeMs <= afterMs) continue;
-    for (const minute of minutes) {
-      for (const slot of slotsAt(expression, day, localDayMs + hour * hourMs + minute * minuteMs)) {
-        if (slot <= afterMs || (first !== null && slot >= first)) continue;
-        first = slot;
-        if (day.changeAtMs === null) return first;
-      }
+export function nextCronSlot(fields: CronFieldCollection, zone: string, afterMs: number): number {
+  const localAfter = (ms: number): number => new CronExpression(fields, { tz: 'UTC', currentDate: new Date(ms) }).next().getTime();
+  const offsetAt = zoneOffsets(zone);
+  let before = offsetAt(afterMs - settleMs);
+  let local = localAfter(afterMs + before);
+  for (let fromMs = afterMs; ; before = offsetAt(fromMs - settleMs)) {
+    const slot = local - before;
+    const minute = Math.floor(fromMs / minuteMs) * minuteMs;
+    const changeMs = changeIn(offsetAt, minute - settleMs, Math.min(slot, minute + settleMs));
+    if (changeMs === null) {
+      if (slot <= fromMs + settleMs) return slot;
+      fromMs = slot - settleMs;
+      continue;
     }
+    const after = offsetAt(changeMs);
+    const againMs = fields.hour.values.length === 24 ? 0 : Math.max(0, before - after);
+    local = localAfter(Math.max(fromMs, changeMs + againMs - 1) + after);
+    const later = local - after;
+    if (slot < changeMs + Math.max(0, after - before)) return Math.min(slot, later);
+    if (later <= fromMs + settleMs) return later;
+    fromMs = later - settleMs;
   }
-  return first;
 }
 
-/** When the clocks show `localMs`: once, twice, or never. */
-function slotsAt({ followsClock }: CronExpression, { beforeMs, changeAtMs, afterMs }: ZoneDay, localMs: number): number[] {
-  if (changeAtMs === null) return [localMs - beforeMs];
-  const [early, late] = [localMs - beforeMs, localMs - afterMs];
-  const isSmall = Math.abs(afterMs - beforeMs) <= longestChangeMs;
-  if (early < changeAtMs && late >= changeAtMs) return followsClock || !isSmall ? [early, late] : [early];
-  if (early < changeAtMs) return [early];
-  if (late >= changeAtMs) return [late];
-  return followsClock || !isSmall ? [] : [changeAtMs];
+/** The last slot after `afterMs` that is not after `untilMs`, null when there is none, and the one that follows. Meant for spans of minutes. */
+export function cronSlotsAround(
+  fields: CronFieldCollection,
+  zone: string,
+  afterMs: number,
+  untilMs: number,
+): { last: number | null; next: number } {
+  let last: number | null = null;
+  let next = nextCronSlot(fields, zone, afterMs);
+  while (next <= untilMs) {
+    last = next;
+    next = nextCronSlot(fields, zone, next);
+  }
+  return { last, next };
+}
+
+/** A hundred bytes or so each; the least recently used ones go. */
+const maxKept = 20_000;
+/** Slots by schedule and zone, each the next one from `fromMs` on until it has come. */
+const kept = new LRUCache<string, { fromMs: number; slotMs: number }>({ max: maxKept });
+
+/** The next slot of a schedule, kept until it has come, for those who look at many jobs often; null when schedule or zone is refused. */
+export function keptNextCronSlot({ schedule, timeZone }: { schedule: string; timeZone: string }, nowMs: number): number | null {
+  const key = `${timeZone} ${schedule}`;
+  const known = kept.get(key);
+  if (known !== undefined && known.fromMs <= nowMs && nowMs < known.slotMs) return known.slotMs;
+  if (!isTimeZone(timeZone)) return null;
+  try {
+    const slotMs = nextCronSlot(parseCronExpression(schedule), timeZone, nowMs);
+    kept.set(key, { fromMs: nowMs, slotMs });
+    return slotMs;
+  } catch (error) {
+    if (isPosthornError(error, 'VALIDATION_FAILED')) return null;
+    throw error;
+  }
+}
+
+/** What the clocks of the zone show more than UTC, in milliseconds. */
+function zoneOffsets(zone: string): (ms: number) => number {
+  const tz = canonicalTimeZone(zone);
+  if (tz === null) throw new RangeError(`${zone} is not a time zone`);
+  return (ms) => new CronDate(ms, tz).getUTCOffset() * minuteMs;
+}
+
+/** The minute, aligned as both ends are, after `lowMs` and not after `highMs` in which the clocks change; null when they do not. There is one at most. */
+function changeIn(offsetAt: (ms: number) => number, lowMs: number, highMs: number): number | null {
+  if (offsetAt(lowMs) === offsetAt(highMs)) return null;
+  if (highMs - lowMs <= minuteMs) return highMs;
+  const middleMs = lowMs + Math.ceil((highMs - lowMs) / minuteMs / 2) * minuteMs;
+  return changeIn(offsetAt, lowMs, middleMs) ?? changeIn(offsetAt, middleMs, highMs);
 }

@@ -1,11 +1,13 @@
 import { createHash } from 'node:crypto';
+import type { CronFieldCollection } from 'cron-parser';
 import { withJitter } from '../core/backoff.ts';
 import type { Clock } from '../core/clock.ts';
-import { type CronExpression, parseCronExpression } from '../core/cron-expression.ts';
-import { lastCronSlot, nextCronSlot } from '../core/cron-slots.ts';
+import { parseCronExpression } from '../core/cron-expression.ts';
+import { cronSlotsAround } from '../core/cron-slots.ts';
 import { PosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import type { CronJobRecord } from '../core/records.ts';
+import { isTimeZone } from '../core/time-zone.ts';
 import { type CronExecutions, newExecutionId } from '../data/cron/cron-executions.ts';
 import type { CronRun, CronRuns } from '../data/cron/cron-runs.ts';
 import type { RegistryPublisher, RegistryReader } from '../data/registry/registry.ts';
@@ -28,10 +30,12 @@ const turnEveryMs = 5000;
 const makeUpMs = 600_000;
 const batch = 100;
 const longestRetryMs = 5000;
+/** A search over years takes up to a millisecond. */
+const searchesPerTurn = 10;
 
 interface Job {
   record: CronJobRecord;
-  expression: CronExpression;
+  fields: CronFieldCollection;
   revision: string;
 }
 
@@ -181,14 +185,15 @@ export class CronScheduler {
     await Promise.all(jobs.filter((_, i) => seen[i]?.isNew === true).map(({ record }) => executions.allow(record.id)));
     const missed: [Job, number][] = [];
     for (const [i, job] of jobs.entries()) {
+      await turnFor(i);
       const { claimedMs = nowMs } = seen[i] ?? {};
       const { id, enabled, timeZone } = job.record;
       this.#drop(id);
       this.#jobs.set(id, job);
       if (!enabled) continue;
-      const slot = lastCronSlot(job.expression, timeZone, Math.max(claimedMs, nowMs - makeUpMs), nowMs);
-      if (slot !== null) missed.push([job, slot]);
-      this.#plan(job, nowMs);
+      const { last, next } = cronSlotsAround(job.fields, timeZone, Math.max(claimedMs, nowMs - makeUpMs), nowMs);
+      if (last !== null) missed.push([job, last]);
+      this.#plan(id, next);
     }
     await this.#claim(missed);
   }
@@ -201,14 +206,15 @@ export class CronScheduler {
       for (let i = 0; i < ids.length && !signal.aborted; i += batch) {
         const jobs = ids.slice(i, i + batch).flatMap((id) => this.#jobs.get(id) ?? []);
         // After a stop of this process the slot may be long ago: then it counts as missed.
-        const claims = jobs.flatMap((job): [Job, number][] => {
-          const last = lastCronSlot(job.expression, job.record.timeZone, Math.max(slot - 1, nowMs - makeUpMs), nowMs);
-          return last === null ? [] : [[job, last]];
-        });
-        await this.#claim(claims);
-        for (const job of jobs) {
+        const planned: { job: Job; last: number | null; next: number }[] = [];
+        for (const [j, job] of jobs.entries()) {
+          await turnFor(j);
+          planned.push({ job, ...cronSlotsAround(job.fields, job.record.timeZone, Math.max(slot - 1, nowMs - makeUpMs), nowMs) });
+        }
+        await this.#claim(planned.flatMap(({ job, last }): [Job, number][] => (last === null ? [] : [[job, last]])));
+        for (const { job, next } of planned) {
           this.#due.get(slot)?.delete(job.record.id);
-          this.#plan(job, nowMs);
+          this.#plan(job.record.id, next);
         }
       }
       if (this.#due.get(slot)?.size === 0) this.#due.delete(slot);
@@ -230,13 +236,11 @@ export class CronScheduler {
     );
   }
 
-  #plan({ expression, record }: Job, afterMs: number): void {
-    const slot = nextCronSlot(expression, record.timeZone, afterMs);
-    if (slot === null) return;
+  #plan(id: string, slot: number): void {
     const due = this.#due.get(slot);
-    this.#plannedMs.set(record.id, slot);
-    if (due === undefined) this.#due.set(slot, new Set([record.id]));
-    else due.add(record.id);
+    this.#plannedMs.set(id, slot);
+    if (due === undefined) this.#due.set(slot, new Set([id]));
+    else due.add(id);
   }
 
   #drop(id: string): void {
@@ -268,6 +272,10 @@ export class CronScheduler {
   }
 }
 
+async function turnFor(search: number): Promise<void> {
+  if (search > 0 && search % searchesPerTurn === 0) await new Promise((resolve) => setImmediate(resolve));
+}
+
 function isUnavailable(error: unknown): boolean {
   return error instanceof PosthornError && error.code === 'UNAVAILABLE';
 }
@@ -276,7 +284,7 @@ function jobOf(record: CronJobRecord): Job[] {
   try {
     const { enabled, schedule, timeZone } = record;
     const revision = createHash('sha256').update(`${enabled} ${schedule} ${timeZone}`).digest('hex').slice(0, 16);
-    return [{ record, expression: parseCronExpression(schedule), revision }];
+    return isTimeZone(timeZone) ? [{ record, fields: parseCronExpression(schedule), revision }] : [];
   } catch {
     // A release that takes more forms has published it.
     return [];

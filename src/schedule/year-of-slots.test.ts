@@ -4,7 +4,7 @@ import { FakeClock } from '../../test/support/fake-clock.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import { organizationRecord, RecordRegistry } from '../../test/support/record-registry.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
-import { clockChanges, vixieMinutes } from '../../test/support/vixie-cron.ts';
+import { clockChanges, minutesOfCron } from '../../test/support/minutes-of-cron.ts';
 import { recordLayoutVersion } from '../core/records.ts';
 import { CronExecutions } from '../data/cron/cron-executions.ts';
 import { CronRuns } from '../data/cron/cron-runs.ts';
@@ -29,7 +29,7 @@ const jobs = [
   ['30 1-3 28-31 3,10 0', 'Antarctica/Troll'],
 ] as const;
 
-const expected = jobs.map(([expression, zone]) => vixieMinutes({ expression, zone, fromMs, toMs }));
+const expected = jobs.map(([expression, zone]) => minutesOfCron({ expression, zone, fromMs, toMs }));
 
 let redis: RedisServer;
 beforeAll(async () => {

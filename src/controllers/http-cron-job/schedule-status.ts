@@ -1,9 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
-import { parseCronExpression } from '../../core/cron-expression.ts';
-import { nextCronSlot } from '../../core/cron-slots.ts';
+import { keptNextCronSlot } from '../../core/cron-slots.ts';
 import { isPosthornError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
-import { isTimeZone } from '../../core/time-zone.ts';
 import type { CronRuns } from '../../data/cron/cron-runs.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
 import type { ResourceStore } from '../../store/store.ts';
@@ -25,6 +23,8 @@ const passEveryMs = 30_000;
 const writeEveryMs = 300_000;
 /** Ten writes a second at most. */
 const spreadMs = 100;
+/** Most need no write, and then nothing is awaited. */
+const jobsPerTurn = 100;
 
 interface ScheduleTimes {
   lastScheduleTime?: string;
@@ -57,7 +57,8 @@ async function writeAll(
   const jobs = caches.HttpCronJob.list().filter((job) => isLive(job) && holdsItsId(caches, caches.HttpCronJob, job));
   const uids = new Set(jobs.map(({ metadata }) => metadata.uid));
   for (const uid of written.keys()) if (!uids.has(uid)) written.delete(uid);
-  for (const job of jobs) {
+  for (const [i, job] of jobs.entries()) {
+    if (i % jobsPerTurn === 0) await new Promise((resolve) => setImmediate(resolve));
     if (signal.aborted) return;
     const { uid, name, namespace = '', generation } = job.metadata;
     const times = timesOf(job, lastSlots.get(idOf('HttpCronJob', job)), clock.now());
@@ -79,20 +80,9 @@ async function writeAll(
 
 function timesOf({ spec, status }: PosthornObject<'HttpCronJob'>, lastMs: number | undefined, nowMs: number): ScheduleTimes {
   const isSuspended = status?.conditions?.some(({ type, reason }) => type === 'Programmed' && reason === suspended) === true;
-  const nextMs = spec.enabled && !isSuspended ? nextMsOf(spec, nowMs) : null;
+  const nextMs = spec.enabled && !isSuspended ? keptNextCronSlot(spec, nowMs) : null;
   return {
     ...(lastMs !== undefined && { lastScheduleTime: timestamp(lastMs) }),
     ...(nextMs !== null && { nextScheduleTime: timestamp(nextMs) }),
   };
-}
-
-/** Null when the schedule is refused. */
-function nextMsOf({ schedule, timeZone }: PosthornObject<'HttpCronJob'>['spec'], nowMs: number): number | null {
-  if (!isTimeZone(timeZone)) return null;
-  try {
-    return nextCronSlot(parseCronExpression(schedule), timeZone, nowMs);
-  } catch (error) {
-    if (isPosthornError(error, 'VALIDATION_FAILED')) return null;
-    throw error;
-  }
 }

@@ -1,8 +1,5 @@
 import { z } from 'zod';
-import { parseCronExpression } from '../../../core/cron-expression.ts';
-import { nextCronSlot } from '../../../core/cron-slots.ts';
-import { isPosthornError } from '../../../core/errors.ts';
-import { isTimeZone } from '../../../core/time-zone.ts';
+import { keptNextCronSlot } from '../../../core/cron-slots.ts';
 import type { CronExecution } from '../../../data/cron/cron-executions.ts';
 import { kinds, type PosthornObject } from '../../../resources/kinds.ts';
 import { cronJobBeyondPlan } from '../../../resources/plan-gates.ts';
@@ -79,15 +76,25 @@ export async function idsInForce(jobs: readonly CronJob[], { services, caller }:
   return records.map((record) => record?.id ?? null);
 }
 
-/** Items of a list; the times of all their last runs are one question to Redis. */
+/** Items of a list, in turns; the times of all their last runs are one question to Redis. */
 export async function toItems(jobs: readonly CronJob[], call: Call): Promise<z.input<typeof cronJobItem>[]> {
-  const { services, caller } = call;
+  const { services } = call;
   const ids = await idsInForce(jobs, call);
   const known = ids.filter((id) => id !== null);
   const times = await services.cronRuns.lastRunsMs(known);
   const lastRunsMs = new Map(known.map((id, i) => [id, times[i] ?? null]));
   const nowMs = services.clock.now();
-  return jobs.map((job) => ({
+  const items: z.input<typeof cronJobItem>[] = [];
+  for (const job of jobs) {
+    await call.turn.rest();
+    items.push(itemOf(job, call, { lastRunMs: lastRunsMs.get(idOf(job)) ?? null, nowMs }));
+  }
+  return items;
+}
+
+function itemOf(job: CronJob, call: Call, { lastRunMs, nowMs }: { lastRunMs: number | null; nowMs: number }): z.input<typeof cronJobItem> {
+  const runs = job.spec.enabled && cronJobBeyondPlan(job.spec, call.caller.organization.plan) === null;
+  return {
     ...identityOf(job, call),
     cronExpression: job.spec.schedule,
     url: job.spec.url,
@@ -98,9 +105,9 @@ export async function toItems(jobs: readonly CronJob[], call: Call): Promise<z.i
     useStaticIp: job.spec.useStaticIp,
     ...timesOf(job),
     isActive: job.spec.enabled,
-    lastRunAt: isoTimeOrNull(lastRunsMs.get(idOf(job)) ?? null),
-    nextRunAt: isoTimeOrNull(cronJobBeyondPlan(job.spec, caller.organization.plan) === null ? nextRunMs(job, nowMs) : null),
-  }));
+    lastRunAt: isoTimeOrNull(lastRunMs),
+    nextRunAt: isoTimeOrNull(runs ? keptNextCronSlot(job.spec, nowMs) : null),
+  };
 }
 
 export async function toRecord(job: CronJob, call: Call): Promise<z.input<typeof cronJobRecord>> {
@@ -124,15 +131,4 @@ export function executionToRecord(execution: CronExecution): z.input<typeof cron
     started_at: isoTime(startedAtMs),
     completed_at: isoTimeOrNull(completedAtMs),
   };
-}
-
-/** Null when the job is not active, or kubectl has given it a schedule that never runs. */
-function nextRunMs({ spec }: CronJob, nowMs: number): number | null {
-  if (!spec.enabled || !isTimeZone(spec.timeZone)) return null;
-  try {
-    return nextCronSlot(parseCronExpression(spec.schedule), spec.timeZone, nowMs);
-  } catch (error) {
-    if (isPosthornError(error, 'VALIDATION_FAILED')) return null;
-    throw error;
-  }
 }
