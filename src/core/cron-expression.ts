@@ -1,4 +1,4 @@
-import { type CronFieldCollection, CronExpressionParser, CronMonth } from 'cron-parser';
+import { CronExpressionParser, type CronFieldCollection, CronMonth } from 'cron-parser';
 import { PosthornError } from './errors.ts';
 
 /** The five fields in order, each with its bounds. */

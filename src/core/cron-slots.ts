@@ -75,11 +75,23 @@ export function keptNextCronSlot({ schedule, timeZone }: { schedule: string; tim
   }
 }
 
+/** Many jobs look at the same minutes. */
+const maxOffsets = 5000;
+const offsets = new LRUCache<string, number>({ max: maxOffsets });
+
 /** What the clocks of the zone show more than UTC, in milliseconds. */
 function zoneOffsets(zone: string): (ms: number) => number {
   const tz = canonicalTimeZone(zone);
   if (tz === null) throw new RangeError(`${zone} is not a time zone`);
-  return (ms) => new CronDate(ms, tz).getUTCOffset() * minuteMs;
+  return (ms) => {
+    const minute = Math.floor(ms / minuteMs);
+    const key = `${tz} ${minute}`;
+    const known = offsets.get(key);
+    if (known !== undefined) return known;
+    const offset = new CronDate(minute * minuteMs, tz).getUTCOffset() * minuteMs;
+    offsets.set(key, offset);
+    return offset;
+  };
 }
 
 /** The minute, aligned as both ends are, after `lowMs` and not after `highMs` in which the clocks change; null when they do not. There is one at most. */

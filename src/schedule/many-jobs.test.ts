@@ -1,0 +1,22 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { longestTurnOfBestRunMs } from '../../test/support/longest-turn.ts';
+import { manyCronJobs, startedOnce } from '../../test/support/many-cron-jobs.ts';
+import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+
+let redis: RedisServer;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+
+const nowMs = Date.UTC(2025, 10, 26, 12, 0, 17);
+test.each([
+  ['of all other kinds', manyCronJobs(10_000)],
+  ['of 29 February', manyCronJobs(10_000).map((job, i) => ({ ...job, schedule: `${i % 60} ${i % 24} 29 2 *` }))],
+])(
+  'ten thousand jobs %s have their next slots in turns of at most 50 ms',
+  async (_, jobs) => {
+    expect(await longestTurnOfBestRunMs(50, () => startedOnce(jobs, redis.client, nowMs))).toBeLessThan(50);
+  },
+  120_000,
+);
