@@ -2,7 +2,7 @@ import type { Plan } from '../core/records.ts';
 
 const kibibyte = 1024;
 
-/** Largest accepted payload of a plan in bytes (API decisions, "Plans"). */
+/** Largest accepted payload of a plan in bytes. */
 export function planPayloadLimitBytes(plan: Plan): number {
   switch (plan) {
     case 'free':
@@ -16,7 +16,7 @@ export function planPayloadLimitBytes(plan: Plan): number {
   }
 }
 
-/** Messages that a plan may queue in a UTC month (API decisions, "Plans"); null: any number. */
+/** Messages that a plan may queue in a UTC month; null: any number. */
 export function planMonthlyMessages(plan: Plan): number | null {
   switch (plan) {
     case 'free':

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 
-/** What an alert tells; also the body that a channel of type webhook gets (API decisions, "Notification channels"). Times are ISO 8601. */
+/** What an alert tells; also the body that a channel of type webhook gets. Times are ISO 8601. */
 const alert = z.object({
   type: z.enum(['delivery.failed', 'delivery.succeeded', 'route.recovered', 'circuit.opened', 'circuit.closed']),
   organizationId: z.string(),

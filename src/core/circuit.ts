@@ -1,4 +1,4 @@
-/** States of a circuit (API document, "Route circuit breaker"): deliveries flow, wait or fail over, or probe. */
+/** States of a circuit: deliveries flow, wait or fail over, or probe. */
 export type CircuitState = 'closed' | 'open' | 'half_open';
 
 export interface CircuitSetting {

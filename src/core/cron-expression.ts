@@ -14,8 +14,8 @@ type Field = (typeof cronFields)[number];
 const number = /^\d{1,2}$/;
 
 /**
- * Reads five fields with spaces between, each `*`, a step from a star, or a list of numbers and ranges (API document, "Cron job"): cron-parser takes
- * more than that, and does not name the field. VALIDATION_FAILED names the field that is anything else.
+ * Reads five fields with spaces between, each `*`, a step from a star, or a list of numbers and ranges. cron-parser accepts more than that, and does not
+ * name the field. VALIDATION_FAILED names the field that is anything else.
  */
 export function parseCronExpression(text: string): CronFieldCollection {
   const parts = text.split(/ +/);

@@ -1,7 +1,7 @@
 /**
  * The one registry of error codes. A code is at once the facade's `code` and `X-Error-Code`, a condition reason's
  * origin, and the `code` field of a log line. `status` is the HTTP status the facade answers with, `error` the text
- * of the body's `error` field (API document, "Errors").
+ * of the body's `error` field.
  */
 export const errorCodes = {
   BAD_REQUEST: { status: 400, error: 'Bad Request' },

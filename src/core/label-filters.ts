@@ -3,7 +3,7 @@ export type LabelFilters = Readonly<Record<string, string | readonly string[]>>;
 export type LabelFilterMode = 'all' | 'any';
 
 /**
- * Whether the labels of an event meet the filters of a subscription (API document, "Events"): all of them, or any. Without filters every
+ * Whether the labels of an event meet the filters of a subscription: all of them, or any. Without filters every
  * event does. Labels that are numbers or booleans are compared as JSON writes them.
  */
 export function matchesLabels(filters: LabelFilters, mode: LabelFilterMode, labels: Readonly<Record<string, unknown>>): boolean {

@@ -2,8 +2,8 @@ const bullets = '••••';
 const shortestWithTail = 12;
 
 /**
- * How a secret is shown: four bullets, then its last four characters when it has at least twelve. The API document asks for the tail of the credentials of warehouses;
- * none that a store issues is shorter, and of a shorter one the tail would be much of it, or all.
+ * Returns a secret as it is shown: four bullets, then its last four characters when it has at least twelve. Clients of the API expect the tail of the
+ * credentials of warehouses. No store issues a shorter one, of which the tail would be much, or all.
  */
 export function masked(secret: string): string {
   return bullets + (lastFour(secret) ?? '');

@@ -33,7 +33,7 @@ export interface FacadeOptions extends Omit<FacadeServices, 'inForceTimeoutMs'> 
   maxBodyBytes?: number;
   /** Null: addresses need not be confirmed, and there is no page to do so. */
   mailRecipients: MailRecipients | null;
-  /** Default 2000 (API decisions, "Both families"). */
+  /** How long the answer to a write waits until the object is programmed; then it has a `Warning` header. Default 2000. */
   inForceTimeoutMs?: number;
 }
 

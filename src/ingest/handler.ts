@@ -41,7 +41,7 @@ export interface IngestHandlerOptions {
 /** Takes the request when its path is `/ingest` or below, and answers whether it did. Never throws. */
 export type IngestHandler = (request: IncomingMessage, response: ServerResponse) => boolean;
 
-/** The receiving end of every source (API decisions, "Ingest"). A plain node:http handler: this is the hot path. */
+/** The receiving end of every source. A plain node:http handler: this is the hot path. */
 export function createIngestHandler({
   metrics,
   limits,

@@ -18,7 +18,7 @@ const sign = (body: string): OutgoingHttpHeaders => ({
   'X-Hub-Signature-256': `sha256=${createHmac('sha256', signingSecret).update(body).digest('hex')}`,
 });
 
-/** A source that refuses for every reason from the `from`th on; what the request breaks is in the order of the API decisions. */
+/** A source that refuses for every reason from the `from`th on; what the request breaks is in the order in which ingest checks. */
 const reasons = [
   'SOURCE_DISABLED',
   'IP_NOT_ALLOWED',

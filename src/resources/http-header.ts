@@ -3,7 +3,7 @@ import type { Rule } from './definition.ts';
 import { secretKeyRef } from './fields.ts';
 import { text } from './text.ts';
 
-/** Headers that the program or the connection sets itself (API decisions); no configuration may send them. */
+/** Headers that the program or the connection sets itself; no configuration may send them. */
 const refusedNames: readonly string[] = [
   'host',
   'connection',

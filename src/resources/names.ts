@@ -1,7 +1,7 @@
 import { isRecord } from './field-tree.ts';
 import type { Kind } from './kinds.ts';
 
-/** Segments of API paths that stand where an id or a slug does (API decisions): no resource may have them as its name. */
+/** Segments of API paths that stand where an id or a slug does: no resource may have them as its name. */
 const reservedSlugs: readonly string[] = ['bulk', 'export', 'import', 'test', 'by-external-id', 'upsert'];
 
 export function isReservedSlug(slug: string): boolean {

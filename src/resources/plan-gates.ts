@@ -1,7 +1,7 @@
 import type { Plan } from '../core/records.ts';
 import type { SpecOf } from './kinds.ts';
 
-/** Throttles and the static address are for paid plans (API document, "Plan gates"). */
+/** Throttles and the static address are for paid plans. */
 export function isPaidPlan(plan: Plan): boolean {
   return plan !== 'free';
 }

@@ -47,7 +47,7 @@ const spec = z.strictObject({
   disabledReason: paragraph(1, 500).optional().describe('Why it is not enabled.'),
 });
 
-/** Beside those that no configuration may set: Posthorn sets them itself (API decisions, "Delivery"). */
+/** Beside those that no configuration may set: Posthorn sets them itself. */
 export const endpointOwnHeaders: readonly string[] = ['content-type', 'user-agent'];
 
 const rules: readonly Rule[] = [

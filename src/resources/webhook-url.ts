@@ -1,6 +1,6 @@
 import { httpsUrl } from './url.ts';
 
-/** What the URL of an incoming webhook must begin with (API decisions, "Notification channels"). */
+/** What the URL of an incoming webhook must begin with. */
 const prefixes = { slack: 'https://hooks.slack.com/', discord: 'https://discord.com/api/webhooks/', teams: 'https://' } as const;
 
 export type WebhookService = keyof typeof prefixes;

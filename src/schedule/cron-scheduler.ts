@@ -26,7 +26,7 @@ export interface CronSchedulerOptions {
 /** Who has the turn says so more often than it ends: a killed scheduler is replaced within these. */
 const turnMs = 15_000;
 const turnEveryMs = 5000;
-/** A slot that was missed is made up once when it is not older (API decisions, "Cron"). */
+/** A missed slot is made up once if it is at most this old; older ones are skipped, so that an outage is not followed by a burst of runs. */
 const makeUpMs = 600_000;
 const batch = 100;
 const longestRetryMs = 5000;

@@ -7,7 +7,7 @@ const input = z.object({
   generation: z.int(),
 });
 
-/** What a trigger answers (API document, "Execution"). */
+/** Result of a trigger, as the API returns it. */
 export const triggeredExecution = z
   .object({
     id: z.string().describe('Id of the execution.'),

@@ -48,7 +48,7 @@ const claimReply = z.union([
 ]);
 
 /**
- * Idempotency keys of an organization with the answers given for them, for 24 h (API decisions, "Both families"): claim first,
+ * Idempotency keys of an organization with the answers given for them, for 24 h: claim first,
  * then act, then keep the answer. A claim whose holder died ends by itself, and the key can be claimed again. What is kept stays for its time;
  * only answers that are spare may go earlier.
  */

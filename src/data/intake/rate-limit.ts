@@ -15,7 +15,7 @@ export interface RateLimitState {
   retryAfterSeconds: number;
 }
 
-/** Says it in the headers of an answer (API decisions, "Both families"). */
+/** Sets the `X-RateLimit-…` headers of a response. */
 export function tellRate(response: Pick<ServerResponse, 'setHeader'>, { limit, remaining, resetAtMs }: RateLimitState): void {
   response.setHeader('X-RateLimit-Limit', String(limit));
   response.setHeader('X-RateLimit-Remaining', String(remaining));

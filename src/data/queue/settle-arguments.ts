@@ -14,7 +14,7 @@ export function settleArguments({ job, outcome, maxAttempts }: Settlement): Scri
   return [`${job.handle} ${job.messageKey} ${letter} ${tookMs} ${last} ${toCircuit(attempt, job.target)} ${error}`, detail, short, long];
 }
 
-/** A receiver that asks to be called less often is a healthy one (API decisions: 429 does not count). */
+/** Text for the circuit. 429 does not count: a receiver that asks to be called less often is healthy. */
 function toCircuit(attempt: NewAttempt | null, { circuitGeneration }: Target): string {
   if (attempt === null || attempt.responseStatus === 429) return '';
   return `${attempt.errorType === null ? '+' : '-'}${circuitGeneration}`;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { TaskKind } from './task-kind.ts';
 
-/** What a test of a destination answers (API document, "Destinations"). */
+/** Result of the test of a destination, as the API returns it. */
 export const destinationTestResult = z.union([
   z
     .object({

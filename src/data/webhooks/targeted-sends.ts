@@ -17,7 +17,7 @@ export interface TargetedSend {
 }
 
 /**
- * What is sent to applications on purpose is counted against their limits when it is sent (API decisions, "Family B"); what a broadcast
+ * What is sent to applications on purpose is counted against their limits when it is sent, so that the sender can be refused; what a broadcast
  * queues is held back when it is delivered. The counts of an organization are in one slot, so that an event is counted with all its applications or none.
  */
 export class TargetedSends {

@@ -3,7 +3,7 @@ import type { StoredEvent } from '../shard/event-text.ts';
 import type { DeadLetterReason, DeliveryStatus, DeliveryView, EventView } from '../shard/messages.ts';
 import { type WebhookWaitReason, webhookWaitReason } from '../shard/waits.ts';
 
-/** States of messages to webhook endpoints (API document, "States and transitions"). */
+/** States of messages to webhook endpoints, as the API has them. */
 export type WebhookMessageStatus = 'pending' | 'processing' | 'success' | 'failed' | 'exhausted' | 'dlq';
 
 export type WebhookDeadLetterReason = Exclude<DeadLetterReason, 'destination_not_found' | 'route_deleted'> | 'endpoint_not_found';

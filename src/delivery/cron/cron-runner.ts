@@ -7,7 +7,7 @@ import { attemptCronRun, type CronAttemptOptions } from './cron-attempt.ts';
 
 /** Runs at the same time in one worker, besides its deliveries; one organization has at most half of them. */
 const slots = 64;
-/** A run that is later than this is skipped (API decisions, "Cron"). */
+/** A run that starts later than this after its slot is skipped. */
 const latestMs = 600_000;
 
 export interface CronRunnerOptions extends CronAttemptOptions {

@@ -81,7 +81,7 @@ function requireObject(value: unknown): Record<string, unknown> {
   return value;
 }
 
-/** Codes of fields whose values the API document gives a code of their own, such as INVALID_URL. */
+/** Codes of fields whose invalid values have a code of their own, such as INVALID_URL. */
 export type FieldCodes = Readonly<Record<string, ErrorCode>>;
 
 interface BodyReading {
@@ -90,8 +90,8 @@ interface BodyReading {
 }
 
 /**
- * What the schema makes of a body; without one there may be no field. UNKNOWN_FIELD or VALIDATION_FAILED name what is wrong, and for the fields in
- * `fieldCodes` the code that the API document gives them. Fields in `readOnly` are ignored (API decisions, "Both families").
+ * Returns what the schema makes of a body; without a schema there may be no field. UNKNOWN_FIELD or VALIDATION_FAILED name what is wrong, or for the fields in
+ * `fieldCodes` their own code. Fields in `readOnly` are ignored, so that a client may send back a record as it has read it.
  */
 export function parseBody<Body extends z.ZodObject>(
   schema: Body | undefined,

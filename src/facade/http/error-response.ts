@@ -6,7 +6,7 @@ import { AbandonedError } from '../../core/loop-turns.ts';
 import { RightsPending } from '../../core/rights-pending.ts';
 import { jsonContentType } from './media-types.ts';
 
-/** Body of every error (API document, "Errors"). */
+/** Body of every error of the delivery configuration API. */
 export const errorBody = z
   .object({
     error: z.string().describe('The reason phrase of the status.'),
@@ -15,10 +15,10 @@ export const errorBody = z
   })
   .meta({ id: 'Error' });
 
-/** Body of every error below `/cron` (API document, "Errors"). */
+/** Body of every error below `/cron`. */
 export const textErrorBody = z.object({ error: z.string().describe('What went wrong, in words.') }).meta({ id: 'TextError' });
 
-/** Body of every error of the Webhook Subscription API (API document, "Errors"). */
+/** Body of every error of the webhook subscription API. */
 export const webhookErrorBody = z
   .object({
     error: z.string().describe('What kind of error.'),
@@ -27,7 +27,7 @@ export const webhookErrorBody = z
   })
   .meta({ id: 'WebhookError' });
 
-/** The forms in which the API documents want errors: with the code in the body, text alone, or with details of fields. */
+/** Forms of an error body: with the code, with text alone (below `/cron`), or with details of fields (webhook subscription API). */
 export type ErrorForm = 'code' | 'text' | 'webhook';
 
 const textErrorPath = /^cron(?:\/|$)/;

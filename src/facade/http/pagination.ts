@@ -5,7 +5,7 @@ const page = queryInteger({ min: 1, max: 1_000_000 });
 const pageSize = queryInteger({ min: 1, max: 100 });
 const defaults = { page: 1, pageSize: 20 };
 
-/** Numbered pages (family A's configuration lists). */
+/** Numbered pages, of the lists of configuration. */
 export const pageQuery = {
   page: page.default(defaults.page).describe('Number of the page, from 1.'),
   pageSize: pageSize.default(defaults.pageSize).describe('Records per page.'),
@@ -44,7 +44,7 @@ export function cutWholeList<T>(
   return cutPage(all, { page: sent.page ?? defaults.page, pageSize: sent.pageSize ?? defaults.pageSize }).items;
 }
 
-/** Pages by cursor (events, deliveries, all of family B). */
+/** Pages by cursor, of events, of deliveries and of the webhook subscription API. */
 export const cursorQuery = {
   limit: queryInteger({ min: 1, max: 100 }).default(50).describe('Most records in the answer.'),
   cursor: z.string().min(1).max(1024).optional().describe('`nextCursor` of the answer before.'),

@@ -8,7 +8,7 @@ import type { Caller } from './caller.ts';
 export type Counted = 'request' | 'send';
 
 /**
- * Per minute and organization, all its credentials together (API decisions, "Both families"); null: no limit. A limit per credential
+ * Per minute and organization, all its credentials together; null: no limit. A limit per credential
  * would grow with the number of keys.
  */
 const limits: Readonly<Record<Counted, Readonly<Record<Plan, number | null>>>> = {

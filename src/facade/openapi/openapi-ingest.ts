@@ -53,7 +53,7 @@ const ofServer: readonly ErrorCode[] = ['BAD_REQUEST', 'HEADERS_TOO_LARGE'];
 /** Told once the limit of the source was looked at, if it has one. */
 const afterLimit: readonly ErrorCode[] = ofSource.slice(ofSource.indexOf('RATE_LIMITED'));
 
-/** What the document says of ingest (API decisions, "Ingest"), by path. */
+/** The part of the OpenAPI document about ingest, by path. */
 export function ingestPaths(components: Components): Json {
   const operations = Object.entries(methods).map(([key, method]) => [key, operationOf(method, components)] as const);
   return {

@@ -16,7 +16,7 @@ function isProgrammed(object: PosthornObject<ServedKind>, generation: number): b
   return programmed?.status === 'True' && (programmed.observedGeneration ?? 0) >= generation;
 }
 
-/** Waits until a written object is in force; otherwise the answer gets a warning (API decisions, "Both families"). */
+/** Waits until a written object is programmed; after `inForceTimeoutMs` the response gets a `Warning` header instead, and the write stands. */
 export async function awaitInForce<K extends ServedKind>(
   call: Call,
   kind: K,

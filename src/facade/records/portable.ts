@@ -5,7 +5,7 @@ import type { ServedKind } from '../http/services.ts';
 import { cachedObjects, idOf } from './lookup.ts';
 import { isoTime, timestamp } from './record-fields.ts';
 
-/** What export documents of all families have in common (API document, "Versioning"). */
+/** Fields that the export documents of all families have in common. */
 
 const documentVersion = '1.0';
 

@@ -66,7 +66,7 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
       });
     });
 
-    test('holds every field of the API document for each type, the literal text for credentials also where there are none', async () => {
+    test('holds every documented field for each type, the literal text for credentials also where there are none', async () => {
       const key = await organization();
       for (const body of [...varied, ...warehouses]) await create(key, body);
       const unused = { url: '', method: 'POST', headers: {}, authType: 'none', timeoutMs: 30_000 };

@@ -5,7 +5,7 @@ import { acceptedOfDestinations, refusedOfDestinations } from './destination-val
 import { acceptedValues, refusedValues } from './field-values.ts';
 import { describeLists } from './lists.ts';
 
-/** Field by field what the API document and its decisions say of defaults and bounds, on create and on change, with any store behind the API. */
+/** Defaults and bounds of each field, on create and on change, with any store behind the API. */
 export function describeFields(start: () => Promise<FacadeWorld>): void {
   let world: FacadeWorld;
   let sourceId: string;

@@ -202,7 +202,7 @@ export function describeWrites(start: () => Promise<FacadeWorld>): void {
   });
 
   describe('routes', () => {
-    test('are made with the defaults of the API document and read with what they refer to', async () => {
+    test('are made with the documented defaults and read with what they refer to', async () => {
       const made = await route();
       expect(await get(`routes/${made.id}`)).toMatchObject({
         id: expect.stringMatching(/^rte_/),

@@ -173,7 +173,7 @@ describe('a message', () => {
     expect(await read(`/${id}`)).toMatchObject({ eventId: 'evt_whole' });
   });
 
-  test('is unknown to other organizations and to family A', async () => {
+  test('is unknown to other organizations and to the delivery configuration API', async () => {
     const [id = ''] = await world.send([await world.endpoint()]);
     await world.facade.addOrganization('other');
     const key = await world.facade.addKey('other');

@@ -10,7 +10,7 @@ export function endpointHeaders(headers: readonly { name: string; value: string 
     .filter(([name]) => name !== 'content-type' && !isDeniedHeader(name) && !signatureHeaders.has(name));
 }
 
-/** All headers of one attempt at a webhook endpoint, names and values in turn: ours, then the endpoint's own (API decisions, "Delivery"). */
+/** Returns all headers of one attempt at a webhook endpoint, names and values in turn: ours, then the endpoint's own. */
 export function webhookHeaders(
   own: readonly [string, string][],
   signingKeys: readonly KeyObject[],

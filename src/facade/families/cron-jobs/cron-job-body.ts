@@ -33,7 +33,7 @@ const headerText = z
 
 const noAlerts = 'Nothing but false: alerts are about routes, not about cron jobs.';
 
-/** Body of create and change (API document, "Cron job"). */
+/** Body of create and change. */
 export const cronJobBody = z.strictObject({
   name: sentName.optional(),
   slug: sentSlug.optional(),

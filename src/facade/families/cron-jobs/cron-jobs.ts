@@ -35,7 +35,6 @@ const cronJobDefinition = {
 const required = { name: true, cronExpression: true, url: true } as const;
 const readOnly = Object.keys(cronJobRecord.shape).filter((field) => !(field in cronJobBody.shape));
 
-/** API document, "Cron jobs". */
 export const cronJobs: Family = {
   name: 'Cron jobs',
   noun: 'cron job',

@@ -34,7 +34,7 @@ export const unusedFields = {
   timeoutMs: http.timeoutMs.parse(undefined),
 } as const;
 
-/** A destination in a portable document (API document, "Destinations"; API decisions, "Family A"). */
+/** A destination in a portable document: all that an import needs to make an equal one. */
 const portableDestination = z
   .object({
     name: recordIdentity.name,
@@ -68,7 +68,6 @@ const query = z.object({
   includeSensitive: queryBoolean.default(false).describe('true: with credentials; needs the role admin.'),
 });
 
-/** API document, "Destinations": export. */
 export const destinationExportOperation: Operation = operation({
   method: 'GET',
   path: '/destinations/export',

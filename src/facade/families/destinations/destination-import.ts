@@ -13,7 +13,7 @@ import { importedConfig, lacksStoreCredential, warehouseConfig } from './destina
 
 type Destination = PosthornObject<'Destination'>;
 
-/** API document, "Destinations": import. `definition` says what a destination of the API is. */
+/** `definition`: of destinations as the API creates them. */
 export function destinationImportOperation(definition: ResourceFamilyDefinition<'Destination', z.ZodObject, z.ZodObject>): Operation {
   return importOperation({
     definition,

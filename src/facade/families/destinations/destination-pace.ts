@@ -59,7 +59,7 @@ function isUsed(field: LimitField, mode: Mode): boolean {
   return used.includes(field);
 }
 
-/** Fields that the mode does not use are null (API document, "Throttle"). */
+/** Fields that the mode does not use are null. */
 export function throttleToRecord(value: Spec['throttle']): z.input<typeof throttleRecord> {
   const mode = value?.mode ?? 'off';
   return {

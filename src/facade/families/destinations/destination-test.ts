@@ -24,7 +24,6 @@ const shownResult = z
   ])
   .meta({ id: 'DestinationTestResult' });
 
-/** API document, "Destinations": test. */
 export const destinationTestOperation = operation({
   method: 'POST',
   path: '/destinations/{id}/test',

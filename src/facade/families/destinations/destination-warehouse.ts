@@ -15,7 +15,7 @@ import { specField } from '../../records/spec-field.ts';
 import { sentHttpsUrl } from '../../records/url-fields.ts';
 import { redacted } from '../shared/redaction.ts';
 
-/** `config` and `fieldMapping` of warehouse destinations (API document, "Warehouse destination"). */
+/** `config` and `fieldMapping` of warehouse destinations. */
 
 type Spec = SpecOf<'Destination'>;
 type SpecInput = SpecInputOf<'Destination'>;
@@ -232,7 +232,7 @@ function storedConfig({ type, s3: ofS3, r2: ofR2, gcs: ofGcs, azureBlob: ofAzure
   }
 }
 
-/** The stored credential goes to no other host unless the caller shows that they know it (API decisions, "Both families"). */
+/** Refuses another host unless the caller sends the credential anew: a caller who cannot read it must not receive it at a host of their own. */
 function refuseOtherHost(
   { host, secret }: Provider,
   merged: WarehouseConfig,

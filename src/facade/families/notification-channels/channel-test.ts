@@ -6,7 +6,6 @@ import { findToRead, idOf } from '../../records/lookup.ts';
 /** The deadline of two attempts, and a while until a worker has taken the test. */
 const timeoutMs = 26_000;
 
-/** API document, "Notification channels": test. */
 export const channelTestOperation = operation({
   method: 'POST',
   path: '/notification-channels/{id}/test',

@@ -17,7 +17,7 @@ const slug = z
   .max(63)
   .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/, 'must be a slug');
 
-/** A route in a portable document: what it refers to stands there by slug (API document, "Routes"; API decisions, "Family A"). */
+/** A route in a portable document, which refers to sources, destinations and others by slug: ids differ between installations. */
 export const portableRoute = z
   .object({
     name: sentName,

@@ -8,7 +8,7 @@ import { foreignOwners } from '../../records/owned-spec.ts';
 import { enableTogether } from '../../records/together.ts';
 import { bulkDelete } from '../shared/bulk-delete.ts';
 
-/** API document, "Routes": pausing, resuming and deleting several at once. */
+/** Pausing, resuming and deleting several routes at once. */
 export const routeBulkOperations: readonly Operation[] = [
   operation({
     method: 'PATCH',

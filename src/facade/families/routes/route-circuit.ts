@@ -44,7 +44,6 @@ const configBody = z.strictObject({
   circuitProbeSuccessThreshold: routeBody.shape.circuitProbeSuccessThreshold,
 });
 
-/** API document, "Routes": circuit-status, reset-circuit, circuit-config. */
 export const routeCircuitOperations: readonly Operation[] = [
   operation({
     method: 'GET',

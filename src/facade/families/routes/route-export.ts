@@ -6,7 +6,6 @@ import { manifestOf, manifestsYaml } from '../../records/manifests.ts';
 import { documentHead, exported, exportIds, headOf, missingIdsComment, missingIdsField } from '../../records/portable.ts';
 import { portableRoute, routeToPortable } from './portable-route.ts';
 
-/** API document, "Routes": export. */
 export const routeExportOperation: Operation = operation({
   method: 'GET',
   path: '/routes/export',

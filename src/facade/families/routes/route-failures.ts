@@ -28,7 +28,6 @@ const sample = z
   })
   .meta({ id: 'FailedEventSample' });
 
-/** API document, "Routes": failed-event-samples. */
 export const routeFailedSamples = operation({
   method: 'GET',
   path: '/routes/{id}/failed-event-samples',

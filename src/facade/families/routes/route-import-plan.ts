@@ -144,7 +144,7 @@ export class RouteImportPlanner {
     return { status: 'overwritten', name: record.name, spec, current };
   }
 
-  /** DUPLICATE_ROUTE, but for rename, which is meant to make copies (API decisions, "Family A"). */
+  /** Refuses a route that connects the same source and destinations (DUPLICATE_ROUTE); `rename` is exempt, because it is meant to make copies. */
   #refuseDuplicate(spec: Spec): void {
     const twin = this.#kept.get(connectionOf(spec));
     if (twin !== undefined && this.#strategy !== 'rename')

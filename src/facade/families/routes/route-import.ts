@@ -24,7 +24,6 @@ const result = z.object({
   routes: z.array(routeResult).describe('What became of each.'),
 });
 
-/** API document, "Routes": import. */
 export const routeImportOperation: Operation = operation({
   method: 'POST',
   path: '/routes/import',

@@ -82,7 +82,6 @@ export interface Imported<K extends ServedKind> {
   ): Promise<{ body: Record<string, unknown>; missing: string[] }>;
 }
 
-/** API document, "Destinations": import. */
 export function importOperation<K extends ServedKind>(imported: Imported<K>): Operation {
   const { definition, collection, operationId, description, example } = imported;
   return operation({

@@ -36,7 +36,6 @@ const answer = z
   })
   .meta({ id: 'RotatedSecret' });
 
-/** API decisions, "Family A": `POST /api/sources/{id}/rotate-secret`. */
 export const rotateSourceSecret: Operation = operation({
   method: 'POST',
   path: '/sources/{id}/rotate-secret',

@@ -105,7 +105,6 @@ const endpointFigures = z
   })
   .meta({ id: 'WebhookEndpointAnalytics' });
 
-/** API document, "Analytics". */
 export const webhookAnalytics: Family = {
   name: 'Webhook analytics',
   noun: 'endpoint',

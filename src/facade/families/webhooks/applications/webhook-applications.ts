@@ -34,7 +34,6 @@ function readOnlyFor(body: z.ZodObject): string[] {
   return Object.keys(applicationRecord.shape).filter((field) => !(field in body.shape));
 }
 
-/** API document, "Applications". */
 export const webhookApplications: Family = {
   name: 'Webhook applications',
   noun: 'application',

@@ -42,7 +42,6 @@ const rotation = z
   })
   .meta({ id: 'RotatedEndpointSecret' });
 
-/** API document, "Secret rotation". */
 export const rotateEndpointSecret = operation({
   method: 'POST',
   path: '/webhook-endpoints/{id}/rotate-secret',

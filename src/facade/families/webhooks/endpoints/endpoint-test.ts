@@ -11,7 +11,6 @@ import { findEndpoint } from './find-endpoint.ts';
 /** Until a worker has taken the test, and for the way back. */
 const marginMs = 5000;
 
-/** API decisions, "Family B": test of an endpoint. */
 export const testEndpoint = operation({
   method: 'POST',
   path: '/webhook-endpoints/{id}/test',

@@ -30,7 +30,6 @@ const newEndpointRecord = endpointRecord
   .extend({ secret: z.string().describe('Signs its messages; shown only here.') })
   .meta({ id: 'NewWebhookEndpoint' });
 
-/** API document, "Webhook endpoints". */
 export const webhookEndpoints: Family = {
   name: 'Webhook endpoints',
   noun: 'endpoint',

@@ -54,7 +54,6 @@ const definition = {
   toSpec,
 } as const;
 
-/** API document, "Event types". */
 export const eventTypes: Family = {
   name: 'Event types',
   noun: 'event type',

@@ -25,7 +25,6 @@ const failingEndpoint = z
   })
   .meta({ id: 'FailingEndpoint', description: 'An endpoint with dead letters.' });
 
-/** API document, "Outbound messages, DLQ, export". */
 export const deadLetters: Family = {
   name: 'Dead letters',
   noun: 'message',

@@ -50,7 +50,6 @@ interface Row {
   cells: (string | number | null)[];
 }
 
-/** API document, "Outbound messages, DLQ, export". */
 export const messageExport: Family = {
   name: 'Export',
   noun: 'message',

@@ -6,7 +6,7 @@ import type { Call } from '../../../http/operation.ts';
 import { isoTime, isoTimeOrNull, organizationId, timestamp } from '../../../records/record-fields.ts';
 import { waitingFor, waitingUntil } from '../../messages/delivery-fields.ts';
 
-/** Records of messages and attempts (API document, "Outbound message", "Delivery attempt"). */
+/** Records of messages to webhook endpoints and of their attempts. */
 
 export const messageStatus = z
   .enum(['pending', 'processing', 'success', 'failed', 'exhausted', 'dlq'])

@@ -37,7 +37,6 @@ const counts = z.object({
   total: count.describe('All of them.'),
 });
 
-/** API document, "Outbound messages, DLQ, export". */
 export const outboundMessages: Family = {
   name: 'Outbound messages',
   noun: 'message',

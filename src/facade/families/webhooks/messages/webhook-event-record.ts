@@ -3,7 +3,7 @@ import type { WebhookEventView } from '../../../../data/webhooks/webhook-message
 import type { Call } from '../../../http/operation.ts';
 import { isoTime, organizationId, timestamp } from '../../../records/record-fields.ts';
 
-/** What lists say of an event (API decisions, "Event record"). */
+/** An event as lists have it. */
 export const eventItem = z
   .object({
     id: z.string().describe('Id of the event.'),

@@ -14,7 +14,7 @@ const record = eventItem
   })
   .meta({ id: 'WebhookEvent' });
 
-/** API decisions, "Family B": what is kept of a send. */
+/** Events that were sent, as they are stored. */
 export const webhookEvents: Family = {
   name: 'Webhook events',
   noun: 'event',

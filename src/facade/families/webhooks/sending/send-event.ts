@@ -26,7 +26,6 @@ const description =
   'One message for every endpoint with an enabled subscription to the event type whose label filters and filter expression the event meets. ' +
   'It is stored when this is answered.';
 
-/** API document, "Sending". */
 export const sendEvent: Family = {
   name: 'Sending events',
   noun: 'event type',

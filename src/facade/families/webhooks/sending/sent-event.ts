@@ -3,7 +3,7 @@ import { text } from '../../../../resources/text.ts';
 
 const limits = { name: 100, key: 255, id: 64, endpoints: 100, labels: 64, labelKey: 128, labelValue: 512, metadataBytes: 16_384 };
 
-/** Body of send-event (API document, "Sending"). Its payload is taken from the bytes that were sent. */
+/** Body of send-event. Its payload is taken from the bytes that were sent. */
 export const sentEvent = z.strictObject({
   eventType: text(1, limits.name).describe('Name of an event type that is enabled.'),
   payload: z.unknown().describe('Any JSON. Endpoints get its text as it was sent.'),

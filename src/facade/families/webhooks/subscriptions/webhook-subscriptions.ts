@@ -20,7 +20,6 @@ const readOnly = Object.keys(subscriptionRecord.shape).filter((field) => !(field
 const id = text(1, 128);
 const endpointExample = 'ep_mzxw6ytboi4dsnrrgq3tkojqge';
 
-/** API document, "Subscriptions". */
 export const webhookSubscriptions: Family = {
   name: 'Webhook subscriptions',
   noun: 'subscription',
