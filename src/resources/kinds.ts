@@ -17,7 +17,7 @@ import { webhookEndpoint } from './webhook-endpoint.ts';
 import { webhookEventType } from './webhook-event-type.ts';
 import { webhookSubscription } from './webhook-subscription.ts';
 
-/** Every kind of the group, by its name. A new kind is a file of its own and one line here. */
+/** Every kind of the group, by its name. `docs/recipes.md` lists what else a new kind takes. */
 export const kinds = {
   Organization: organization,
   DeliveryPool: deliveryPool,
