@@ -1,0 +1,62 @@
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
+import { describe, expect, test } from '@jest/globals';
+
+const root = new URL('../', import.meta.url).pathname;
+const pages = globSync(['*.md', 'docs/**/*.md'], { cwd: root }).sort();
+
+const textOf = (page: string): string => readFileSync(join(root, page), 'utf8');
+
+/** Returns the lines of a page that are not within a fenced block. */
+function proseOf(page: string): string[] {
+  let isFenced = false;
+  return textOf(page)
+    .split('\n')
+    .filter((line) => {
+      const isFence = /^\s*```/.test(line);
+      if (isFence) isFenced = !isFenced;
+      return !isFence && !isFenced;
+    });
+}
+
+/** Returns the anchors that a renderer of GitHub's Markdown gives the headings of a page. */
+function anchorsOf(page: string): Set<string> {
+  const anchors = new Set<string>();
+  for (const line of proseOf(page)) {
+    const [, heading] = /^#{1,6} (.+)$/.exec(line) ?? [];
+    if (heading === undefined) continue;
+    const anchor = heading
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N} _-]/gu, '')
+      .replaceAll(' ', '-');
+    let unique = anchor;
+    for (let n = 1; anchors.has(unique); n++) unique = `${anchor}-${n}`;
+    anchors.add(unique);
+  }
+  return anchors;
+}
+
+describe.each(pages)('%s', (page) => {
+  const prose = proseOf(page).join('\n');
+
+  test('links only to files and headings that exist', () => {
+    const broken: string[] = [];
+    for (const [, target = ''] of prose.matchAll(/\]\(([^)\s]+)\)/g)) {
+      if (/^[a-z]+:/.test(target)) continue;
+      const [path = '', anchor] = target.split('#');
+      const file = path === '' ? page : relative(root, join(root, dirname(page), path));
+      if (!existsSync(join(root, file))) broken.push(target);
+      else if (anchor !== undefined && !anchorsOf(file).has(anchor)) broken.push(target);
+    }
+    expect(broken).toEqual([]);
+  });
+
+  test('names only files and folders of the project that exist', () => {
+    const missing: string[] = [];
+    for (const [, path = ''] of prose.matchAll(/`\.?\/?((?:src|test|hack|config|charts|docs|crds)\/[\w./*-]*)`/g)) {
+      const isThere = path.includes('*') ? globSync(path, { cwd: root }).length > 0 : existsSync(join(root, path));
+      if (!isThere) missing.push(path);
+    }
+    expect(missing).toEqual([]);
+  });
+});
