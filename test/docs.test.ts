@@ -36,6 +36,17 @@ function anchorsOf(page: string): Set<string> {
   return anchors;
 }
 
+test('comments and messages name only pages that exist', () => {
+  const files = globSync(['{src,test,hack}/**/*.{ts,lua,cjs,sh}', 'config/**/*.yaml', 'charts/posthorn/{values*,templates/*.*}'], {
+    cwd: root,
+  });
+  const missing = files.flatMap((file) => {
+    const named = readFileSync(join(root, file), 'utf8').match(/\bdocs\/[\w/-]+\.md\b/g) ?? [];
+    return named.filter((page) => !existsSync(join(root, page))).map((page) => `${file}: ${page}`);
+  });
+  expect(missing).toEqual([]);
+});
+
 describe.each(pages)('%s', (page) => {
   const prose = proseOf(page).join('\n');
 

@@ -5,7 +5,7 @@ import { type IdOwners, ownerOfRefusedId } from './id-owners.ts';
 
 /**
  * The registry, and what else a leader writes, under its epoch. Once a newer epoch refuses a write, this process leads no more: `fenced` aborts with
- * the refusal as its reason, and nothing is written after that.
+ * the refusal as its reason, and nothing is written after that. See docs/decisions/0003-epoch-fence.md.
  */
 export class FencedPublisher {
   readonly #registry: RegistryPublisher;

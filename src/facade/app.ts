@@ -64,6 +64,7 @@ export function createFacade(options: FacadeOptions): RequestListener {
   };
 }
 
+/** Express, for what is no operation of the API (docs/decisions/0015-express.md). */
 function otherPages({ logger, registry, keyring, clock }: FacadeServices, version: string, recipients: MailRecipients | null): Express {
   const app = express();
   app.disable('x-powered-by').disable('etag').set('query parser', 'simple').set('case sensitive routing', true);

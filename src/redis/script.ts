@@ -4,7 +4,7 @@ import { expandScript, type ScriptPart } from './script-text.ts';
 
 export type ScriptArgument = string | number | Buffer;
 
-/** A Lua file with its includes (`expandScript`), sent once per server and called by its SHA-1 from then on. */
+/** A Lua file with its includes (`expandScript`), sent once per server and called by its SHA-1 from then on (docs/decisions/0005-evalsha-not-function.md). */
 export class Script {
   /** Scripts share the texts of their includes in memory, which are most of most scripts. */
   readonly #parts: readonly ScriptPart[];

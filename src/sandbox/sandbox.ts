@@ -57,7 +57,7 @@ export interface TransformEvent {
 /**
  * Runs what users write (transforms, JSON Schemas) in processes of its own, with deadlines and memory limits, and the organizations
  * in turn. Rejects with UNAVAILABLE when too much waits, and when no process starts or somebody else ends it. What has a payload above 1 MiB runs in a
- * process for such payloads alone, which has more memory and time: one job at a time.
+ * process for such payloads alone, which has more memory and time: one job at a time. See docs/decisions/0010-sandbox-process.md.
  */
 export class Sandbox {
   readonly #clock: Clock;

@@ -24,7 +24,7 @@ const dropScript = new Script(new URL('./chunks-drop.lua', import.meta.url));
 
 /**
  * The chunks of payloads above 1 MiB (`includes/chunks.lua`). They are plain strings, written and read one by one, because one long argument of a script holds
- * up everybody else in Redis. All methods reject with UNAVAILABLE when Redis does not answer.
+ * up everybody else in Redis (docs/decisions/0009-payload-chunks.md). All methods reject with UNAVAILABLE when Redis does not answer.
  */
 export class PayloadChunks {
   readonly #redis: RedisClient;

@@ -158,7 +158,8 @@ export interface SubscriptionFilter {
 }
 
 /**
- * Applications, endpoints and subscriptions of an organization, in one slot of Redis (`webhook-keys.ts`). Whatever is below something deleted
+ * Applications, endpoints and subscriptions of an organization, in one slot of Redis (`webhook-keys.ts`); why not as custom resources:
+ * docs/decisions/0006-webhook-objects-in-redis.md. Whatever is below something deleted
  * is gone with it. Ids of other organizations are unknown. Lists are newest first; a page may be shorter than asked for when
  * few match, and `nextCursor` tells whether there is more. Everything rejects with UNAVAILABLE when Redis does not answer, lists with
  * INVALID_QUERY for a forged cursor, changes with RESOURCE_NOT_FOUND for what is not there, and with CONFLICT when
