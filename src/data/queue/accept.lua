@@ -81,7 +81,7 @@ end
 
 -- What stands in the way of storing the event, looked for before the first write.
 local function obstacle(e)
-  if e.token and not chunks_are_here(e.token, e.chunk_bytes) and call('EXISTS', P .. 'e:' .. e.id) == 0 then
+  if e.token and not chunks.are_here(e.token, e.chunk_bytes) and call('EXISTS', P .. 'e:' .. e.id) == 0 then
     return 'chunks'
   end
   for _, target in ipairs(e.targets) do
@@ -130,12 +130,12 @@ local function store(e)
   local head = stamp .. ' ' .. messages .. ' ' .. e.org .. ' ' .. e.source .. ' ' .. history .. e.chunks .. '\n'
   if not call('SET', P .. 'e:' .. e.id, head .. e.text, 'NX') then
     if e.token then
-      drop_chunks(e.token, e.chunk_bytes)
+      chunks.drop(e.token, e.chunk_bytes)
     end
     return 0
   end
   if e.token then
-    name_chunks(e.token, e.chunk_bytes)
+    chunks.name(e.token, e.chunk_bytes)
   end
   new_event(e.id, e.org, #head + #e.text + e.chunk_bytes)
   if e.answer then

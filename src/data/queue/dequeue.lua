@@ -131,14 +131,14 @@ local function move_on(n, org, t, why, quantum)
   local stay = 0
   for _, found in ipairs(entries or {}) do
     local lane, entry = found[1], found[2]
-    local m = moves_of(entry[2][2])
+    local m = failover.moves_of(entry[2][2])
     remove_entry(lane, entry[1])
     local place = nil
     if m.event then
-      place = t.mv and next_place(m, t.fo) or not t.mv and failover_candidate(m, t.fo, false) or nil
+      place = t.mv and failover.next_place(m, t.fo) or not t.mv and failover.candidate(m, t.fo, false) or nil
     end
     if place then
-      fail_over(m, n, place, why)
+      failover.move(m, n, place, why)
     elseif m.event then
       enqueue_in(lane, m.id)
       stay = stay + 1
@@ -172,7 +172,7 @@ end
 
 -- The same of a target whose circuit is open. While no failover destination is free it looks again soon.
 local function give_over(n, org, t, start, quantum)
-  if not failover_candidate(any_message, t.fo, false) then
+  if not failover.candidate(any_message, t.fo, false) then
     circuit_park(n, org)
     if t.fo then
       call('ZADD', P .. 'waiting', 'LT', now + open_again_ms, '!' .. n)
@@ -191,7 +191,7 @@ local function give_over(n, org, t, start, quantum)
 end
 
 local function guest_of(id)
-  local m = moves_of(id)
+  local m = failover.moves_of(id)
   return m.is_away and m or nil
 end
 
@@ -305,7 +305,7 @@ local function serve(n, org, start, quantum)
     local id = entry[2][2]
     -- Of a destination that the route names no more those move on that came from another one.
     local guest = t.mv and guest_of(id)
-    local place = guest and next_place(guest, t.fo)
+    local place = guest and failover.next_place(guest, t.fo)
     local attempts = not place and add_job(lane, entry[1], id)
     if attempts then
       count_status(org, waiting_letter(attempts), 'a')
@@ -329,7 +329,7 @@ local function serve(n, org, start, quantum)
       remove_entry(lane, entry[1])
       dropped = true
       if place then
-        fail_over(guest, n, place, 'destination_unavailable')
+        failover.move(guest, n, place, 'destination_unavailable')
       end
     end
   end

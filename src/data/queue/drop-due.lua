@@ -14,11 +14,11 @@
 -- @include "includes/outbox.lua"
 -- @include "../shard/includes/target.lua"
 
-local reasons, failover = {}, {}
+local reasons, ways_out = {}, {}
 for k = 2, #ARGV, 3 do
   reasons[ARGV[k]] = ARGV[k + 1]
   local t = call('HMGET', P .. 't:' .. ARGV[k], 'o', 'r')
-  failover[ARGV[k]] = t[1] and failover_of_names(t[1], t[2], ARGV[k + 2])
+  ways_out[ARGV[k]] = t[1] and failover_of_names(t[1], t[2], ARGV[k + 2])
 end
 local scan = call('ZSCAN', P .. 'due', ARGV[1], 'COUNT', 200)
 local dropped = 0
@@ -26,7 +26,7 @@ for k = 1, #scan[2], 2 do
   local member = scan[2][k]
   local n, id = string.match(member, '^(%d+) (.+)$')
   local org = n and reasons[n] and call('HGET', P .. 't:' .. n, 'o')
-  if org and retry_over(n, id) and leave(id, n, org, reasons[n], failover[n]) then
+  if org and retry_over(n, id) and leave(id, n, org, reasons[n], ways_out[n]) then
     dropped = dropped + 1
   end
 end

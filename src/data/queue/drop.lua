@@ -22,7 +22,7 @@ local org, blocked = t[1], t[2]
 if not org then
   return { 0, 0, 0, 0, 0 }
 end
-local failover = failover_of_names(org, t[3], ARGV[3])
+local way_out = failover_of_names(org, t[3], ARGV[3])
 local dropped = 0
 local budget = 100
 local function drop_lane(lane)
@@ -30,7 +30,7 @@ local function drop_lane(lane)
   for _, entry in ipairs(entries) do
     local id = entry[2][2]
     remove_entry(lane, entry[1])
-    if leave(id, n, org, reason, failover) then
+    if leave(id, n, org, reason, way_out) then
       dropped = dropped + 1
     end
   end

@@ -46,16 +46,16 @@ end
 
 -- Where all go back each goes to its own first destination; one that cannot is queued again.
 local function move_member(message, batch)
-  local moves = moves_of(message)
+  local moves = failover.moves_of(message)
   local candidate = batch.candidate
-  if candidate == way_back_of_members then
-    candidate = way_back(moves)
+  if candidate == failover.way_back_of_members then
+    candidate = failover.way_back(moves)
   elseif not string.find(candidate, '/', 1, true) and call('HEXISTS', P .. 't:' .. candidate, 'o') == 0 then
     -- It was deleted since the batch ended.
     candidate = nil
   end
   if candidate then
-    fail_over(moves, batch.target, candidate, batch.why)
+    failover.move(moves, batch.target, candidate, batch.why)
     return
   end
   call('HSET', P .. 'm:' .. message, 's', moves.attempts > 0 and 'r' or 'p')

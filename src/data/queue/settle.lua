@@ -113,7 +113,7 @@ end
 -- Where a message moves now that was not delivered, why, and what decided that; nil: it stays.
 local function place_of(target, id, outcome, detail, attempts_here)
   local is_last = outcome == 'q'
-  if is_last and not last_reasons[detail] or outcome == 'b' and not target.moves then
+  if is_last and not failover.last_reasons[detail] or outcome == 'b' and not target.moves then
     return nil
   end
   if not target.moves and not target.failover then
@@ -124,17 +124,17 @@ local function place_of(target, id, outcome, detail, attempts_here)
   if not target.moves and not is_due then
     return nil
   end
-  local m = moves_of(id)
+  local m = failover.moves_of(id)
   if is_last then
-    return failover_candidate(m, target.failover, true), detail, m
+    return failover.candidate(m, target.failover, true), detail, m
   end
   if target.moves and (m.is_away or target.moves == 'a') then
-    return next_place(m, target.failover), 'destination_unavailable', m
+    return failover.next_place(m, target.failover), 'destination_unavailable', m
   end
   if not is_due or outcome == 'b' then
     return nil
   end
-  return failover_candidate(m, target.failover, false), is_open and 'circuit_open' or 'failed_attempts', m
+  return failover.candidate(m, target.failover, false), is_open and 'circuit_open' or 'failed_attempts', m
 end
 
 local function hear_circuit(target, said)
@@ -257,7 +257,7 @@ for k = 1, count do
       if candidate then
         -- The attempt that has just ended counts, too.
         moves.attempts = attempts
-        fail_over(moves, target.n, candidate, why)
+        failover.move(moves, target.n, candidate, why)
       end
     end
   end

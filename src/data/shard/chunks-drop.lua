@@ -6,5 +6,5 @@
 -- Reply: 1.
 -- @include "includes/chunks.lua"
 
-drop_chunks(ARGV[1], tonumber(ARGV[2]))
+chunks.drop(ARGV[1], tonumber(ARGV[2]))
 return 1

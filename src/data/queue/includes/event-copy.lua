@@ -30,8 +30,8 @@ end
 
 -- Whether a copy of the event is to be made, and chunks of its payload are not here.
 local function lacks_chunks(event, text)
-  local token, bytes = chunks_of(text)
-  return token and call('EXISTS', P .. 'e:' .. event) == 0 and not chunks_are_here(token, bytes)
+  local token, bytes = chunks.of(text)
+  return token and call('EXISTS', P .. 'e:' .. event) == 0 and not chunks.are_here(token, bytes)
 end
 
 -- Makes the copy unless it is there; `text` is that of the event at its home. From a text that is none no copy is made.
@@ -39,15 +39,15 @@ local function copy_event(event, text)
   if call('EXISTS', P .. 'e:' .. event) == 1 then
     return
   end
-  local org, source, chunks, rest = string.match(text, '^%S+ %S+ (%S+) (%S+) %S+([^\n]*)\n(.*)$')
+  local org, source, named, rest = string.match(text, '^%S+ %S+ (%S+) (%S+) %S+([^\n]*)\n(.*)$')
   if not org then
     return
   end
   local stamp = new_stamp()
-  local copy = stamp .. ' * ' .. org .. ' ' .. source .. ' -' .. chunks .. '\n' .. rest
-  local token, chunk_bytes = chunks_of(text)
+  local copy = stamp .. ' * ' .. org .. ' ' .. source .. ' -' .. named .. '\n' .. rest
+  local token, chunk_bytes = chunks.of(text)
   if token then
-    name_chunks(token, chunk_bytes)
+    chunks.name(token, chunk_bytes)
   end
   call('SET', P .. 'e:' .. event, copy)
   new_event(event, org, #copy + (chunk_bytes or 0))

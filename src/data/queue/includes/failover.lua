@@ -16,7 +16,7 @@
 -- first target, or od its first destination where the message came from another shard; w and hw why it moved (w as the previous release knows it),
 -- j stamp of its entry in the index of the destination where it is now. While it is in another shard: s `m`, u that shard, v entry of the outbox.
 
-local moves_of, failover_candidate, way_back, next_place, fail_over, last_reasons, way_back_of_members
+local failover = {}
 do
   -- After so many moves a message stays where it is.
   local most_moves = 8
@@ -25,13 +25,13 @@ do
   local known_reasons = { circuit_open = true, failed_attempts = true, max_retries_exceeded = true, secret_decryption_failed = true }
 
   -- Reasons after which there is no further attempt at the target: an open circuit is better than a dead letter.
-  last_reasons = { max_retries_exceeded = true, secret_decryption_failed = true, destination_not_found = true }
+  failover.last_reasons = { max_retries_exceeded = true, secret_decryption_failed = true, destination_not_found = true }
 
   -- Of a batch: each member goes back by itself.
-  way_back_of_members = 'back'
+  failover.way_back_of_members = 'back'
 
   -- What decides where a message may move.
-  function moves_of(id)
+  function failover.moves_of(id)
     local m = call('HMGET', P .. 'm:' .. id, 'o', 'od', 'h', 'hv', 'k', 'n', 'ha', 'j', 'e', 'w', 'hw', 'i')
     return {
       id = id, first = m[1], first_destination = m[2], count = tonumber(m[3] or '0'), left = m[4] or '', before = tonumber(m[5] or '0'),
@@ -54,7 +54,7 @@ do
 
   -- The first failover target of `fo` that the message has not left before and that is free, as far as this shard knows: it serves, its circuit is
   -- not open, and its queue is not full. With `any` the first with an open circuit when no other is free. nil: there is none.
-  function failover_candidate(m, fo, any)
+  function failover.candidate(m, fo, any)
     if not fo or m.count >= most_moves then
       return nil
     end
@@ -82,7 +82,7 @@ do
   end
 
   -- The first target of a message that has moved, written like a candidate; nil: it is there, has moved too often, or the target is gone.
-  function way_back(m)
+  function failover.way_back(m)
     if m.count >= most_moves then
       return nil
     end
@@ -94,8 +94,8 @@ do
   end
 
   -- Where a message goes whose target does not serve.
-  function next_place(m, fo)
-    return failover_candidate(m, fo, false) or m.event == batch_marker and way_back_of_members or way_back(m)
+  function failover.next_place(m, fo)
+    return failover.candidate(m, fo, false) or m.event == batch_marker and failover.way_back_of_members or failover.way_back(m)
   end
 
   local function is_way_back(m, candidate, shard, destination)
@@ -107,7 +107,7 @@ do
 
   -- Moves a message that stands in no lane any more to the candidate; of a batch each member.
   -- One that has made no attempt at a failover destination is there for the reason for which it had come.
-  function fail_over(m, from, candidate, why)
+  function failover.move(m, from, candidate, why)
     why = m.why and m.attempts == m.before and m.why or why
     local id = m.id
     local key = P .. 'm:' .. id

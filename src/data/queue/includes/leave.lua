@@ -18,13 +18,13 @@ end
 
 -- For a message that stands in no lane any more. Answers whether it is a dead letter; `fo` nil: its route is gone.
 local function leave(id, n, org, reason, fo)
-  local m = moves_of(id)
+  local m = failover.moves_of(id)
   if not m.event then
     return false
   end
-  local place = fo and (next_place(m, fo) or failover_candidate(m, fo, true))
+  local place = fo and (failover.next_place(m, fo) or failover.candidate(m, fo, true))
   if place then
-    fail_over(m, n, place, reason)
+    failover.move(m, n, place, reason)
     return false
   end
   bury(id, org, reason)

@@ -37,10 +37,10 @@ local function new_message(event, org, n, target)
   index_add(P .. 'i:' .. target.destination, stamp, target.id)
   local room = queue_room(target.destination)
   if room and room <= 0 then
-    local m = moves_of(target.id)
-    local candidate = failover_candidate(m, call('HGET', P .. 't:' .. n, 'fo'), false)
+    local m = failover.moves_of(target.id)
+    local candidate = failover.candidate(m, call('HGET', P .. 't:' .. n, 'fo'), false)
     if candidate then
-      return false, fail_over(m, n, candidate, queue_is_full)
+      return false, failover.move(m, n, candidate, queue_is_full)
     end
     bury(target.id, org, queue_is_full)
     return false

@@ -9,14 +9,14 @@
 -- and comes back to a queue that is full is a dead letter.
 local function receive(id, n, org, why)
   local t = call('HMGET', P .. 't:' .. n, 'd', 'cs', 'mv', 'fo')
-  local m = moves_of(id)
+  local m = failover.moves_of(id)
   local room = queue_room(t[1])
   local is_full = room and room <= 0
   if not m.is_away then
     if is_full and why == 'queue_limit_exceeded' then
-      local place = failover_candidate(m, t[4], false)
+      local place = failover.candidate(m, t[4], false)
       if place then
-        fail_over(m, n, place, why)
+        failover.move(m, n, place, why)
       else
         bury(id, org, why)
       end
@@ -24,10 +24,10 @@ local function receive(id, n, org, why)
     end
   elseif t[3] or is_full or t[2] == 'o' then
     -- Nothing is left to do at the first destination: an open circuit is better than that.
-    local stays = last_reasons[why] and not t[3] and not is_full
-    local place = failover_candidate(m, t[4], false) or (not stays and way_back(m)) or nil
+    local stays = failover.last_reasons[why] and not t[3] and not is_full
+    local place = failover.candidate(m, t[4], false) or (not stays and failover.way_back(m)) or nil
     if place then
-      fail_over(m, n, place, why)
+      failover.move(m, n, place, why)
       return
     end
   end

@@ -33,9 +33,9 @@ local function remove_event(event)
     end
   end
   release_all(event, org)
-  local token, chunk_bytes = chunks_of(head)
+  local token, chunk_bytes = chunks.of(head)
   if token then
-    remove_chunks(token, chunk_bytes)
+    chunks.remove(token, chunk_bytes)
   end
   call('DEL', key, P .. 'x:' .. event, P .. 'y:' .. event, P .. 'an:' .. event)
   call('HDEL', P .. 'refs', event)

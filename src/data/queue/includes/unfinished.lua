@@ -71,7 +71,7 @@ do
 
   local function bytes_of_event(event)
     local length = redis.pcall('STRLEN', P .. 'e:' .. event)
-    local bytes, outputs = event_overhead + (type(length) == 'number' and length or 0) + chunk_bytes_of(event), P .. 'y:' .. event
+    local bytes, outputs = event_overhead + (type(length) == 'number' and length or 0) + chunks.bytes_of(event), P .. 'y:' .. event
     for _, field in ipairs(call('HKEYS', outputs)) do
       bytes = bytes + call('HSTRLEN', outputs, field)
     end

@@ -3,12 +3,12 @@
 -- A payload above 1 MiB stands beside the text of its event, in chunks of 512 KiB: strings `c:<token>:<number>`, counted from 0. Whoever brings the
 -- event writes them one by one, with a lifetime, before a script names them; the first line of the text then ends with `<token>/<bytes>`, and the chunks
 -- have no lifetime any more. What no script has named by the end of its lifetime is gone. They are removed with the event.
-local chunks_of, chunks_are_here, name_chunks, remove_chunks, drop_chunks, chunk_bytes_of
+local chunks = {}
 do
   local chunk_size = 524288
 
   -- Token and bytes of the chunks that a text, or its beginning, names; nil: its payload is whole.
-  function chunks_of(text)
+  function chunks.of(text)
     local token, bytes = string.match(text, '^%S+ %S+ %S+ %S+ %S+ (%w+)/(%d+)\n')
     return token, tonumber(bytes)
   end
@@ -21,23 +21,23 @@ do
     return keys
   end
 
-  function chunks_are_here(token, bytes)
+  function chunks.are_here(token, bytes)
     local keys = chunk_keys(token, bytes)
     return call('EXISTS', unpack(keys)) == #keys
   end
 
-  function name_chunks(token, bytes)
+  function chunks.name(token, bytes)
     for _, key in ipairs(chunk_keys(token, bytes)) do
       call('PERSIST', key)
     end
   end
 
-  function remove_chunks(token, bytes)
+  function chunks.remove(token, bytes)
     call('UNLINK', unpack(chunk_keys(token, bytes)))
   end
 
   -- Removes those that nobody has named.
-  function drop_chunks(token, bytes)
+  function chunks.drop(token, bytes)
     for _, key in ipairs(chunk_keys(token, bytes)) do
       if call('PTTL', key) >= 0 then
         call('UNLINK', key)
@@ -46,9 +46,9 @@ do
   end
 
   -- How many bytes the chunks of an event that is here have.
-  function chunk_bytes_of(event)
+  function chunks.bytes_of(event)
     local head = redis.pcall('GETRANGE', P .. 'e:' .. event, 0, 255)
-    local _, bytes = chunks_of(type(head) == 'string' and head or '')
+    local _, bytes = chunks.of(type(head) == 'string' and head or '')
     return bytes or 0
   end
 end

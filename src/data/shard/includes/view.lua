@@ -68,7 +68,7 @@ end
 
 -- How many bytes the payload has of an event with this text, or beginning of it, of `size` bytes.
 local function payload_size(text, size)
-  local _, bytes = chunks_of(text)
+  local _, bytes = chunks.of(text)
   return bytes or size - payload_start(text)
 end
 
@@ -120,7 +120,7 @@ local shown_bytes = 65536
 
 -- A text with so many bytes of its payload.
 local function text_with(text, payload_bytes)
-  local token = chunks_of(text)
+  local token = chunks.of(text)
   local start = payload_start(text)
   if token and payload_bytes > 0 then
     return text .. call('GETRANGE', P .. 'c:' .. token .. ':0', 0, payload_bytes - 1)
@@ -134,7 +134,7 @@ local function event_view(event)
   local text = call('GET', P .. 'e:' .. event)
   if text then
     local size = payload_size(text, #text)
-    return event_view_of(event, chunks_of(text) and text_with(text, shown_bytes) or text, size)
+    return event_view_of(event, chunks.of(text) and text_with(text, shown_bytes) or text, size)
   end
   return nil
 end
