@@ -54,10 +54,10 @@ end
 
 local found = {}
 for _, n in ipairs(ARGV) do
-  local message = first_unread(n) or first_unread(retry_lane(n))
-  local why = message and obstacle(n)
+  local entry = unread(n, 1)[1] or unread(retry_lane(n), 1)[1]
+  local why = entry and obstacle(n)
   if why then
-    found[#found + 1] = { n, message, why }
+    found[#found + 1] = { n, entry[2][2], why }
   end
 end
 return found

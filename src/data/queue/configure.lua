@@ -95,7 +95,7 @@ end
 
 if blocked == '?' .. n then
   wake(blocked, 1)
-elseif ARGV[21] == 'a' and blocked then
+elseif ARGV[21] ~= '' and blocked then
   -- What keeps a message from being sent does not keep it from moving on.
   unblock(n, blocked)
 elseif blocked == '!' and #failover > 0 then

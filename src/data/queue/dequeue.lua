@@ -39,6 +39,7 @@ local fast_ms, proof_ms = 250, 10000
 local ramp_step_ms = 1000
 -- Of one target at a time: a worker holds a batch in memory.
 local most_batches = 2
+local most_guests = 100
 
 local worker = ARGV[1]
 local left = tonumber(ARGV[2])
@@ -135,7 +136,8 @@ local function move_on(n, org, t, why, quantum)
     remove_entry(lane, entry[1])
     local place = nil
     if m.event then
-      place = t.mv and failover.next_place(m, t.fo) or not t.mv and failover.candidate(m, t.fo, false) or nil
+      local leaves = t.mv == 'a' or t.mv and failover.is_guest(m)
+      place = leaves and failover.next_place(m, t.fo, t.mv) or failover.candidate(m, t.fo, false)
     end
     if place then
       failover.move(m, n, place, why)
@@ -192,7 +194,23 @@ end
 
 local function guest_of(id)
   local m = failover.moves_of(id)
-  return m.is_away and m or nil
+  return failover.is_guest(m) and m or nil
+end
+
+-- Of a destination that the route names no more those move on that came from another one, whatever keeps the target from sending: unread ones, so many
+-- per lane and visit.
+local function send_guests_away(n, t)
+  for _, lane in ipairs({ n, t.rl and retry_lane(n) or nil }) do
+    for _, entry in ipairs(unread(lane, most_guests)) do
+      local guest = guest_of(entry[2][2])
+      local place = guest and failover.next_place(guest, t.fo, t.mv)
+      if place then
+        remove_entry(lane, entry[1])
+        failover.move(guest, n, place, 'destination_unavailable')
+      end
+    end
+  end
+  remove_drained(n)
 end
 
 local target_fields = { 'r', 'd', 'g', 'a', 'cs', 'cu', 'cg', 'cr', 'cf', 'cl', 'sp', 'fo', 'rl', 'u', 'bt', 'lp', 'mv' }
@@ -217,6 +235,9 @@ local function serve(n, org, start, quantum)
   end
   if t.mv == 'a' then
     return send_away(n, org, t, start, quantum)
+  end
+  if t.mv then
+    send_guests_away(n, t)
   end
   if t.cs == 'o' and now >= tonumber(t.cu) then
     circuit_begin(n, 'h')
@@ -303,9 +324,8 @@ local function serve(n, org, start, quantum)
   for _, found in ipairs(entries) do
     local lane, entry = found[1], found[2]
     local id = entry[2][2]
-    -- Of a destination that the route names no more those move on that came from another one.
     local guest = t.mv and guest_of(id)
-    local place = guest and failover.next_place(guest, t.fo)
+    local place = guest and failover.next_place(guest, t.fo, t.mv)
     local attempts = not place and add_job(lane, entry[1], id)
     if attempts then
       count_status(org, waiting_letter(attempts), 'a')
@@ -416,6 +436,7 @@ if #held_by > 0 then
   call('ZADD', P .. 'held', unpack(held_until))
   call('HSET', P .. 'held:' .. worker, unpack(held_by))
 end
+failover.ask()
 write_shared_limiters()
 write_status_counts()
 local more = call('ZCARD', ready_organizations)

@@ -44,12 +44,12 @@ local function keep_failures(batch, member)
   call('HSET', P .. 't:' .. batch.target, 'rf', kept)
 end
 
--- Where all go back each goes to its own first destination; one that cannot is queued again.
+-- Where all go back each goes on from there by itself, if it came from another destination or none are served; one that cannot is queued again.
 local function move_member(message, batch)
   local moves = failover.moves_of(message)
   local candidate = batch.candidate
   if candidate == failover.way_back_of_members then
-    candidate = failover.way_back(moves)
+    candidate = (moves.is_away or batch.moves == 'a') and failover.next_place(moves, batch.failover) or nil
   elseif not string.find(candidate, '/', 1, true) and call('HEXISTS', P .. 't:' .. candidate, 'o') == 0 then
     -- It was deleted since the batch ended.
     candidate = nil
@@ -122,11 +122,12 @@ while budget > 0 do
   local key = P .. 'm:' .. id
   local b = call('HMGET', key, 't', 'how', 'why', 'to', 'n', 'x', 'at')
   local text = b[1] and call('GET', P .. 'b:' .. id)
-  local t = b[1] and call('HMGET', P .. 't:' .. b[1], 'o', 'd', 'r', 'al') or {}
+  local t = b[1] and call('HMGET', P .. 't:' .. b[1], 'o', 'd', 'r', 'al', 'mv', 'fo') or {}
   local is_over = true
   if text and t[1] then
     local batch = {
       id = id, target = b[1], org = t[1], destination = t[2], route = t[3], has_alerts = t[4], how = b[2], why = b[3], candidate = b[4],
+      moves = t[5], failover = t[6] or nil,
       attempts = tonumber(b[5] or '0'), max = tonumber(b[6]),
     }
     batch.short, batch.long = attempts_of(id, batch.attempts)

@@ -20,6 +20,8 @@ const scripts = {
   importMoved: script('import-moved'),
   news: script('shard-news'),
   done: script('outbox-done'),
+  failoverRoom: script('failover-room'),
+  failoverAnswer: script('failover-answer'),
   expand: script('expand'),
 };
 const entriesPerRead = 64;
@@ -160,6 +162,9 @@ export class OutboxCarrier {
         break;
       case 'w':
         return await this.#expand(from, id, entry);
+      case 'f':
+        await this.#askForRoom(from, to, id, entry);
+        return [];
       case 'n':
         await this.#run(to, scripts.news, [kind, text(entry[3]), from, keyIn(to, 'msg_', from, text(entry[4]))]);
         break;
@@ -181,6 +186,13 @@ export class OutboxCarrier {
     const reply = await this.#run(shard, scripts.expand, [entry, next ?? '', ...entries]);
     if (Buffer.isBuffer(reply)) throw isFull(shard);
     return list(reply).map(text);
+  }
+
+  /** The answer ends the entry. */
+  async #askForRoom(from: number, to: number, id: string, entry: readonly unknown[]): Promise<void> {
+    const [target = '', org = '', route = '', destination = ''] = entry.slice(3, 7).map(text);
+    const room = integer(await this.#run(to, scripts.failoverRoom, [org, route, destination]));
+    await this.#run(from, scripts.failoverAnswer, [id, target, `${to}/${destination}`, room]);
   }
 
   /** Answers true when the entry is ended with it. */

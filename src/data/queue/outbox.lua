@@ -5,7 +5,8 @@
 -- ARGV[1] how many at most, [2] the entry after which to begin, or '-'; or ARGV[1] 0, then the entries.
 -- Reply: entries {entry, shard, kind, …}: x {event, text (or its first line: import-messages.lua says when that is not
 -- enough) or '' when it is gone, targets}; w {event, text or '', from, until}; v {message, event, text, destination,
--- organization, route, first destination, hash as a flat list, hash of long attempts as a flat list, output of the transform or ''}; r, g, n {key, of n the message}.
+-- organization, route, first destination, hash as a flat list, hash of long attempts as a flat list, output of the transform or ''}; f {target, organization,
+-- route, destination}; r, g, n {key, of n the message}.
 -- @include "../shard/includes/shard.lua"
 -- @include "includes/outbox.lua"
 -- @include "includes/output.lua"
@@ -47,6 +48,13 @@ local function read(entry, f)
     return { entry, f.s, f.k, f.e, is_line_enough(f) and first_line_of(f.e) or text_of(f.e), f.t }
   elseif f.k == 'w' then
     return { entry, f.s, f.k, f.e, text_of(f.e), f.f, f.u }
+  elseif f.k == 'f' then
+    local t = call('HMGET', P .. 't:' .. f.e, 'o', 'r')
+    if not t[1] then
+      end_sending(entry)
+      return nil
+    end
+    return { entry, f.s, f.k, f.e, t[1], t[2], f.m }
   elseif f.k ~= 'v' then
     return { entry, f.s, f.k, f.e or f.m, f.m or '' }
   end

@@ -3,8 +3,8 @@
 -- to half-open; at most 100 and 16 of them per call.
 --
 -- KEYS: see includes/shard.lua.
--- ARGV[1] how long (ms) a message may wait for an open circuit before it goes to the dead letters, [2] the mark of the worker's pool.
--- Reply: {how many were moved, servable work 0/1, ms until something is due or -1 (0: call again)}.
+-- ARGV[1] how long (ms) a message may wait for an open circuit before it goes to a failover destination or to the dead letters, [2] the mark of the worker's pool.
+-- Reply: {how many were moved, servable work 0/1, ms until something is due or -1 (0: call again), 1 when something was put into the outbox}.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
 -- @include "includes/work.lua"
@@ -17,6 +17,7 @@
 -- @include "includes/retries.lua"
 -- @include "includes/waits.lua"
 -- @include "includes/ring-pools.lua"
+-- @include "includes/outbox.lua"
 
 -- By then those that a shared limiter woke have come to dequeue, unless all workers are full.
 local wake_again_ms = 20
@@ -83,8 +84,8 @@ local function wake_limiter(limiter)
 end
 
 -- Answers whether there may be more.
-local function expire_circuit_waits(n, org, began)
-  local _, more = expire_waits(n, org, began, longest_circuit_wait_ms, 'circuit_breaker_exhausted')
+local function expire_circuit_waits(n, org, began, fo)
+  local _, more = expire_waits(n, org, began, longest_circuit_wait_ms, 'circuit_breaker_exhausted', fo)
   return more
 end
 
@@ -92,7 +93,7 @@ local function wake_circuit(n)
   local t = call('HMGET', P .. 't:' .. n, 'cs', 'cu', 'o', 'co', 'fo')
   if t[1] ~= 'o' then
     call('ZREM', P .. 'waiting', '!' .. n)
-  elseif expire_circuit_waits(n, t[3], tonumber(t[4] or whole(now))) then
+  elseif expire_circuit_waits(n, t[3], tonumber(t[4] or whole(now)), t[5]) then
     call('ZADD', P .. 'waiting', now, '!' .. n)
   elseif tonumber(t[2]) > now then
     call('ZADD', P .. 'waiting', t[2], '!' .. n)
@@ -124,4 +125,4 @@ write_unfinished()
 ring_woken()
 ring_ready()
 local more = call('EXISTS', P .. 'ready' .. ARGV[2])
-return { moved, more, next_due_ms() }
+return { moved, more, next_due_ms(), has_sent and 1 or 0 }

@@ -199,8 +199,8 @@ export class RedisDeliveryQueue implements DeliveryQueue {
   }
 
   async promote() {
-    const [moved, more, nextDue] = list(await this.#run(scripts.promote, [longestCircuitWaitMs, this.#mark]));
-    return { moved: integer(moved), hasMore: integer(more) === 1, nextDueMs: unlessNegative(nextDue) };
+    const [moved, more, nextDue, outbox] = list(await this.#run(scripts.promote, [longestCircuitWaitMs, this.#mark]));
+    return { moved: integer(moved), hasMore: integer(more) === 1, nextDueMs: unlessNegative(nextDue), hasOutbox: integer(outbox) === 1 };
   }
 
   async reclaim(deadWorkers: readonly string[]) {

@@ -126,10 +126,10 @@ local function place_of(target, id, outcome, detail, attempts_here)
   end
   local m = failover.moves_of(id)
   if is_last then
-    return failover.candidate(m, target.failover, true), detail, m
+    return failover.candidate(m, target.failover, 'open'), detail, m
   end
-  if target.moves and (m.is_away or target.moves == 'a') then
-    return failover.next_place(m, target.failover), 'destination_unavailable', m
+  if target.moves and (target.moves == 'a' or failover.is_guest(m)) then
+    return failover.next_place(m, target.failover, target.moves), 'destination_unavailable', m
   end
   if not is_due or outcome == 'b' then
     return nil

@@ -283,8 +283,9 @@ export class ShardLine {
   async #promote(): Promise<void> {
     this.#due = null;
     try {
-      const { hasMore, nextDueMs } = await this.#options.queue.promote();
+      const { hasMore, nextDueMs, hasOutbox } = await this.#options.queue.promote();
       if (hasMore) this.wake();
+      if (hasOutbox) this.#options.carryOutbox();
       // 0: more is due than one call moves.
       this.#promoteIn(nextDueMs, nextDueMs === 0 ? 0 : gatherDueMs);
     } catch (error) {

@@ -15,11 +15,22 @@
 -- destination when it left that; k attempts made elsewhere, which do not count here. In one that is not at its first destination also: o number of its
 -- first target, or od its first destination where the message came from another shard; w and hw why it moved (w as the previous release knows it),
 -- j stamp of its entry in the index of the destination where it is now. While it is in another shard: s `m`, u that shard, v entry of the outbox.
+--
+-- What a shard does not know of a destination in another one that is judged there on arrival (receive.lua). A message that has come back from there is not
+-- sent again for nothing: the other shard is asked (entry `f` of the outbox, failover-room.lua), one question per target and destination at a time, and
+-- for a few seconds its answer stands in `free:<target> <shard>/<destination>`: how many more messages it takes. `asked:<target> <shard>/<destination>` has
+-- the entry of the last question, and when it was asked (ms).
 
 local failover = {}
 do
   -- After so many moves a message stays where it is.
   local most_moves = 8
+
+  -- Another question comes after so long at the earliest; its mark is gone when nothing has been asked for an hour.
+  local asked_again_ms, asked_kept_ms = 1000, 3600000
+
+  -- What has refused a message that might take it by now, by its name in Redis, with the arguments of the question.
+  local unsure = {}
 
   -- What the previous release knows of the reasons.
   local known_reasons = { circuit_open = true, failed_attempts = true, max_retries_exceeded = true, secret_decryption_failed = true }
@@ -27,14 +38,14 @@ do
   -- Reasons after which there is no further attempt at the target: an open circuit is better than a dead letter.
   failover.last_reasons = { max_retries_exceeded = true, secret_decryption_failed = true, destination_not_found = true }
 
-  -- Of a batch: each member goes back by itself.
+  -- Of a batch: each member goes on, or back, by itself.
   failover.way_back_of_members = 'back'
 
   -- What decides where a message may move.
   function failover.moves_of(id)
-    local m = call('HMGET', P .. 'm:' .. id, 'o', 'od', 'h', 'hv', 'k', 'n', 'ha', 'j', 'e', 'w', 'hw', 'i')
+    local m = call('HMGET', P .. 'm:' .. id, 'o', 'od', 'h', 'hv', 'k', 'n', 'ha', 'j', 'e', 'w', 'hw', 'i', 't')
     return {
-      id = id, first = m[1], first_destination = m[2], count = tonumber(m[3] or '0'), left = m[4] or '', before = tonumber(m[5] or '0'),
+      id = id, at = m[13], first = m[1], first_destination = m[2], count = tonumber(m[3] or '0'), left = m[4] or '', before = tonumber(m[5] or '0'),
       attempts = tonumber(m[6] or '0'), attempts_at_first = tonumber(m[7] or '0'), stamp = m[8], event = m[9],
       why = m[11] or m[10], created = m[12],
       is_away = (m[1] or m[2]) and true or false,
@@ -47,27 +58,44 @@ do
     return t[1] and { destination = t[2], is_open = t[3] == 'o', does_not_serve = t[4] } or nil
   end
 
-  local function has_left(m, destination, any)
-    local left = ' ' .. m.left .. ' '
-    return string.find(left, ' ' .. destination .. ' ', 1, true) or (not any and string.find(left, ' ~' .. destination .. ' ', 1, true))
+  local function has_left(m, destination)
+    return string.find(' ' .. m.left .. ' ', ' ' .. destination .. ' ', 1, true)
   end
 
-  -- The first failover target of `fo` that the message has not left before and that is free, as far as this shard knows: it serves, its circuit is
-  -- not open, and its queue is not full. With `any` the first with an open circuit when no other is free. nil: there is none.
+  -- Whether a message may go to a destination in another shard, which may have refused it before.
+  local function may_go_there(m, shard, destination, any)
+    if destination == m.first_destination or has_left(m, destination) then
+      return false
+    end
+    if any or not has_left(m, '~' .. destination) then
+      return true
+    end
+    local name = m.at .. ' ' .. shard .. '/' .. destination
+    if tonumber(call('GET', P .. 'free:' .. name) or '0') > 0 then
+      call('INCRBY', P .. 'free:' .. name, -1)
+      return true
+    end
+    unsure[name] = { shard, m.at, destination }
+    return false
+  end
+
+  -- The first failover target of `fo` at which the message has made no attempt and that is free, as far as this shard knows: it serves, its circuit is
+  -- not open, and its queue is not full. With `any` also one in another shard that has refused the message before, and, where it is `open`, the first
+  -- with an open circuit when no other is free. nil: there is none.
   function failover.candidate(m, fo, any)
     if not fo or m.count >= most_moves then
       return nil
     end
     local first_open = nil
     for candidate in string.gmatch(fo, '%S+') do
-      local elsewhere = string.match(candidate, '/(.+)$')
+      local shard, elsewhere = string.match(candidate, '^(%d+)/(.+)$')
       if elsewhere then
-        if elsewhere ~= m.first_destination and not has_left(m, elsewhere, any) then
+        if may_go_there(m, shard, elsewhere, any) then
           return candidate
         end
       elseif candidate ~= m.first then
         local t = local_candidate(candidate)
-        if t and t.destination ~= m.first_destination and not t.does_not_serve and not has_left(m, t.destination, any) then
+        if t and t.destination ~= m.first_destination and not t.does_not_serve and not has_left(m, t.destination) then
           local room = queue_room(t.destination)
           if not room or room > 0 then
             if not t.is_open then
@@ -78,7 +106,20 @@ do
         end
       end
     end
-    return any and first_open or nil
+    return any == 'open' and first_open or nil
+  end
+
+  -- Asks the other shards whether they take messages that they have refused.
+  function failover.ask()
+    for name, question in pairs(unsure) do
+      local key = P .. 'asked:' .. name
+      local entry, asked_ms = string.match(call('GET', key) or '', '^(%S+) (%d+)$')
+      local is_asking = entry and (now - tonumber(asked_ms) < asked_again_ms or #call('XRANGE', P .. 'out', entry, entry) > 0)
+      if not is_asking then
+        local shard, n, destination = unpack(question)
+        call('SET', key, send(shard, 'f', 'e', n, 'm', destination) .. ' ' .. whole(now), 'PX', asked_kept_ms)
+      end
+    end
   end
 
   -- The first target of a message that has moved, written like a candidate; nil: it is there, has moved too often, or the target is gone.
@@ -93,8 +134,16 @@ do
     return m.first and call('HEXISTS', P .. 't:' .. m.first, 'o') == 1 and m.first or nil
   end
 
-  -- Where a message goes whose target does not serve.
-  function failover.next_place(m, fo)
+  -- Whether a message, or a member of a batch, came from another destination.
+  function failover.is_guest(m)
+    return m.is_away or m.event == batch_marker and batch_has_guests(m.id)
+  end
+
+  -- Where a message goes whose target does not serve, or, with `g` for `moves`, no longer serves guests: of a batch these may be some members only.
+  function failover.next_place(m, fo, moves)
+    if m.event == batch_marker and moves == 'g' then
+      return failover.way_back_of_members
+    end
     return failover.candidate(m, fo, false) or m.event == batch_marker and failover.way_back_of_members or failover.way_back(m)
   end
 

@@ -14,15 +14,14 @@ local function read_lane(lane, count)
   return reply and reply[1][2] or {}
 end
 
--- The message of the oldest unread entry of a lane; nil: there is none.
-local function first_unread(lane)
+-- Up to `count` of the oldest unread entries of a lane, which stay unread.
+local function unread(lane, count)
   local groups = redis.pcall('XINFO', 'GROUPS', P .. 'w:' .. lane)
   if failed(groups) then
-    return nil
+    return {}
   end
   local last = groups[1] and groups[1][8]
-  local head = call('XRANGE', P .. 'w:' .. lane, last and '(' .. last or '-', '+', 'COUNT', 1)[1]
-  return head and head[2][2]
+  return call('XRANGE', P .. 'w:' .. lane, last and '(' .. last or '-', '+', 'COUNT', count)
 end
 
 local function remove_entry(lane, entry)

@@ -22,7 +22,7 @@ local function leave(id, n, org, reason, fo)
   if not m.event then
     return false
   end
-  local place = fo and (failover.next_place(m, fo) or failover.candidate(m, fo, true))
+  local place = fo and (failover.next_place(m, fo) or failover.candidate(m, fo, 'open'))
   if place then
     failover.move(m, n, place, reason)
     return false

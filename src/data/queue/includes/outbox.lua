@@ -8,6 +8,7 @@
 --      among its `far` meanwhile
 --   v  a message moves there: m message, d destination
 --   r  a message that came from there is gone: m message     g  the same of the copy of an event: e event
+--   f  a failover destination there is asked whether it takes messages again: e target whose messages ask, m destination (failover.lua)
 --   n  the event has one more message here, a replay: e event, m message
 -- The key of a record whose id names another shard begins with the two characters of that shard: it has 27 characters.
 local has_sent = false

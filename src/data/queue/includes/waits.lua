@@ -2,29 +2,37 @@
 -- @include "../../shard/includes/shard.lua"
 -- @include "../../shard/includes/target.lua"
 -- @include "lanes.lua"
+-- @include "failover.lua"
 
--- Sends messages of target n that have waited since `began` (ms), or since they were queued or due, for longer than `longest_ms` to the dead
--- letters, at most 100 per lane. Answers how many, and whether there may be more.
-local function expire_waits(n, org, began, longest_ms, reason)
+-- Ends the wait of messages of target n that have waited since `began` (ms), or since they were queued or due, for longer than `longest_ms`, at most 100
+-- per lane: they go to one of the failover targets `fo`, if there are any and one is free, else to the dead letters. Answers how many, and whether there may
+-- be more.
+local function expire_waits(n, org, began, longest_ms, reason, fo)
   local expired = 0
   if now - began < longest_ms then
     return expired, false
   end
   local function expire(lane)
     for _ = 1, 100 do
-      local id = first_unread(lane)
-      if not id then
+      local entry = unread(lane, 1)[1]
+      if not entry then
         return false
       end
+      local id = entry[2][2]
       local m = call('HMGET', P .. 'm:' .. id, 'd', 'i')
       local queued_ms = tonumber(m[1] or string.match(m[2] or '', '^(%d+)') or '0')
       if now - math.max(began, queued_ms) < longest_ms then
         return false
       end
-      local entry = read_lane(lane, 1)[1]
       remove_entry(lane, entry[1])
       if m[2] then
-        bury(id, org, reason)
+        local moves = fo and failover.moves_of(id)
+        local place = moves and failover.candidate(moves, fo, 'refused')
+        if place then
+          failover.move(moves, n, place, 'circuit_open')
+        else
+          bury(id, org, reason)
+        end
       end
       expired = expired + 1
     end

@@ -67,6 +67,18 @@ local function batch_release(n, limiter)
   return is_ready
 end
 
+-- Whether members of a batch came from another destination (failover.lua).
+local function batch_has_guests(id)
+  local text = call('GET', P .. 'b:' .. id) or ''
+  for member in string.gmatch(string.match(text, '\n(.*)$') or '', '([^ ;]+) [^;]*;') do
+    local m = call('HMGET', P .. 'm:' .. member, 'o', 'od')
+    if m[1] or m[2] then
+      return true
+    end
+  end
+  return false
+end
+
 -- Ends a batch; its members follow in steps (end-batches.lua): `d` delivered, `q` dead letters (with reason), `f` moved to a failover
 -- (why, candidate; failover.lua).
 local batch_has_ended = false

@@ -1,0 +1,21 @@
+#!lua flags=no-writes
+-- Tells how many messages a failover destination would keep that come from another shard now (receive.lua).
+--
+-- KEYS: see includes/shard.lua.
+-- ARGV[1] organization, [2] route, [3] destination.
+-- Reply: the number; there may be room for more than 1000.
+-- @include "../shard/includes/shard.lua"
+-- @include "includes/queue-room.lua"
+
+local most_answered = 1000
+local n = call('HGET', P .. 'tn:' .. ARGV[1], ARGV[2] .. ' ' .. ARGV[3])
+local t = n and call('HMGET', P .. 't:' .. n, 'cs', 'mv', 'sp') or {}
+if t[2] or t[1] == 'o' then
+  return 0
+end
+local room = math.min(most_answered, queue_room(ARGV[3]) or most_answered)
+if t[1] == 'h' then
+  -- No more than its probes: the others would come back when these fail.
+  room = math.min(room, tonumber(t[3] or '1'))
+end
+return math.max(0, room)
