@@ -1,0 +1,135 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { FailoverQueues } from '../../../test/support/failover-queues.ts';
+import { dead, delivered, failure, settleAll } from '../../../test/support/queue-worker.ts';
+import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
+import { field } from '../../../test/support/redis-fields.ts';
+import { targetSetting } from '../../../test/support/target-setting.ts';
+import { checkShards } from '../check/shard-check.ts';
+import { RedisMessageReader } from '../history/message-reader.ts';
+import type { Job, Outcome, TargetSetting } from './delivery-queue.ts';
+
+const prefix = 'test:';
+const shards = 2;
+const later: Outcome = { type: 'retry', attempt: failure, delayMs: 3_600_000 };
+const batch = { layout: '{}', records: 2, bytes: 1_000_000, ageMs: 3_600_000 };
+
+let redis: RedisServer;
+let queues: FailoverQueues;
+let reader: RedisMessageReader;
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+beforeEach(async () => {
+  queues = new FailoverQueues(redis.client, prefix, shards);
+  reader = new RedisMessageReader({ redis: redis.client, prefix, shards: () => shards });
+  await queues.begin();
+});
+afterEach(async () => {
+  expect((await checkShards({ redis: redis.client, prefix, shards })).findings).toEqual([]);
+});
+
+const kinds: [kind: string, setting: Partial<TargetSetting>][] = [
+  ['an http destination', {}],
+  ['a warehouse', { batch }],
+];
+const places: [place: string, shard: number][] = [
+  ['the same shard', 0],
+  ['another shard', 1],
+];
+
+/** Where the messages are when the route stops naming the destination; answers those that the worker settles thereafter. */
+const states: Record<string, (shard: number, setting: Partial<TargetSetting>) => Promise<readonly Job[]>> = {
+  'wait for their turn': async () => [],
+  'wait behind an open circuit': async (shard, setting) => {
+    await queues.setCircuit(shard, 'dst_w', 'open');
+    await queues.take(shard, setting);
+    return [];
+  },
+  'wait for a token of the rate': async (shard, setting) => {
+    const rate = { mode: 'rate', rateLimit: 1, rateUnit: 'hour', maxConcurrency: null, queueLimit: null } as const;
+    await queues.send('dst_w', shard);
+    await queues.send('dst_w', shard);
+    await queues.put(shard, 'dst_w', { ...setting, throttle: rate });
+    await settleAll(queues.of(shard), 'w1', await queues.take(shard), later);
+    await queues.take(shard);
+    return [];
+  },
+  'wait for their next attempt': async (shard, setting) => {
+    await settleAll(queues.of(shard), 'w1', await queues.take(shard, setting), later);
+    return [];
+  },
+  'are under way': async (shard, setting) => await queues.take(shard, setting),
+};
+
+describe.each(kinds)('messages that failed over to %s', (kind, setting) => {
+  describe.each(places)('in %s', (_, shard) => {
+    /** One message of the destination itself, two that came there from dst_a. */
+    async function prepare(own: boolean): Promise<{ guests: string[]; own: string | null }> {
+      const failover = { destinations: [{ id: 'dst_w', shard }], afterAttempts: null };
+      const guests = [await queues.send('dst_a', 0), await queues.send('dst_a', 0)];
+      await settleAll(queues.of(0), 'w1', await queues.take(0, { failover }), dead);
+      await queues.carry(0);
+      const id = own ? await queues.send('dst_w', shard) : null;
+      await queues.put(shard, 'dst_w', setting);
+      return { guests, own: id };
+    }
+
+    describe.each(Object.entries(states))('and %s when it leaves their route', (name, stand) => {
+      test.each([
+        ['go back to their first destination when there is no other', [], 'dst_a'],
+        ['go to the next failover destination', [{ id: 'dst_c', shard: 1 - shard }], 'dst_c'],
+      ])('%s, and what was sent to it stays', async (_, destinations, expected) => {
+        const { guests, own } = await prepare(true);
+        const jobs = await stand(shard, setting);
+        await queues.put(shard, 'dst_w', { ...setting, movesOn: 'guests', failover: { destinations, afterAttempts: null } });
+        await settleAll(queues.of(shard), 'w1', jobs, later);
+        await queues.looks();
+        for (const id of guests) expect([kind, name, (await reader.delivery('org_a', id))?.destinationId]).toEqual([kind, name, expected]);
+        // An open circuit hands on whatever there is.
+        const stays = name === 'wait behind an open circuit' ? expected.replace('dst_a', 'dst_w') : 'dst_w';
+        expect(await reader.delivery('org_a', own ?? '')).toMatchObject({ destinationId: stays, completedAtMs: null });
+      });
+    });
+
+    test('are still delivered there when that succeeds meanwhile', async () => {
+      const { guests } = await prepare(false);
+      const jobs = await queues.take(shard, setting);
+      expect(jobs.length).toBeGreaterThan(0);
+      await queues.put(shard, 'dst_w', { ...setting, movesOn: 'guests' });
+      await settleAll(queues.of(shard), 'w1', jobs, delivered);
+      await queues.looks();
+      for (const id of guests) expect(await reader.delivery('org_a', id)).toMatchObject({ status: 'delivered', destinationId: 'dst_w' });
+    });
+  });
+});
+
+describe('a retry of a destination that its route names no more', () => {
+  const due = async (shard: number): Promise<string[]> =>
+    (await redis.client.zrange(`${queues.base(shard)}due`, '0', '-1')).map((member) => member.split(' ')[1] ?? '');
+  const keyOf = (id: string): string => id.slice('msg_00'.length);
+
+  test.each<[movesOn: TargetSetting['movesOn'], ends: ('guest' | 'own')[]]>([
+    ['all', ['guest', 'own']],
+    ['guests', ['guest']],
+    ['nobody', []],
+  ])('waits no longer where %s move on', async (movesOn, ends) => {
+    const failover = { destinations: [{ id: 'dst_b', shard: 0 }], afterAttempts: null };
+    const ids = { guest: await queues.send('dst_a', 0), own: '', other: '' };
+    await settleAll(queues.of(0), 'w1', await queues.take(0, { failover }), dead);
+    ids.own = await queues.send('dst_b', 0);
+    ids.other = await queues.send('dst_c', 0);
+    for (let jobs = await queues.take(0); jobs.length > 0; jobs = await queues.take(0)) await settleAll(queues.of(0), 'w1', jobs, later);
+    expect((await due(0)).sort()).toEqual(Object.values(ids).map(keyOf).sort());
+    const target = (await queues.of(0).targets(1)).targets.filter(({ destinationId }) => destinationId !== 'dst_a');
+    for (const each of target.filter(({ destinationId }) => destinationId === 'dst_b'))
+      await queues.of(0).configure(each, targetSetting({ movesOn }));
+    for (let next: string | null = '0'; next !== null; ) ({ next } = await queues.of(0).endWaits(target, next));
+    const left = (['guest', 'own', 'other'] as const).filter((which) => !ends.some((each) => each === which));
+    expect((await due(0)).sort()).toEqual(left.map((which) => keyOf(ids[which])).sort());
+    const counts = await redis.client.hgetall(`${queues.base(0)}retries`);
+    expect(Object.values(counts).reduce((sum, each) => sum + Number(each), 0)).toBe(left.length);
+    expect(await redis.client.hexists(`${queues.base(0)}m:${keyOf(ids.other)}`, field.message.dueMs)).toBe(1);
+  });
+});
