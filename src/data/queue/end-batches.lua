@@ -52,7 +52,7 @@ local function move_member(message, batch)
     candidate = (moves.is_away or batch.moves == 'a') and failover.next_place(moves, batch.failover) or nil
   elseif not string.find(candidate, '/', 1, true) and call('HEXISTS', P .. 't:' .. candidate, 'o') == 0 then
     -- It was deleted since the batch ended.
-    candidate = nil
+    candidate = failover.candidate(moves, batch.failover, failover.last_reasons[batch.why] and 'open')
   end
   if candidate then
     failover.move(moves, batch.target, candidate, batch.why)
