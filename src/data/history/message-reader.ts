@@ -25,11 +25,12 @@ import type {
   ViewPage,
 } from '../shard/messages.ts';
 import { PayloadChunks } from '../shard/payload-chunks.ts';
-import { homeShard, recordId, recordKey, recordPlace } from '../shard/record-key.ts';
+import { homeShard, recordKey, recordPlace } from '../shard/record-key.ts';
 import { list, text } from '../shard/script-reply.ts';
 import { type IndexEntry, ShardReader } from '../shard/shard-reader.ts';
 import { CounterReader } from './counters.ts';
 import { failedSamples } from './failed-samples.ts';
+import { fewMessages } from './few-messages.ts';
 import { attemptViews, deliveryView, eventStatus, eventView, lettersOf, type MessagePlace } from './message-view.ts';
 
 /** Shown with an event (`read.lua`). */
@@ -172,9 +173,8 @@ export class RedisMessageReader implements MessageReader {
     matches: (view: DeliveryView) => boolean,
   ): Promise<{ at: Position; item: DeliveryView }[] | null> {
     const narrow = [destinationId ?? routeId].filter((id) => id !== undefined);
-    const keys = await Promise.all(this.#all().map((shard) => shard.waiting(org, narrow, mostGathered)));
-    const known = keys.flatMap((found, shard) => found?.map((key) => ({ id: recordId('msg_', shard, key), shard })) ?? []);
-    if (keys.includes(null) || known.length > mostGathered) return null;
+    const known = await fewMessages(this.#all(), (shard) => shard.waiting(org, narrow, mostGathered));
+    if (known === null) return null;
     const found = await this.#deliveries(known);
     return [...found.values()].flatMap(({ id, view, number }) =>
       matches(view) ? [{ at: { ms: view.createdAtMs, shard: homeShard(id) ?? 0, number }, item: view }] : [],

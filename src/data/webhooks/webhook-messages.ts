@@ -1,6 +1,7 @@
 import { webhookOrganization } from '../../core/webhook.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
+import { fewMessages } from '../history/few-messages.ts';
 import { attemptViews, deadLetterReasons, deliveryView, eventView, type MessagePlace } from '../history/message-view.ts';
 import type { Position } from '../shard/cursor.ts';
 import { decodeEvent, type StoredEvent } from '../shard/event-text.ts';
@@ -204,44 +205,29 @@ export class WebhookMessages {
   async #gathered(
     org: string,
     { status, eventTypeIds, applicationId, endpointId }: WebhookMessageFilter,
-    { views, isDead }: MessageListing,
+    { shown, isDead }: MessageListing,
   ): Promise<{ at: Position; item: WebhookMessageView }[] | null> {
     if (isDead) return eventTypeIds?.length === 0 ? [] : null;
     const internal = webhookOrganization(org);
     const isWaiting = status === 'pending' || status === 'processing';
     const narrow = [endpointId ?? applicationId].filter((id) => id !== undefined);
     const few =
-      (eventTypeIds === undefined ? null : await this.#keys((shard) => shard.messagesOfSources(eventTypeIds, mostGathered))) ??
-      (isWaiting ? await this.#keys((shard) => shard.waiting(internal, narrow, mostGathered)) : null);
+      (eventTypeIds === undefined
+        ? null
+        : await fewMessages(this.#all(), (shard) => shard.messagesOfSources(eventTypeIds, mostGathered))) ??
+      (isWaiting ? await fewMessages(this.#all(), (shard) => shard.waiting(internal, narrow, mostGathered)) : null);
     if (few === null) return null;
     const gathered = await Promise.all(
-      [...Map.groupBy(few, ({ shard }) => shard)].map(async ([shard, places]) => {
+      [...Map.groupBy(few, ({ id, shard }) => homeShard(id) ?? shard)].map(async ([shard, places]) => {
         const reader = this.#in(shard);
-        const keys = places.map(({ id }) => recordKey(id, shard) ?? '');
-        const replies = await reader.messages(keys);
-        const items = await views(
-          reader,
-          keys.map((key, i) => ({ ms: 0, number: 0, key, reply: replies[i] ?? null })),
+        const found = await messagesIn(reader, places);
+        const items = await shown(reader, found);
+        return items.flatMap((item, i) =>
+          item === null ? [] : [{ at: { ms: item.createdAtMs, shard, number: found[i]?.number ?? 0 }, item }],
         );
-        return keys.flatMap((key, i) => {
-          const item = items[i] ?? null;
-          return item === null ? [] : [{ at: { ms: item.createdAtMs, shard, number: deliveryView(shard, key, replies[i]).number }, item }];
-        });
       }),
     );
     return gathered.flat();
-  }
-
-  /** Messages of all shards, each where it is; null when they are not few. */
-  async #keys(read: (shard: ShardReader) => Promise<string[] | null>): Promise<MessagePlace[] | null> {
-    const keys = await Promise.all(this.#all().map(read));
-    if (keys.includes(null)) return null;
-    const ids = keys.flatMap((found, shard) => (found ?? []).map((key) => recordId('msg_', shard, key)));
-    const places = [...new Set(ids)].flatMap((id) => {
-      const shard = homeShard(id);
-      return shard === null ? [] : [{ id, shard }];
-    });
-    return places.length > mostGathered ? null : places;
   }
 
   /** A message of this organization, and where it is. */
@@ -258,14 +244,8 @@ export class WebhookMessages {
 
   async #found(places: readonly MessagePlace[]): Promise<FoundMessage[]> {
     const byShard = Map.groupBy(places, ({ shard }) => shard);
-    const found = await Promise.all(
-      [...byShard].map(async ([shard, group]) => {
-        const keys = group.map(({ id }) => recordKey(id, shard) ?? '');
-        const replies = await this.#in(shard).messages(keys);
-        return replies.flatMap((reply, i) => (reply == null ? [] : [deliveryView(shard, keys[i] ?? '', reply)]));
-      }),
-    );
-    return found.flat();
+    const found = await Promise.all([...byShard].map(([shard, group]) => messagesIn(this.#in(shard), group)));
+    return found.flat().filter((message) => message !== null);
   }
 
   /** Which of the messages go to endpoints of the application. */
@@ -310,8 +290,12 @@ const lettersOfStatus = {
   dlq: 'q',
 } as const satisfies Record<WebhookMessageStatus, string>;
 
+type Shown = (shard: ShardReader, messages: readonly (FoundMessage | null)[]) => Promise<(WebhookMessageView | null)[]>;
+
 interface MessageListing extends Listing<WebhookMessageView> {
   range: TimeRange;
+  /** What the list shows of messages of a shard: those that belong to it, with what their events say. */
+  shown: Shown;
   /** It is the index of dead letters, in whose order the list is. */
   isDead: boolean;
 }
@@ -327,6 +311,7 @@ function messageListing(org: string, filter: WebhookMessageFilter): MessageListi
   const statuses = status === undefined ? '' : lettersOfStatus[status];
   // Dead letters have an index of their own, by the time of their end; a range of time means that of their beginning.
   const isDead = status === 'dlq' && narrow === undefined && filter.fromMs === undefined && filter.toMs === undefined;
+  const shown = shownOf(filter, ({ view }) => view.org === internal && (status === undefined || statusOf(view) === status));
   return {
     index: narrow !== undefined ? `i:${narrow}` : isDead ? `i:dead:${internal}` : `i:${internal}`,
     kind: 'm',
@@ -334,7 +319,8 @@ function messageListing(org: string, filter: WebhookMessageFilter): MessageListi
     isDead,
     look: narrow === undefined && status === undefined && eventType === undefined ? undefined : lookOf(filter, statuses),
     scope: [internal, applicationId, endpointId, status, eventType],
-    views: viewsOf(filter, ({ view }) => view.org === internal && (status === undefined || statusOf(view) === status)),
+    views: viewsOf(shown),
+    shown,
   };
 }
 
@@ -350,21 +336,29 @@ function deadLetterListing(org: string, filter: DeadLetterFilter): Listing<Webho
     },
     scope: [internal, 'dead', applicationId, endpointId, reason, eventType],
     views: viewsOf(
-      filter,
-      ({ view }) => view.org === internal && view.status === 'dlq' && (reason === undefined || reasonOf(view.deadLetterReason) === reason),
+      shownOf(
+        filter,
+        ({ view }) =>
+          view.org === internal && view.status === 'dlq' && (reason === undefined || reasonOf(view.deadLetterReason) === reason),
+      ),
     ),
   };
 }
 
-/** What becomes of the entries of an index: members that match, with what their events say. */
-function viewsOf(
-  { applicationId, endpointId, eventType }: WebhookMessageFilter,
-  matches: (found: FoundMessage) => boolean,
-): Listing<WebhookMessageView>['views'] {
-  return async (shard, entries: readonly IndexEntry[]) => {
-    const found = entries.map(({ key, reply }) => {
-      if (reply === null) return null;
-      const message = deliveryView(shard.shard, key, reply);
+/** What becomes of the entries of an index. */
+function viewsOf(shown: Shown): Listing<WebhookMessageView>['views'] {
+  return (shard, entries: readonly IndexEntry[]) =>
+    shown(
+      shard,
+      entries.map(({ key, reply }) => (reply === null ? null : deliveryView(shard.shard, key, reply))),
+    );
+}
+
+/** Of messages of a shard those that match, with what their events say; null for the others. */
+function shownOf({ applicationId, endpointId, eventType }: WebhookMessageFilter, matches: (found: FoundMessage) => boolean): Shown {
+  return async (shard, messages) => {
+    const found = messages.map((message) => {
+      if (message === null) return null;
       const { routeId, destinationId } = message.view;
       const isNarrowed =
         (applicationId === undefined || routeId === applicationId) && (endpointId === undefined || destinationId === endpointId);
@@ -379,6 +373,13 @@ function viewsOf(
       return message === null || (eventType !== undefined && event?.sourceSlug !== eventType) ? null : webhookMessageView(message, event);
     });
   };
+}
+
+/** The messages of a shard at these places; null for those that are gone. */
+async function messagesIn(reader: ShardReader, places: readonly MessagePlace[]): Promise<(ReturnType<typeof deliveryView> | null)[]> {
+  const keys = places.map(({ id }) => recordKey(id, reader.shard) ?? '');
+  const replies = await reader.messages(keys);
+  return keys.map((key, i) => (replies[i] == null ? null : deliveryView(reader.shard, key, replies[i])));
 }
 
 /** By id the events of messages of a shard; those that are gone are left out. */

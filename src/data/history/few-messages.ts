@@ -1,0 +1,23 @@
+import { mostGathered } from '../shard/index-pages.ts';
+import { recordId } from '../shard/record-key.ts';
+import type { ShardReader } from '../shard/shard-reader.ts';
+import type { MessagePlace } from './message-view.ts';
+
+/**
+ * Messages that a look into each shard finds, each once, with the shard where it was found. Null where a look does not know, or all together are
+ * too many to be read for one page.
+ */
+export async function fewMessages(
+  shards: readonly ShardReader[],
+  look: (shard: ShardReader) => Promise<string[] | null>,
+): Promise<MessagePlace[] | null> {
+  const keys = await Promise.all(shards.map(look));
+  if (keys.includes(null)) return null;
+  const found = new Map<string, MessagePlace>();
+  for (const [i, { shard }] of shards.entries())
+    for (const key of keys[i] ?? []) {
+      const id = recordId('msg_', shard, key);
+      found.set(id, { id, shard });
+    }
+  return found.size > mostGathered ? null : [...found.values()];
+}
