@@ -11,7 +11,7 @@ import type { Job, Outcome, TargetSetting } from './delivery-queue.ts';
 const prefix = 'test:';
 const shards = 2;
 const later: Outcome = { type: 'retry', attempt: failure, delayMs: 3_600_000 };
-const batch = { layout: '{}', records: 2, bytes: 1_000_000, ageMs: 3_600_000 };
+const batch = { layout: '{}', records: 3, bytes: 1_000_000, ageMs: 3_600_000 };
 
 let redis: RedisServer;
 let queues: FailoverQueues;
@@ -65,10 +65,11 @@ const states: Record<string, (shard: number, setting: Partial<TargetSetting>) =>
 
 describe.each(kinds)('messages that failed over to %s', (kind, setting) => {
   describe.each(places)('in %s', (_, shard) => {
-    /** One message of the destination itself, two that came there from dst_a. */
+    /** Three messages, which are one batch in a warehouse: of the destination itself is one of them, or none; the others came there from dst_a. */
     async function prepare(own: boolean): Promise<{ guests: string[]; own: string | null }> {
       const failover = { destinations: [{ id: 'dst_w', shard }], afterAttempts: null };
       const guests = [await queues.send('dst_a', 0), await queues.send('dst_a', 0)];
+      if (!own) guests.push(await queues.send('dst_a', 0));
       await settleAll(queues.of(0), 'w1', await queues.take(0, { failover }), dead);
       await queues.carry(0);
       const id = own ? await queues.send('dst_w', shard) : null;

@@ -95,6 +95,16 @@ describe.each([
     expect([await listed('dst_a'), await listed('dst_b')]).toMatchObject([expect.arrayContaining([id]), []]);
   });
 
+  test('and back, and is delivered by its first attempt, are gone with it', async () => {
+    const id = await atSpare(false);
+    await queues.setCircuit(0, 'dst_a', 'closed');
+    await queues.put(shard, 'dst_b', { movesOn: 'all' });
+    await settleAll(queues.of(0), 'w1', await queues.looks(2), delivered);
+    expect(await reader.delivery('org_a', id)).toMatchObject({ attempts: 1, status: 'delivered', destinationId: 'dst_a' });
+    await pruneAll();
+    expect(await redis.client.keys(`${prefix}*i:*`)).toEqual([]);
+  });
+
   test('and is delivered there at once without an attempt elsewhere are gone with it', async () => {
     const id = await atSpare(false);
     await settleAll(queues.of(shard), 'w1', await queues.take(shard), delivered);
