@@ -4,7 +4,8 @@
 --
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] event, [2] its text, or the first line, which is enough where the event is known, [3] entry of this shard's own outbox, or
--- `<shard>/<entry>` of another one; then per target message, route, destination, largest number of attempts (as in new-message.lua).
+-- `<shard>/<entry>` of another one, [4] 1: chunks of its payload are lost, else ''; then per target message, route, destination, largest number of
+-- attempts (as in new-message.lua).
 -- Reply: how many messages were made; `full`: too much memory is in use; `text`: the whole text is needed;
 -- `chunks`: chunks of its payload are not here.
 -- @include "../shard/includes/shard.lua"
@@ -41,10 +42,10 @@ end
 if not is_own and not string.find(text, '\n', 1, true) and call('EXISTS', P .. 'e:' .. event) == 0 then
   return 'text'
 end
-if not is_own and lacks_chunks(event, text) then
+if not is_own and lacks_chunks(event, text, ARGV[4]) then
   return 'chunks'
 end
-for k = 4, #ARGV, 4 do
+for k = 5, #ARGV, 4 do
   require_lane(org, ARGV[k + 1], ARGV[k + 2])
 end
 if is_own then
@@ -57,7 +58,7 @@ else
   copy_event(event, text)
 end
 local made, touched, ids, applications = 0, {}, {}, {}
-for k = 4, #ARGV, 4 do
+for k = 5, #ARGV, 4 do
   local target = { id = ARGV[k], route = ARGV[k + 1], destination = ARGV[k + 2], max = ARGV[k + 3] }
   if call('EXISTS', P .. 'm:' .. target.id) == 0 then
     local n = intern(org, target.route, target.destination)

@@ -4,7 +4,8 @@
 --
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] message, [2] event, [3] its text, [4] where it comes from: `<shard>/<entry>`, [5] organization, [6] route, [7] destination,
--- [8] its first destination, [9] output of the transform or '', [10] number of values of its hash; then these, then those of the hash of its long attempts.
+-- [8] its first destination, [9] output of the transform or '', [10] number of values of its hash, [11] as [4] of
+-- import-messages.lua; then the values, then those of the hash of its long attempts.
 -- Reply: 1 taken in, 2 and something was put into the outbox, 0 it was before; `chunks`: chunks of the payload are not here.
 -- @include "../shard/includes/shard.lua"
 -- @include "includes/index.lua"
@@ -31,7 +32,7 @@ local state = before[1]
 if state and state ~= 'm' then
   return 0
 end
-if not state and lacks_chunks(event, text) then
+if not state and lacks_chunks(event, text, ARGV[11]) then
   return 'chunks'
 end
 require_lane(org, ARGV[6], ARGV[7])
@@ -55,11 +56,11 @@ if ARGV[9] ~= '' then
   call('HSET', outputs, output_field(y, ARGV[6]), ARGV[9])
   call('HSET', key, 'y', y)
 end
-local last = 10 + tonumber(ARGV[10])
+local last = 11 + tonumber(ARGV[10])
 local is_back = ARGV[7] == ARGV[8]
 local fields = { 'e', event, 's', 'p' }
 local why = ''
-for k = 11, last, 2 do
+for k = 12, last, 2 do
   local field, value = ARGV[k], ARGV[k + 1]
   if field == 'n' then
     fields[4] = 'r'

@@ -209,13 +209,13 @@ export class OutboxCarrier {
     });
     const isHere = from === to;
     const source = isHere ? entryId : `${from}/${entryId}`;
-    const make = (event: Buffer): Promise<unknown> =>
-      this.#run(to, scripts.importMessages, [keyIn(to, 'evt_', from, text(entry[3])), event, source, ...targets]);
+    const make = (event: Buffer, lost: Lost): Promise<unknown> =>
+      this.#run(to, scripts.importMessages, [keyIn(to, 'evt_', from, text(entry[3])), event, source, lost, ...targets]);
     const makeAll = async (): Promise<unknown> => {
-      const reply = await this.#withChunks(from, to, known, () => make(known));
+      const reply = await this.#withChunks(from, to, known, (lost) => make(known, lost));
       if (!Buffer.isBuffer(reply) || text(reply) !== 'text') return reply;
       const whole = await this.#redis.getBuffer(shardKeys(this.#prefix, from).event(text(entry[3]))).catch(throwUnavailable);
-      return whole === null ? 0 : await this.#withChunks(from, to, whole, () => make(whole));
+      return whole === null ? 0 : await this.#withChunks(from, to, whole, (lost) => make(whole, lost));
     };
     const isMuch = isOfMany || lines.length >= messagesPerCall;
     const turns = isMuch ? this.#makingMany?.turnsOf(organizationOf(known)) : undefined;
@@ -230,7 +230,7 @@ export class OutboxCarrier {
     const [hash, attempts] = entry.slice(10, 12).map((flat) => list(flat).map(bytes));
     const output = bytes(entry[12]);
     const stored = bytes(entry[5]);
-    const args: ScriptArgument[] = [
+    const args = (lost: Lost): ScriptArgument[] => [
       keyIn(to, 'msg_', from, message),
       keyIn(to, 'evt_', from, event),
       stored,
@@ -241,10 +241,11 @@ export class OutboxCarrier {
       first,
       output,
       hash?.length ?? 0,
+      lost,
       ...(hash ?? []),
       ...(attempts ?? []),
     ];
-    const reply = await this.#withChunks(from, to, stored, () => this.#run(to, scripts.importMoved, args));
+    const reply = await this.#withChunks(from, to, stored, (lost) => this.#run(to, scripts.importMoved, args(lost)));
     // It could not stay there. What is left behind is carried by a worker.
     if (reply === movedOn) void this.carry(to).catch(() => {});
     const home = homeOf(from, message);
@@ -254,12 +255,12 @@ export class OutboxCarrier {
   }
 
   /** Runs a script that copies an event with this text, and once more with the chunks of its payload when it lacks these. */
-  async #withChunks(from: number, to: number, stored: Buffer, copy: () => Promise<unknown>): Promise<unknown> {
-    const reply = await copy();
+  async #withChunks(from: number, to: number, stored: Buffer, copy: (lost: Lost) => Promise<unknown>): Promise<unknown> {
+    const reply = await copy('');
     if (!Buffer.isBuffer(reply) || text(reply) !== 'chunks') return reply;
     const { chunks } = decodeEvent(stored);
-    if (chunks !== undefined) await this.#chunks.copy(from, to, chunks);
-    const again = await copy();
+    const areThere = chunks === undefined || (await this.#chunks.copy(from, to, chunks));
+    const again = await copy(areThere ? '' : '1');
     if (!Buffer.isBuffer(again) || text(again) !== 'chunks') return again;
     throw new PosthornError('UNAVAILABLE', `the chunks of a payload did not reach shard ${to} in time`, { retryAfterSeconds: 1 });
   }
@@ -287,6 +288,9 @@ function messagesOfEvents(entries: readonly (readonly unknown[])[]): Map<string,
 function isFull(shard: number): PosthornError {
   return new PosthornError('UNAVAILABLE', `shard ${shard} is full`, { retryAfterSeconds: 10 });
 }
+
+/** Whether chunks of a payload are lost, as scripts take it. */
+type Lost = '' | '1';
 
 /** Of `import-moved.lua`. */
 const movedOn = 2;

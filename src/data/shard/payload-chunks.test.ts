@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { acceptOnly } from '../../../test/support/accept-only.ts';
 import { chunksOf, largePayload, mebibyte } from '../../../test/support/large-payloads.ts';
 import { eventForShards, newEvent } from '../../../test/support/new-event.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
@@ -250,11 +251,63 @@ describe.each([
     const [job] = jobs;
     const chunked = job?.event?.chunks ?? { token: '', bytes: 0 };
     const copies = new PayloadChunks({ redis, prefix });
-    await copies.copy(0, 1, chunked);
+    expect(await copies.copy(0, 1, chunked)).toBe(false);
     expect((await copies.read(1, chunked))?.length).toBeUndefined();
-    await copies.drop(1, chunked);
     expect((await chunks()).filter(({ key }) => key.includes('{s1}'))).toEqual([]);
     await settleAll(queueOf(0), 'w1', jobs, { type: 'dead', attempt: null, reason: 'payload_not_found' });
+  });
+
+  describe.each([
+    ['its first chunk', [0]],
+    ['a chunk in the middle', [3]],
+    ['its last chunk', [6]],
+    ['all of its chunks', [0, 1, 2, 3, 4, 5, 6]],
+  ])('that has lost %s', (_lost, numbers) => {
+    const lose = async (shard: number): Promise<void> => {
+      for (const { key } of await chunks())
+        if (key.includes(`{s${shard}}`) && numbers.some((k) => key.endsWith(`:${k}`))) await redis.del(key);
+    };
+    const ofCopy = async () => (await chunks()).filter(({ key }) => key.includes('{s1}'));
+
+    test('is copied late, when the copy is gone again, and leaves no chunk there', async () => {
+      const event = eventForShards([0, 1]);
+      await acceptor.accept({ ...event, payload: largePayload() });
+      await carrier.carry(0);
+      const [job] = await take(1);
+      const chunked = job?.event?.chunks ?? { token: '', bytes: 0 };
+      await settleAll(queueOf(1), 'w1', job === undefined ? [] : [job], delivered);
+      while ((await queueOf(1).prune({ finishedMs: -1, deadLettersMs: -1 })).hasMore);
+      expect(await ofCopy()).toEqual([]);
+      await lose(0);
+      expect(await new PayloadChunks({ redis, prefix }).copy(0, 1, chunked)).toBe(false);
+      expect(await ofCopy()).toEqual([]);
+    });
+
+    test('arrives in another shard as one that has none, and its messages end there', async () => {
+      await acceptOnly(redis, prefix, { ...eventForShards([0, 1]), payload: largePayload() });
+      await lose(0);
+      await carrier.carry(0);
+      const jobs = await take(1);
+      expect(jobs).toHaveLength(1);
+      expect(await payloadsOf(1, jobs)).toEqual([null]);
+      expect(await ofCopy()).toEqual([]);
+      await settleAll(queueOf(1), 'w1', jobs, { type: 'dead', attempt: null, reason: 'payload_not_found' });
+      expect(await unfinished(1)).toBe(0);
+    });
+
+    test('moves to another shard as one that has none, and ends there', async () => {
+      await acceptor.accept(newEvent({ payload: largePayload() }));
+      const failover = { destinations: [{ id: 'dst_spare', shard: 1 }], afterAttempts: null };
+      await settleAll(queueOf(0), 'w1', await take(0, { failover }), dead);
+      await lose(0);
+      for (let round = 0; round < 2; round++) await carrier.carry(0);
+      const jobs = await take(1);
+      expect(jobs).toHaveLength(1);
+      expect(await payloadsOf(1, jobs)).toEqual([null]);
+      expect(await ofCopy()).toEqual([]);
+      await settleAll(queueOf(1), 'w1', jobs, { type: 'dead', attempt: null, reason: 'payload_not_found' });
+      expect(await unfinished(1)).toBe(0);
+    });
   });
 
   test('is shown by its beginning, and lists do not touch it', async () => {

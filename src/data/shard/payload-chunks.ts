@@ -68,12 +68,19 @@ export class PayloadChunks {
     }
   }
 
-  /** Writes them in another shard, too, where they are there already or have a minute to be named. One that is gone stands there as an empty one. */
-  async copy(from: number, to: number, chunked: ChunkedPayload): Promise<void> {
+  /**
+   * Writes them in another shard, too, where they are there already or have a minute to be named. False when one is gone: then none is left there of those
+   * that no event has named.
+   */
+  async copy(from: number, to: number, chunked: ChunkedPayload): Promise<boolean> {
+    let isWhole = true;
     await this.#each(chunked, async (k) => {
-      const chunk = await this.#get(from, chunked, k);
-      await this.#set(to, chunked, k, chunk ?? Buffer.alloc(0));
+      const chunk = isWhole ? await this.#get(from, chunked, k) : null;
+      if (chunk === null) isWhole = false;
+      else await this.#set(to, chunked, k, chunk);
     });
+    if (!isWhole) await this.drop(to, chunked);
+    return isWhole;
   }
 
   /** Removes what no event has named. */

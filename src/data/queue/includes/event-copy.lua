@@ -28,8 +28,11 @@ local function event_refs(event, ids)
   end
 end
 
--- Whether a copy of the event is to be made, and chunks of its payload are not here.
-local function lacks_chunks(event, text)
+-- Whether a copy of the event is to be made, and chunks of its payload are not here. Where its home has `lost` some (1), the copy has none.
+local function lacks_chunks(event, text, lost)
+  if lost == '1' then
+    return false
+  end
   local token, bytes = chunks.of(text)
   return token and call('EXISTS', P .. 'e:' .. event) == 0 and not chunks.are_here(token, bytes)
 end
