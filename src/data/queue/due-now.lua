@@ -3,7 +3,7 @@
 --
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] cursor (begin with 0); then the targets.
--- Reply: {next cursor ('0' at the end), how many}.
+-- Reply: {next cursor ('0' at the end, or once none of the targets has retries that wait), how many}.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
 -- @include "includes/work.lua"
@@ -29,4 +29,8 @@ for k = 1, #scan[2], 2 do
 end
 activate_all(touched)
 ring_ready()
-return { scan[1], freed }
+local goes_on = false
+for n, moves in pairs(wanted) do
+  goes_on = goes_on or moves and call('HEXISTS', P .. 'retries', n) == 1
+end
+return { goes_on and scan[1] or '0', freed }

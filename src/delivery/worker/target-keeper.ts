@@ -10,6 +10,8 @@ const gatherMs = 200;
 const retryMs = 2000;
 /** Before it is looked again whether a record that is missing has come; a change of a route looks at once. */
 const awaitedMs = 30_000;
+/** Whose retries one walk looks for. */
+const targetsPerWalk = 100;
 /** Anything may have changed: nobody has followed the changes for a while. */
 const anything = '*';
 
@@ -32,6 +34,9 @@ export interface TargetKeeperOptions {
 export class TargetKeeper {
   readonly #options: TargetKeeperOptions;
   readonly #configuring = new Map<string, Promise<void>>();
+  /** By number: their messages that wait for the next attempt are to move on. */
+  readonly #waitsToEnd = new Map<string, Target>();
+  #endingWaits: Promise<void> | null = null;
   readonly #changed = new Set<string>();
   #isReviewing = false;
   #cancelReview: (() => void) | null = null;
@@ -57,7 +62,12 @@ export class TargetKeeper {
   }
 
   /** Puts the target's plan in force. Calls for one target at the same time are one call. */
-  configure(target: Target): Promise<void> {
+  async configure(target: Target): Promise<void> {
+    await this.#configureOne(target);
+    await this.#endWaits();
+  }
+
+  #configureOne(target: Target): Promise<void> {
     const key = target.number;
     const known = this.#configuring.get(key);
     if (known !== undefined) return known;
@@ -89,14 +99,36 @@ export class TargetKeeper {
     const { queue, planOf, onChange } = this.#options;
     const plan = await planOf(target);
     if (plan.setting === null) await this.#drop([{ target, reason: plan.reason, failover: plan.failover }]);
-    else if ((await queue.configure(target, plan.setting)).hasRetries) await this.#endWaits(target);
+    else if ((await queue.configure(target, plan.setting)).hasRetries) this.#waitsToEnd.set(target.number, target);
     onChange();
   }
 
-  /** What waits for its next attempt at a target that does not serve moves on now. */
-  async #endWaits(target: Target): Promise<void> {
-    for (let cursor: string | null = '0'; cursor !== null && !this.#isStopped; )
-      cursor = (await this.#options.queue.endWaits([target], cursor)).next;
+  /**
+   * What waits for its next attempt at targets that do not serve moves on now. It is found by a walk over all retries, so one walk is for all targets that
+   * have come before it begins. What is left when Redis goes away is done by the next review.
+   */
+  #endWaits(): Promise<void> {
+    if (this.#endingWaits !== null || this.#waitsToEnd.size === 0) return this.#endingWaits ?? Promise.resolve();
+    this.#endingWaits = this.#walkRetries().finally(() => {
+      this.#endingWaits = null;
+    });
+    return this.#endingWaits;
+  }
+
+  async #walkRetries(): Promise<void> {
+    while (this.#waitsToEnd.size > 0) {
+      const targets = [...this.#waitsToEnd.values()].slice(0, targetsPerWalk);
+      for (const { number } of targets) this.#waitsToEnd.delete(number);
+      try {
+        for (let cursor: string | null = '0'; cursor !== null && !this.#isStopped; )
+          cursor = (await this.#options.queue.endWaits(targets, cursor)).next;
+      } catch (error) {
+        for (const target of targets) this.#waitsToEnd.set(target.number, target);
+        this.#reviewIn(withJitter(retryMs));
+        throw error;
+      }
+      this.#options.onChange();
+    }
   }
 
   async #review(): Promise<void> {
@@ -107,20 +139,21 @@ export class TargetKeeper {
     try {
       for (let cursor: string | null = '0'; cursor !== null; ) {
         const step: { targets: Target[]; next: string | null } = await this.#options.queue.pausedTargets(cursor);
-        for (const target of step.targets) if (isToConfigure(target, await this.#options.planOf(target))) await this.configure(target);
+        for (const target of step.targets) if (isToConfigure(target, await this.#options.planOf(target))) await this.#configureOne(target);
         cursor = step.next;
       }
       await this.#configureChanged(changed);
       const awaited = await this.#dropDeleted(changed);
       if (awaited.length > 0 && this.#changed.size === 0) waitMs = awaitedMs;
       for (const changeKey of awaited) this.#changed.add(changeKey);
+      await this.#endWaits();
     } catch {
       // Redis is away, which the worker reports.
       for (const changeKey of changed) this.#changed.add(changeKey);
       waitMs = withJitter(retryMs);
     } finally {
       this.#isReviewing = false;
-      if (this.#changed.size > 0) this.#reviewIn(waitMs);
+      if (this.#changed.size > 0 || this.#waitsToEnd.size > 0) this.#reviewIn(waitMs);
     }
   }
 
@@ -155,7 +188,7 @@ export class TargetKeeper {
       // What runs may have begun with the plan before the change.
       await this.#configuring.get(target.number)?.catch(() => {});
       const { setting } = await this.#options.planOf(target);
-      if (setting !== null && setting.revision !== target.revision) await this.configure(target);
+      if (setting !== null && setting.revision !== target.revision) await this.#configureOne(target);
     }
   }
 
