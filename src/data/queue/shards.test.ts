@@ -249,6 +249,21 @@ describe('a message that fails over to another shard', () => {
     }
   });
 
+  test('takes the output of its transform along, which counts to the bytes of the event there', async () => {
+    const event = eventForShards([0]);
+    await acceptOnly(redis.client, prefix, event);
+    const jobs = await take(0, [spare]);
+    const [job] = jobs;
+    const output = { contentType: 'text/plain', body: Buffer.from('made') };
+    if (job !== undefined) await queueOf(0).output(job, output);
+    await settle(0, jobs, dead);
+    await carrier.carry(0);
+    expect((await checkShards({ redis: redis.client, prefix, shards })).findings).toEqual([]);
+    const [moved] = await take(1);
+    expect(moved).toMatchObject({ messageId: event.targets[0]?.messageId, hasOutput: true });
+    if (moved !== undefined) expect(await queueOf(1).output(moved, null)).toEqual(output);
+  });
+
   test('is not delivered twice when it is carried twice, even when it has ended and is gone', async () => {
     await failed();
     const [[, fields] = ['', []]] = await redis.client.xrange(`${prefix}{s0}:out`, '-', '+');

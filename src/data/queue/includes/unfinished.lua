@@ -265,7 +265,7 @@ do
     if not change.exactly and change.noted_bytes then
       return change.noted_bytes + change.bytes
     end
-    return not change.exactly and change.size and event_overhead + change.size or bytes_of_event(event)
+    return not change.exactly and change.size and event_overhead + change.size + change.bytes or bytes_of_event(event)
   end
 
   function write_unfinished()
