@@ -13,6 +13,7 @@ import { describeCronJobs } from '../facade/suites/cron-jobs.ts';
 import { describeDeletions } from '../facade/suites/deletions.ts';
 import { describeDestinationTls } from '../facade/suites/destination-tls.ts';
 import { describeDestinationTransfer } from '../facade/suites/destination-transfer.ts';
+import { describeFailover } from '../facade/suites/failover.ts';
 import { describeFields } from '../facade/suites/fields.ts';
 import { describeHeaderCredentials } from '../facade/suites/header-credentials.ts';
 import { describeNotificationChannels } from '../facade/suites/notification-channels.ts';
@@ -100,6 +101,7 @@ const suites = {
   channels: describeNotificationChannels,
   alerts: describeRouteNotifications,
   circuits: describeRouteCircuit,
+  failover: describeFailover,
   'cron jobs': describeCronJobs,
   'credentials in headers': describeHeaderCredentials,
   'API keys': describeApiKeys,
