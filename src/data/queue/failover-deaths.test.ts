@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { acceptOnly } from '../../../test/support/accept-only.ts';
 import { type Death, dieEverywhere } from '../../../test/support/dying-client.ts';
+import { FailoverQueues } from '../../../test/support/failover-queues.ts';
 import { eventForShards } from '../../../test/support/new-event.ts';
 import { delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
@@ -94,5 +95,48 @@ describe.each(Object.entries(leaves))('what a process moves on from a destinatio
       });
       expect(deaths).toBeGreaterThan(2);
     });
+  });
+});
+
+describe('a message that a failover destination in another shard has refused', () => {
+  const spare = { id: 'dst_b', shard: 1 };
+  const failover = { destinations: [spare], afterAttempts: null };
+
+  /** Its first destination has an open circuit, and so had the failover destination. */
+  async function refused(): Promise<FailoverQueues> {
+    const queues = new FailoverQueues(redis.client, prefix, shards);
+    await queues.begin();
+    for (const [destination, shard] of [
+      ['dst_a', 0],
+      ['dst_b', 1],
+    ] as const) {
+      await queues.send(destination, shard);
+      await settleAll(queues.of(shard), 'w1', await queues.take(shard, shard === 0 ? { failover } : {}), delivered);
+      await queues.setCircuit(shard, destination, 'open');
+    }
+    await queues.send('dst_a', 0);
+    await queues.looks(2);
+    await queues.setCircuit(1, 'dst_b', 'closed');
+    return queues;
+  }
+
+  test.each<Death>(['before', 'after'])('arrives there once, whoever dies %s any of the commands of asking and moving', async (moment) => {
+    let deaths = 0;
+    await dieEverywhere(redis.client, moment, {
+      prepare: refused,
+      work: (client) => new FailoverQueues(client, prefix, shards).looks(3),
+      look: async (queues) => {
+        const check = () => checkShards({ redis: redis.client, prefix, shards });
+        expect((await check()).findings).toEqual([]);
+        for (const shard of [0, 1]) await queues.of(shard).reclaim(['w1']);
+        const jobs = await queues.looks(4);
+        expect(jobs.map(({ target }) => target.destinationId)).toEqual(['dst_b']);
+        await settleAll(queues.of(1), 'w1', jobs, delivered);
+        expect(await check()).toMatchObject({ findings: [], unfinished: 0 });
+        for (const shard of [0, 1]) expect(await redis.client.xlen(`${queues.base(shard)}out`)).toBe(0);
+        deaths++;
+      },
+    });
+    expect(deaths).toBeGreaterThan(5);
   });
 });
