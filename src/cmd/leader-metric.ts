@@ -4,7 +4,7 @@ import { Gauge, type Registry } from 'prom-client';
 export function leaderMetric(registry: Registry): { readonly isLeading: boolean; set(isLeading: boolean): void } {
   const gauge = new Gauge({
     name: 'posthorn_controller_leading',
-    help: 'Whether this controller leads (1) or waits (0).',
+    help: 'Whether this controller is the leader (1) or on standby (0). Exactly one process reports 1.',
     registers: [registry],
   });
   let leading = false;

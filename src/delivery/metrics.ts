@@ -35,7 +35,7 @@ const organizationsShown = 20;
 export function mailCounter(registry: Registry): Counter<'outcome'> {
   const mails = new Counter({
     name: 'posthorn_mails_total',
-    help: 'E-mails, one for each address, by outcome: sent, failed, over_budget, refused, unconfirmed.',
+    help: 'E-mails of alerts and tests, counted once per recipient, by outcome: sent, failed, over_budget (the organization has used its daily budget), refused (the installation sends none to the address), unconfirmed (the recipient has not confirmed the address).',
     labelNames: ['outcome'],
     registers: [registry],
   });
@@ -59,7 +59,7 @@ export function deliveryMetrics(
   const byteFigures = sharedCall(() => bytes().catch(() => null));
   new Gauge({
     name: 'posthorn_queue_messages',
-    help: 'Messages by where they are.',
+    help: 'Messages by state: unfinished, retry_waiting, processing, dead_letter. Every worker reports the whole installation.',
     labelNames: ['state'],
     registers,
     async collect() {
@@ -74,7 +74,7 @@ export function deliveryMetrics(
   });
   new Gauge({
     name: 'posthorn_backlog_messages',
-    help: 'Messages that more workers of the pool could deliver sooner; every worker of it says the same. It drives autoscaling.',
+    help: 'Messages that more workers of the pool could deliver sooner. Every worker of the pool reports the same value, which drives autoscaling.',
     registers,
     async collect() {
       const seen = await figures();
@@ -84,7 +84,7 @@ export function deliveryMetrics(
   });
   new Gauge({
     name: 'posthorn_queue_oldest_unread_seconds',
-    help: 'Age of the oldest message that is ready and that no worker of the pool has taken.',
+    help: 'Age of the oldest ready message that no worker of the pool has dequeued.',
     registers,
     async collect() {
       const seen = await figures();
@@ -93,7 +93,7 @@ export function deliveryMetrics(
   });
   new Gauge({
     name: 'posthorn_outbox_entries',
-    help: 'What waits to be carried to other shards.',
+    help: 'Outbox entries that wait for transfer to another shard.',
     registers,
     async collect() {
       const seen = await figures();
@@ -102,7 +102,7 @@ export function deliveryMetrics(
   });
   new Gauge({
     name: 'posthorn_outbox_oldest_seconds',
-    help: 'For how long the oldest of that waits: a shard is away or full.',
+    help: 'Age of the oldest outbox entry. Rises while a target shard is unreachable or full.',
     registers,
     async collect() {
       const seen = await figures();
@@ -111,7 +111,7 @@ export function deliveryMetrics(
   });
   new Gauge({
     name: 'posthorn_unfinished_bytes',
-    help: 'Bytes in Redis of events that are not delivered yet, of the organizations that have most, and of all others together.',
+    help: 'Bytes in Redis of unfinished events: one series for each of the 20 organizations with the most, and one named others for the rest.',
     labelNames: ['organization'],
     registers,
     async collect() {
@@ -128,7 +128,7 @@ export function deliveryMetrics(
   });
   new Gauge({
     name: 'posthorn_organizations_over_share',
-    help: 'Organizations whose events are refused, because what they have in Redis is more than their share.',
+    help: 'Organizations whose events are refused with QUEUE_FULL because their unfinished events exceed their share of Redis memory.',
     registers,
     async collect() {
       const seen = await byteFigures();
@@ -138,7 +138,7 @@ export function deliveryMetrics(
   });
   new Gauge({
     name: 'posthorn_delivery_in_flight',
-    help: 'Attempts under way in this worker.',
+    help: 'Delivery attempts in flight in this worker.',
     registers,
     collect() {
       this.set(inFlight());
@@ -147,72 +147,72 @@ export function deliveryMetrics(
   const metrics: DeliveryMetrics = {
     outcomes: new Counter({
       name: 'posthorn_delivery_outcomes_total',
-      help: 'Attempts by what became of the message.',
+      help: 'Delivery attempts by outcome of the message: delivered, retry, dead (it became a dead letter), back (it was requeued, and the attempt does not count).',
       labelNames: ['outcome'],
       registers,
     }),
     attemptSeconds: new Histogram({
       name: 'posthorn_delivery_attempt_duration_seconds',
-      help: 'Duration of attempts by result: ok or the error type.',
+      help: 'Duration of delivery attempts by result: ok or the error type.',
       labelNames: ['result'],
       buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
       registers,
     }),
     lostSettlements: new Counter({
       name: 'posthorn_delivery_settled_elsewhere_total',
-      help: 'Attempts whose message somebody else had settled or taken back.',
+      help: 'Attempts whose result was discarded because the lease had ended: another worker settled the message, or it was requeued.',
       registers,
     }),
     putBack: new Counter({
       name: 'posthorn_delivery_put_back_total',
-      help: 'Messages put back after the worker that held them died.',
+      help: 'Messages requeued because the worker that leased them was declared dead.',
       registers,
     }),
     memoryShare: new Gauge({
       name: 'posthorn_redis_memory_share',
-      help: "Share of Redis' memory limit in use; 0 without a limit.",
+      help: "Used share of the memory limit of Redis, from 0 to 1. It is 0 if Redis has no limit.",
       registers,
     }),
     prunedEarly: new Counter({
       name: 'posthorn_pruned_early_total',
-      help: 'Finished messages removed before their retention, because Redis was getting full.',
+      help: 'Finished messages removed before the end of their retention because Redis was above 60 % of its memory limit.',
       registers,
     }),
     archived: new Counter({
       name: 'posthorn_archived_messages_total',
-      help: 'Finished messages that were written into archives.',
+      help: 'Finished messages written to archives.',
       registers,
     }),
     archiveUploads: new Counter({
       name: 'posthorn_archive_uploads_total',
-      help: 'Attempts to write a batch of an archive: stored or failed.',
+      help: 'Uploads of archive batches by outcome: stored, failed.',
       labelNames: ['outcome'],
       registers,
     }),
     archiveLost: new Counter({
       name: 'posthorn_archive_lost_total',
-      help: 'Finished messages that were removed before their archive had them: Redis was getting full, or the archive has failed for too long.',
+      help: 'Finished messages removed before they were archived, because Redis was short of memory or the archive failed for too long.',
       registers,
     }),
     cronRuns: new Counter({
       name: 'posthorn_cron_runs_total',
-      help: 'Scheduled runs of cron jobs by outcome; late ones are skipped, dropped ones are of jobs that are gone or disabled.',
+      help: 'Scheduled runs of cron jobs by outcome: success, failed, late (skipped because no worker was free for ten minutes), dropped (the job was deleted or disabled).',
       labelNames: ['outcome'],
       registers,
     }),
     tasks: new Counter({
       name: 'posthorn_tasks_total',
-      help: 'Tests and triggers that this worker ran for the API; late: nobody waited for the answer any more.',
+      help: 'Tests and triggers that this worker ran for the API, by outcome: ok, error, late (the request of the API had timed out).',
       labelNames: ['kind', 'outcome'],
       registers,
     }),
     alerts: new Counter({
       name: 'posthorn_alert_outcomes_total',
-      help: 'Attempts to send alerts, by type of the channel and what became of the alert: delivered, retry, dead.',
+      help: 'Attempts to send alerts, by channel type and outcome: delivered, retry, dead (the alert is given up).',
       labelNames: ['channel', 'outcome'],
       registers,
     }),
-    storeResets: new Counter({ name: 'posthorn_store_resets_total', help: 'Times that Redis was found emptied.', registers }),
+    storeResets: new Counter({ name: 'posthorn_store_resets_total', help: 'Times that a worker found Redis without its data.', registers }),
   };
   // What alerts watch begins at 0: the first one would be no increase.
   metrics.outcomes.inc({ outcome: 'dead' }, 0);

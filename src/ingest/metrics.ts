@@ -16,22 +16,22 @@ export function ingestMetrics(registry: Registry): IngestMetrics {
   const metrics: IngestMetrics = {
     requests: new Counter({
       name: 'posthorn_ingest_requests_total',
-      help: 'Requests to /ingest by outcome: accepted, duplicate, handshake, aborted, or the error code of the answer.',
+      help: 'Requests to /ingest by outcome: accepted, duplicate, handshake, aborted (the sender hung up), or the error code of the response.',
       labelNames: ['outcome'],
       registers,
     }),
     durationSeconds: new Histogram({
       name: 'posthorn_ingest_duration_seconds',
-      help: 'Time from the head of an ingest request to its 200, the sender’s time to send the body included.',
+      help: 'Time from the headers of an ingest request to its 200 response, including the time in which the sender transmits the body.',
       buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10],
       registers,
     }),
     untriedFilters: new Counter({
       name: 'posthorn_ingest_untried_filters_total',
-      help: 'Filters that kept an event back because a regular expression was not tried: with the text of the event, or with the filters of all routes together, it would take too long.',
+      help: 'Filters that did not match because a regular expression was skipped: its estimated cost for the event exceeded the limit of the filter or of all routes of the source.',
       registers,
     }),
-    payloadBytes: new Counter({ name: 'posthorn_ingest_payload_bytes_total', help: 'Bytes of the accepted payloads.', registers }),
+    payloadBytes: new Counter({ name: 'posthorn_ingest_payload_bytes_total', help: 'Bytes of accepted payloads.', registers }),
   };
   // What alerts watch begins at 0: the first one would be no increase.
   for (const outcome of ['INTERNAL', 'UNAVAILABLE'] satisfies IngestOutcome[]) metrics.requests.inc({ outcome }, 0);

@@ -20,6 +20,15 @@ export interface ReplicatedWritesOptions {
   limitMs?: number;
 }
 
+/** Counts the writes that `ReplicatedWrites` reports as done without a replica's acknowledgement. */
+export function unreplicatedWrites(registry: Registry): Counter {
+  return new Counter({
+    name: 'posthorn_unreplicated_writes_total',
+    help: 'Changes by the API that were acknowledged before a replica of Redis had them. A failover may lose such a change.',
+    registers: [registry],
+  });
+}
+
 /** What is known of one server. */
 interface Following {
   /** How often the connection to it was closed: WAIT knows only of what was written on the same one. */
@@ -48,11 +57,7 @@ export class ReplicatedWrites {
     this.#clock = clock;
     this.#logger = logger;
     this.#limitMs = limitMs;
-    this.#unacknowledged = new Counter({
-      name: 'posthorn_unreplicated_writes_total',
-      help: 'Changes by the API that were answered before a replica of Redis had them.',
-      registers: [registry],
-    });
+    this.#unacknowledged = unreplicatedWrites(registry);
   }
 
   /** `Script.run`, and waits. The first key says which server it is that has replicas. */

@@ -12,13 +12,13 @@ export class ControllerMetrics {
   constructor(registry: Registry) {
     this.#total = new Counter({
       name: 'posthorn_reconcile_total',
-      help: 'Reconciles by kind and result.',
+      help: `Reconciles by kind and result: ${reconcileResults.join(', ')}.`,
       labelNames: ['kind', 'result'],
       registers: [registry],
     });
     this.#duration = new Histogram({
       name: 'posthorn_reconcile_duration_seconds',
-      help: 'How long one reconcile took.',
+      help: 'Duration of one reconcile.',
       labelNames: ['kind'],
       buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 30],
       registers: [registry],
@@ -26,7 +26,7 @@ export class ControllerMetrics {
     const depths = this.#depths;
     new Gauge({
       name: 'posthorn_workqueue_depth',
-      help: 'Objects that wait for a reconcile.',
+      help: 'Objects in the work queue that wait for a reconcile.',
       labelNames: ['kind'],
       registers: [registry],
       collect() {

@@ -1,4 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
@@ -19,7 +19,8 @@ beforeAll(async () => {
   data = mkdtempSync(join(tmpdir(), 'posthorn-metrics-'));
   const [port, opsPort] = [await freePort(), await freePort()];
   const environment = { POSTHORN_DATA_DIR: data, POSTHORN_PORT: String(port), POSTHORN_OPS_PORT: String(opsPort) };
-  program = startProgram(['standalone'], environment);
+  mkdirSync(join(data, 'manifests'));
+  program = startProgram(['standalone', '--manifests', join(data, 'manifests')], environment);
   await program.waitForOutput(/posthorn ready/);
   metrics = await (await fetch(`http://127.0.0.1:${opsPort}/metrics`)).text();
 });
@@ -58,6 +59,13 @@ test.each(alerts.flatMap(({ alert, expr }) => countersIn(expr).map((counter) => 
     expect(samples).not.toEqual([]);
   },
 );
+
+test('docs/metrics.md lists exactly the metrics that the processes show', () => {
+  const page = readFileSync(new URL('../../docs/metrics.md', import.meta.url), 'utf8');
+  const documented = [...page.matchAll(/^\| `(\w+)` \| (?:counter|gauge|histogram) /gm)].map(([, name]) => name);
+  const shown = [...metrics.matchAll(/^# TYPE (\w+) /gm)].map(([, name]) => name);
+  expect(documented.toSorted()).toEqual(shown.toSorted());
+});
 
 test.each([
   ['posthorn_reconcile_total', 'kind', 'result'],

@@ -12,19 +12,19 @@ export class PoolMetrics {
     const registers = [registry];
     this.#workers = new Gauge({
       name: 'posthorn_pool_workers',
-      help: 'Pods of DeliveryPools: wanted, and those that are ready.',
+      help: 'Pods of each DeliveryPool by state: wanted or ready. The leader reports pools without a worker, too.',
       labelNames: ['pool', 'state'],
       registers,
     });
     this.#available = new Gauge({
       name: 'posthorn_pool_available',
-      help: 'Whether a DeliveryPool has the pods that it should have (1) or not (0), as its condition Available says.',
+      help: 'The condition Available of each DeliveryPool: 1 while the pool has the pods that it wants, otherwise 0.',
       labelNames: ['pool'],
       registers,
     });
     this.#backlog = new Gauge({
       name: 'posthorn_pool_backlog_messages',
-      help: 'Messages that more workers of a DeliveryPool could deliver sooner, and organizations whose cron jobs or archives wait for one.',
+      help: 'Messages that more workers of the DeliveryPool could deliver sooner, plus organizations whose cron jobs or archives wait for a worker.',
       labelNames: ['pool'],
       registers,
     });

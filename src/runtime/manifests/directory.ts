@@ -33,6 +33,14 @@ export interface ManifestsDirectoryOptions {
   onLoad(load: ManifestsLoad): void;
 }
 
+export function manifestErrors(registry: Registry): Gauge {
+  return new Gauge({
+    name: 'posthorn_manifest_errors',
+    help: 'Errors in the manifests directory at the last load.',
+    registers: [registry],
+  });
+}
+
 /**
  * Keeps the resource store equal to a directory of manifests: after any change all files are read, and what differs is
  * applied. Objects whose manifest is gone are deleted, but not while a file is broken, as they may stand in it.
@@ -46,11 +54,7 @@ export class ManifestsDirectory {
 
   constructor(options: ManifestsDirectoryOptions) {
     this.#options = options;
-    this.#errorCount = new Gauge({
-      name: 'posthorn_manifest_errors',
-      help: 'Errors in the manifests directory at the last load.',
-      registers: [options.registry],
-    });
+    this.#errorCount = manifestErrors(options.registry);
   }
 
   async run(signal: AbortSignal): Promise<void> {

@@ -1,0 +1,54 @@
+import { collectDefaultMetrics, Registry } from 'prom-client';
+import type { Role } from '../../src/cmd/config.ts';
+import { leaderMetric } from '../../src/cmd/leader-metric.ts';
+import { PoolMetrics } from '../../src/controllers/delivery-pool/pool-metrics.ts';
+import { deliveryMetrics, mailCounter } from '../../src/delivery/metrics.ts';
+import { facadeMetrics } from '../../src/facade/http/metrics.ts';
+import { ingestMetrics } from '../../src/ingest/metrics.ts';
+import { unreplicatedWrites } from '../../src/redis/replicated-writes.ts';
+import { ControllerMetrics } from '../../src/runtime/controller-metrics.ts';
+import { manifestErrors } from '../../src/runtime/manifests/directory.ts';
+import { createStoreMetrics } from '../../src/store/metrics.ts';
+
+const defineFor: Record<Role, (registry: Registry) => void> = {
+  controller: (registry) => {
+    leaderMetric(registry);
+    new ControllerMetrics(registry);
+    new PoolMetrics(registry);
+    createStoreMetrics(registry);
+  },
+  api: (registry) => {
+    facadeMetrics(registry);
+    createStoreMetrics(registry);
+    unreplicatedWrites(registry);
+  },
+  ingest: (registry) => {
+    ingestMetrics(registry);
+  },
+  delivery: (registry) => {
+    mailCounter(registry);
+    deliveryMetrics(registry, {
+      queues: [],
+      now: () => 0,
+      inFlight: () => 0,
+      bytes: () => Promise.reject(new Error('metrics are defined here, not read')),
+    });
+  },
+  standalone: (registry) => {
+    manifestErrors(registry);
+  },
+};
+
+/** Defines what a process of the role shows on `/metrics`, without its parts. */
+export function metricsOfRole(role: Role): Registry {
+  const registry = new Registry();
+  defineFor[role](registry);
+  return registry;
+}
+
+/** What a process of any role shows of Node.js and of itself. */
+export function processMetrics(): Registry {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  return registry;
+}
