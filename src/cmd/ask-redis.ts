@@ -11,7 +11,7 @@ export async function askRedis<T>({ clock, logger, stopping }: RoleContext, what
       return await ask();
     } catch (error) {
       if (isPosthornError(error, 'INVALID_CONFIG')) throw error;
-      logger.debug({ err: error }, `${what} cannot be read; trying again`);
+      logger.debug({ err: error }, `reading ${what} failed; retrying`);
       await clock.sleep(withJitter(retryMs), stopping);
     }
   }

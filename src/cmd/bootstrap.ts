@@ -32,7 +32,7 @@ export async function bootstrapInstallation(options: BootstrapOptions, signal: A
     // The first round comes before the namespace of the admin key is made: not worth a line.
     if (failures > 2 && complaints.join() !== last) {
       last = complaints.join();
-      logger.warn({ complaints }, 'what the installation must have could not be applied: trying again');
+      logger.warn({ complaints }, 'the bootstrap manifests could not be applied; retrying');
     }
     await clock.sleep(Math.min(longestRetryMs, firstRetryMs * 2 ** Math.min(failures, 20)) * (0.8 + Math.random() * 0.4), signal);
   }

@@ -97,10 +97,10 @@ async function runControllerRole(context: RoleContext): Promise<void> {
         await lead(term, { context, opened, link, caches, storeMetrics, metrics });
       } catch (error) {
         if (opened.kubernetes !== null || !isLost(term, error)) throw error;
-        logger.warn({ err: error }, 'leadership is lost: competing again');
+        logger.warn({ err: error }, 'leadership was lost; the process rejoins the election');
       } finally {
         leading.set(false);
-        await term.release().catch((error) => logger.debug({ err: error }, 'the leader lock could not be released: it ends by itself'));
+        await term.release().catch((error) => logger.debug({ err: error }, 'the leader lock could not be released; it expires by itself'));
       }
       await clock.sleep(withJitter(retryMs), stopping);
     }
@@ -221,7 +221,7 @@ async function lead(term: Term, { context, opened, link, caches, storeMetrics, m
         await runControllers(options, signal);
       } catch (error) {
         if (!isPosthornError(error, 'UNAVAILABLE') || signal.aborted) throw error;
-        logger.warn({ err: error }, 'the controllers cannot start: trying again');
+        logger.warn({ err: error }, 'the controllers failed to start; retrying');
         await clock.sleep(withJitter(retryMs), signal);
       }
     }

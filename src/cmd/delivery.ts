@@ -66,7 +66,7 @@ async function runDelivery(context: RoleContext): Promise<void> {
     const refused = new RefusedAddresses();
     const isFound = await refuseOwn(refused, link.main, config);
     if (!isFound)
-      logger.warn({}, 'an address of Redis or of the API server cannot be found: until it is, deliveries to it are not refused');
+      logger.warn({}, 'an address of Redis or of the API server cannot be resolved; the egress policy cannot block it until then');
     const shards = await agreedShards(link, context);
     const shared = { redis: link.main, prefix, shards: () => shards };
     const notifier = new Notifier({

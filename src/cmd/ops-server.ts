@@ -53,8 +53,8 @@ async function answerMetrics({ metrics, logger }: OpsOptions, response: ServerRe
     const { contentType, text } = await metrics();
     answer(response, 200, contentType, text);
   } catch (error) {
-    logger.error({ err: error }, 'the metrics cannot be read');
-    answer(response, 500, 'text/plain; charset=utf-8', 'the metrics cannot be read\n');
+    logger.error({ err: error }, 'metrics could not be collected');
+    answer(response, 500, 'text/plain; charset=utf-8', 'metrics could not be collected\n');
   }
 }
 

@@ -75,7 +75,7 @@ export class RedisLink {
     });
     this.main.on('close', () => {
       if (this.#isClosing) return;
-      if (state !== 'unreachable') this.#logger.warn({ redis: where, reason }, 'Redis is unreachable: waiting for it');
+      if (state !== 'unreachable') this.#logger.warn({ redis: where, reason }, 'Redis is unreachable; retrying');
       state = 'unreachable';
       readiness.set('redis', { ok: false, detail: `${where} is unreachable: ${reason}` });
     });

@@ -25,7 +25,7 @@ async function checkServer(redis: RedisClient, logger: Logger, memoryLimitBytes?
   try {
     settings = toRecord(await redis.config('GET', 'maxmemory-policy', 'maxmemory', 'stream-node-max-bytes'));
   } catch (error) {
-    logger.warn({ err: error }, 'the settings of Redis cannot be read: see to maxmemory-policy noeviction and stream-node-max-bytes 512');
+    logger.warn({ err: error }, 'the settings of Redis cannot be read; set maxmemory-policy noeviction and stream-node-max-bytes 512');
     return;
   }
   const policy = settings['maxmemory-policy'];
@@ -33,13 +33,13 @@ async function checkServer(redis: RedisClient, logger: Logger, memoryLimitBytes?
     throw new PosthornError('INVALID_CONFIG', `Redis has maxmemory-policy ${policy}, which drops messages: set it to noeviction`);
   }
   if (settings['maxmemory'] === '0' && memoryLimitBytes === undefined) {
-    logger.warn({}, 'Redis has no maxmemory: set it, or POSTHORN_REDIS_MEMORY_LIMIT, so that history gives way before memory runs out');
+    logger.warn({}, 'Redis has no maxmemory; set it or POSTHORN_REDIS_MEMORY_LIMIT, so that history is pruned before memory runs out');
   }
   const nodeBytes = Number(settings['stream-node-max-bytes']);
   if (nodeBytes > streamNodeMaxBytes) {
     logger.warn(
       { streamNodeMaxBytes: nodeBytes },
-      `Redis has stream-node-max-bytes ${nodeBytes}: ${streamNodeMaxBytes} saves memory with many destinations`,
+      `Redis has stream-node-max-bytes ${nodeBytes}; ${streamNodeMaxBytes} needs less memory with many destinations`,
     );
   }
 }

@@ -52,14 +52,14 @@ export async function runAsProcess(
   const stopping = new AbortController();
   stopOnSignal(stopping, config.drainMs, logger);
   process.on('unhandledRejection', (error) => {
-    logger.error({ err: error }, 'an error was not handled');
+    logger.error({ err: error }, 'unhandled error; the process exits');
     process.exit(1);
   });
   process.on('uncaughtException', (error) => {
-    logger.error({ err: error }, 'an error was not handled');
+    logger.error({ err: error }, 'unhandled error; the process exits');
     process.exit(1);
   });
-  for (const name of unknownVariables(environment)) logger.warn({ name }, 'the environment has a variable that Posthorn does not know');
+  for (const name of unknownVariables(environment)) logger.warn({ name }, 'unknown environment variable');
   const readiness = new Readiness(definition.checks);
   void releaseStartMemory(readiness);
   void compileWhenBusy(readiness, systemClock);
@@ -80,7 +80,7 @@ export async function runAsProcess(
     if (isPosthornError(error)) {
       logger.error({ code: error.code }, error.message);
       if (definition.role === 'standalone') process.stderr.write(`posthorn: ${error.message}\n`);
-    } else logger.error({ err: error }, 'stopped by an error');
+    } else logger.error({ err: error }, 'the process failed and exits');
     process.exit(1);
   }
 }
@@ -100,7 +100,7 @@ function stopOnSignal(stopping: AbortController, drainMs: number, logger: Logger
     stoppedAtMs = nowMs;
     logger.info({ reason }, 'stopping');
     setTimeout(() => {
-      logger.warn({ drainMs }, 'stopping took too long: what is under way is left to others');
+      logger.warn({ drainMs }, 'the drain deadline passed; unfinished work is left to other processes');
       process.exit(0);
     }, drainMs + 2000).unref();
     stopping.abort();
@@ -110,7 +110,7 @@ function stopOnSignal(stopping: AbortController, drainMs: number, logger: Logger
   // Only processes that standalone has started have a channel: they do not outlive it.
   if (process.channel !== undefined) {
     process.on('disconnect', () => {
-      logger.error({}, 'standalone is gone');
+      logger.error({}, 'the standalone process ended; this process exits');
       process.exit(1);
     });
   }
@@ -125,6 +125,6 @@ export async function startOpsServer({ config, logger }: RoleContext, handler: O
   // A port that nobody can know beforehand is meant for the process that has started this one.
   const opsPort = await listen(server, { port, host: port === 0 ? '127.0.0.1' : config.host, setting: 'POSTHORN_OPS_PORT' });
   process.send?.({ opsPort });
-  logger.debug({ opsPort }, 'health and metrics are served');
+  logger.debug({ opsPort }, 'serving health and metrics');
   return server;
 }

@@ -90,7 +90,7 @@ async function startRedis(redis: OwnRedis, { clock, logger }: RoleContext, signa
     await redis.run(signal);
   } catch (error) {
     if (clock.now() - startedAtMs < 2000) throw error;
-    logger.error({ err: error }, 'redis-server stopped and is started again');
+    logger.error({ err: error }, 'redis-server stopped; restarting');
     await supervise(redis, { clock, logger, signal });
   }
 }
@@ -119,7 +119,7 @@ async function runChildren(parts: Parts): Promise<void> {
     host: config.opsPort === undefined ? '127.0.0.1' : config.host,
     setting: 'POSTHORN_OPS_PORT',
   });
-  logger.info({ opsPort }, 'health and metrics are served');
+  logger.info({ opsPort }, 'serving health and metrics');
 
   const environment = {
     ...options.environment,
@@ -218,7 +218,7 @@ function urlHost(host: string | undefined): string {
 function tellLoad({ files, objects, errors, waiting, pruned }: ManifestsLoad, { logger, readiness }: RoleContext): void {
   logger.info({ files, objects: objects.length, errors: errors.length, waiting, pruned }, 'manifests loaded');
   for (const { file, message } of errors) {
-    logger.error({ file, error: message }, 'a manifest is broken');
+    logger.error({ file, error: message }, 'a manifest is invalid');
     process.stdout.write(`posthorn manifest error ${file}: ${message}\n`);
   }
   const early = waiting === 0 ? '' : `, ${waiting} wait for the namespace of their organization`;

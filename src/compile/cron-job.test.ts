@@ -59,7 +59,10 @@ describe('an HttpCronJob', () => {
 
   test('with a header of a Secret that cannot be sent is refused, and the value is not said', () => {
     const { refusal } = compiled({}, 'free', [{ name: 'X-Team', value: 'canary\nHost: b', isSecret: true }]);
-    expect(refusal).toEqual({ reason: 'InvalidHeader', message: 'the value of the header X-Team in spec.headers cannot be sent' });
+    expect(refusal).toEqual({
+      reason: 'InvalidHeader',
+      message: 'the value of the header X-Team in spec.headers contains characters that HTTP does not allow',
+    });
   });
 
   test('has a static address on a paid plan, and is suspended with one on the free plan', () => {

@@ -15,11 +15,11 @@ export function compileTls(
   if (tls === undefined) return { record: null };
   const { clientCertificate, clientKey } = secrets;
   if (tls.caBundle !== undefined && !holdsCertificates(tls.caBundle))
-    return refuse('InvalidTls', 'spec.http.tls.caBundle holds something that is no certificate');
+    return refuse('InvalidTls', 'spec.http.tls.caBundle contains something other than certificates');
   if (clientCertificate !== undefined && clientKey !== undefined && !isCertificateWithKey(clientCertificate, clientKey))
     return refuse(
       'InvalidTls',
-      'the values behind spec.http.tls.clientCertificateSecretRef and clientKeySecretRef are no certificate with its key',
+      'the values behind spec.http.tls.clientCertificateSecretRef and clientKeySecretRef are not a certificate and its key',
     );
   return {
     record: {

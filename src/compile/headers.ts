@@ -24,7 +24,8 @@ export function compileHeaders(
   const record: HeaderRecord[] = [];
   for (const { name, value: given, isSecret } of headers) {
     const value = isSecret ? plainSecret(given) : given;
-    if (!headerValue.safeParse(value).success) return refuse('InvalidHeader', `the value of the header ${name} in ${at} cannot be sent`);
+    if (!headerValue.safeParse(value).success)
+      return refuse('InvalidHeader', `the value of the header ${name} in ${at} contains characters that HTTP does not allow`);
     record.push(isSecret ? { name, sealed: seal(value, envelopes) } : { name, value });
   }
   return { record };

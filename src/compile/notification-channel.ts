@@ -70,7 +70,7 @@ function compileChannel(
     case 'pagerduty': {
       const key = plainOf('routingKey');
       if (spec.pagerduty === undefined || !/^[\x21-\x7e]{1,256}$/.test(key))
-        return refuse('InvalidRoutingKey', 'the value behind spec.pagerduty.routingKeySecretRef is no integration key');
+        return refuse('InvalidRoutingKey', 'the value behind spec.pagerduty.routingKeySecretRef is not an integration key');
       return { record: { type: 'pagerduty', routingKey: seal('routingKey', key), severity: spec.pagerduty.severity } };
     }
     case 'email': {
@@ -94,7 +94,10 @@ function compileWebhook(
     if (header === undefined) continue;
     const plain = plainSecret(value);
     if (!headerValue.safeParse(plain).success)
-      return refuse('InvalidHeader', `the value of the header ${header} in spec.webhook.headers cannot be sent`);
+      return refuse(
+        'InvalidHeader',
+        `the value of the header ${header} in spec.webhook.headers contains characters that HTTP does not allow`,
+      );
     headers.push({ name: header, value: seal('headerValue', plain) });
   }
   const secret = secrets.find(({ field }) => field === 'signingSecrets');

@@ -26,7 +26,7 @@ export function compileWebhookApplication(
   organization: OrganizationFacts,
 ): Compiled<ManagedApplication> {
   if (Buffer.byteLength(JSON.stringify(spec.metadata ?? {})) > mostMetadataBytes)
-    return refuse('MetadataTooLarge', `spec.metadata has more than ${mostMetadataBytes} bytes as JSON`);
+    return refuse('MetadataTooLarge', `spec.metadata exceeds ${mostMetadataBytes} bytes as JSON`);
   const rateLimits = spec.rateLimits ?? definition.spec.shape.rateLimits.unwrap().parse({});
   return {
     record: {

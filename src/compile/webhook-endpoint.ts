@@ -58,7 +58,7 @@ const withoutEndMs = Date.parse('9999-12-31T23:59:59Z');
 export function webhookEndpointRefusal({ url }: { url: string }, allowsInsecureUrls: boolean): Refusal | null {
   if (!URL.canParse(url)) return { reason: 'InvalidUrl', message: 'spec.url is not a URL' };
   if (allowsInsecureUrls || new URL(url).protocol === 'https:') return null;
-  return { reason: 'InsecureUrl', message: 'spec.url must be an https URL: the installation does not allow others' };
+  return { reason: 'InsecureUrl', message: 'spec.url must be an https URL; the installation does not allow http' };
 }
 
 /** Refuses malformed signing secrets, and headers that cannot be sent. */
@@ -73,7 +73,7 @@ export function compileWebhookEndpoint(
   if (current === undefined)
     return refuse('InvalidSigningSecret', `the value behind spec.signingSecretRef is not ${standardWebhooksSecretRule}`);
   if (previous.length >= mostSecrets)
-    return refuse('InvalidSigningSecret', `there are more than ${mostSecrets} secrets behind spec.signingSecretRef`);
+    return refuse('InvalidSigningSecret', `the value behind spec.signingSecretRef contains more than ${mostSecrets} secrets`);
   const headerContext = webhookHeaderSealingContext(organization.id, id);
   const headers = compileHeaders(inputs.headers, 'spec.headers', published?.headers, (plain, kept) =>
     sealValue(plain, headerContext, kept, keyring),

@@ -35,7 +35,7 @@ export class CodeChecks {
   /** The same of the schema in any field. */
   async jsonSchema(field: string, schema: unknown, { id }: OrganizationFacts): Promise<SchemaCheck> {
     const jsonSchema = jsonSchemaText(schema);
-    if (jsonSchema === null) return { refusal: { reason: 'SchemaTooLarge', message: `${field} has more than 65,536 bytes as JSON` } };
+    if (jsonSchema === null) return { refusal: { reason: 'SchemaTooLarge', message: `${field} exceeds 65,536 bytes as JSON` } };
     const problem = await this.#once(`schema ${jsonSchema}`, () => this.#sandbox.checkSchema(id, jsonSchema));
     return problem === null ? { jsonSchema } : { refusal: { reason: 'InvalidSchema', message: messageOf(problem) } };
   }

@@ -50,7 +50,11 @@ export function judgementOf({ accepted, resolvedRefs, programmed, isStalled }: V
       ['ResolvedRefs', resolvedRefs],
       ['Programmed', programmed],
     ],
-    ready: readiness([accepted, resolvedRefs, programmed], { status: 'True', reason: 'Ready', message: 'in force' }),
+    ready: readiness([accepted, resolvedRefs, programmed], {
+      status: 'True',
+      reason: 'Ready',
+      message: 'the current generation is programmed',
+    }),
     isStalled,
   };
 }

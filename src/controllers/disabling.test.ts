@@ -56,7 +56,7 @@ test.each<[kind: keyof typeof recordKinds, missing: [kind: Kind, name: string], 
   expect(conditionOf(object, 'Programmed')).toMatchObject({
     status: 'False',
     reason: 'EarlierInForce',
-    message: 'what was published for generation 1 stays in force, disabled',
+    message: 'generation 1 remains programmed, disabled',
   });
 });
 

@@ -38,7 +38,7 @@ export class FirstPass {
         await publisher.markComplete();
         this.#isUnderWay = false;
       } catch (error) {
-        logger.debug({ err: error }, 'it cannot be said that everything is published');
+        logger.debug({ err: error }, 'the end of the first publication could not be recorded; retrying');
       }
     }
   }

@@ -42,7 +42,7 @@ export async function followObjects({ objects, kind, query, onChange, clock, log
       if (isPosthornError(error, 'EXPIRED')) continue;
       const isUnserved = isPosthornError(error, 'RESOURCE_NOT_FOUND');
       const delayMs = isUnserved ? unservedMs : backoff.next();
-      if (!isUnserved) logger.warn({ err: error, kind: kind.kind, delayMs }, 'changes of these objects cannot be followed');
+      if (!isUnserved) logger.warn({ err: error, kind: kind.kind, delayMs }, 'the watch of these objects failed; retrying');
       await clock.sleep(delayMs, signal);
     }
   }

@@ -6,16 +6,16 @@ export const suspended = 'Suspended';
 /** Condition Programmed of an object whose present generation is published. */
 export function programmed(isSuspended: boolean): Finding {
   if (!isSuspended) return { status: 'True', reason: 'Programmed', message: '' };
-  return { status: 'False', reason: suspended, message: 'nothing goes out; messages wait' };
+  return { status: 'False', reason: suspended, message: 'deliveries are suspended; messages stay queued' };
 }
 
 /** Condition Programmed of an object whose present generation is not published. */
 export function notProgrammed(published: { generation: number | null } | null, isDisabled = false): Finding {
-  if (published === null) return { status: 'False', reason: 'NothingInForce', message: 'nothing is in force' };
+  if (published === null) return { status: 'False', reason: 'NothingInForce', message: 'no generation is programmed' };
   const what = published.generation === null ? 'an earlier generation' : `generation ${published.generation}`;
   return {
     status: 'False',
     reason: 'EarlierInForce',
-    message: `what was published for ${what} stays in force${isDisabled ? ', disabled' : ''}`,
+    message: `${what} remains programmed${isDisabled ? ', disabled' : ''}`,
   };
 }

@@ -47,7 +47,7 @@ export class KubernetesEventRecorder implements EventRecorder {
       }
     }
     this.#isWriting = false;
-    if (this.#dropped > 0) this.#logger.warn({ dropped: this.#dropped }, 'Kubernetes Events were dropped: too many at a time');
+    if (this.#dropped > 0) this.#logger.warn({ dropped: this.#dropped }, 'Kubernetes Events were dropped because the queue was full');
     this.#dropped = 0;
   }
 

@@ -189,7 +189,7 @@ test('a restored organization gets the ids of its objects back under its own id,
   await passes(async () => expect(await reasonOf('Destination', 'victim')).toBe('IdTaken'));
   const { status } = await suite.store.get('Destination', { namespace: 'victim', name: 'one' });
   expect(status?.conditions).toContainEqual(
-    expect.objectContaining({ message: expect.stringContaining('give the Organization its former id') }),
+    expect.objectContaining({ message: expect.stringContaining('first set the same annotation of the Organization to its former id') }),
   );
 
   await organization('victim', organizationId);

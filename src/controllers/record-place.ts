@@ -25,13 +25,13 @@ export interface RecordPlace<Record, Stored = Record> {
 export const idOfAnother: Refusal = {
   reason: 'IdTaken',
   message:
-    'the id that the annotation posthorn.dev/id asks for belongs to another organization, which keeps it after its object is deleted; ' +
-    'to restore an organization with its objects, give the Organization its former id by the same annotation first',
+    'the id that the annotation posthorn.dev/id requests belongs to another organization, which keeps it after its object is deleted; ' +
+    'to restore an organization with its objects, first set the same annotation of the Organization to its former id',
 };
 
 const keyTaken: Refusal = {
   reason: 'KeyTaken',
-  message: 'spec.sha256 is that of an API key of another organization; make another key',
+  message: 'an API key of another organization has the same spec.sha256; create another key',
 };
 
 /** The registry. */

@@ -69,13 +69,13 @@ const secretGraceMs = 3000;
 /** How soon to look again whether what others have is still in the way; what is known to change brings the object back at once. */
 const obstacleLookMs = 5000;
 
-const taken: Refusal = { reason: 'IdTaken', message: 'an older object has the id that the annotation posthorn.dev/id asks for' };
+const taken: Refusal = { reason: 'IdTaken', message: 'an older object has the id that the annotation posthorn.dev/id requests' };
 
 const invalidId: Refusal = { reason: 'InvalidId', message: 'the annotation posthorn.dev/id is not an id of this kind' };
 
 const idOfApi: Refusal = {
   reason: 'IdTaken',
-  message: 'the id that the annotation posthorn.dev/id asks for is one that the API gives to what is made through it',
+  message: 'the id that the annotation posthorn.dev/id requests is reserved for objects created through the API',
 };
 
 interface Result {
@@ -148,7 +148,7 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
     const organization = organizationOf(this.#caches.Organization, namespace);
     if (organization === undefined) {
       await this.#retract(id, namespace);
-      return nothing(refused({ reason: 'OrganizationNotFound', message: `no Organization names the namespace ${namespace}` }, false));
+      return nothing(refused({ reason: 'OrganizationNotFound', message: `the namespace ${namespace} belongs to no Organization` }, false));
     }
     if (asksForOwnedId(this.#caches, this.#cache, object)) return nothing(refused(idOfAnother, true));
     if (!holdsItsId(this.#caches, this.#cache, object)) return nothing(refused(taken, true));
@@ -226,7 +226,7 @@ function refused(refusal: Refusal, isStalled: boolean): Verdict {
   return {
     accepted: { status: 'False', ...refusal },
     resolvedRefs: unknown,
-    programmed: { status: 'False', reason: 'NotAccepted', message: 'nothing is in force' },
+    programmed: { status: 'False', reason: 'NotAccepted', message: 'no generation is programmed' },
     isStalled,
   };
 }

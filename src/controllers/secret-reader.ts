@@ -93,7 +93,7 @@ export class ObjectSecrets {
     try {
       return { ...read, value: keyring.open(value, secretSealingContext(organization.id, name, key, madeForIn(secret.metadata))) };
     } catch {
-      const message = `key ${key} of Secret ${name} is sealed and does not open: with another encryption key, or for another object or URL`;
+      const message = `key ${key} of Secret ${name} cannot be decrypted: it was sealed with another encryption key, or for another object or URL`;
       return refuse('SecretNotReadable', message);
     }
   }

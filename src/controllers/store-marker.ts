@@ -22,12 +22,12 @@ export async function watchMarker(options: MarkerWatchOptions, signal: AbortSign
     try {
       const marker = await publisher.marker();
       if (known !== marker) {
-        logger.warn({}, 'Redis has lost its data; everything is published again');
+        logger.warn({}, 'Redis has lost its data; the leader publishes all records again');
         onDataLoss();
       }
       known = marker;
     } catch (error) {
-      logger.debug({ err: error }, 'the store marker cannot be read');
+      logger.debug({ err: error }, 'the store id could not be read');
     }
     await clock.sleep(intervalMs * (0.8 + 0.4 * Math.random()), signal);
   }

@@ -42,7 +42,7 @@ export async function runSweep(options: SweepOptions, signal: AbortSignal): Prom
         countersAtMs = clock.now();
       }
     } catch (error) {
-      if (!signal.aborted) logger.warn({ err: error }, 'the sweep of records whose objects are gone failed, tried again');
+      if (!signal.aborted) logger.warn({ err: error }, 'the sweep of orphaned records failed; retrying');
       waitMs = retryMs;
     }
     await clock.sleep(waitMs * (0.8 + 0.4 * Math.random()), signal);
@@ -56,7 +56,7 @@ async function sweepCounters({ caches, publisher, purger, webhooks, logger }: Sw
     for (const each of [organization, alertOrganization(organization), webhookOrganization(organization)])
       forgotten += await purger.forgetGone(each, goneOf, signal);
   }
-  if (forgotten > 0) logger.info({ counters: forgotten }, 'counters of what was deleted were removed');
+  if (forgotten > 0) logger.info({ counters: forgotten }, 'counters of deleted objects were removed');
 }
 
 /** Whether one of the objects that ask for the id is in the organization whose record stands: what others ask for keeps no record. */
@@ -92,7 +92,7 @@ async function sweep(options: SweepOptions, signal: AbortSignal): Promise<void> 
       await retract(id);
       gone.push(id);
     }
-    if (gone.length > 0) logger.info({ kind, records: gone.length }, 'records whose objects are gone were retracted');
+    if (gone.length > 0) logger.info({ kind, records: gone.length }, 'records of deleted objects were retracted');
     return gone;
   };
   await retractGone('source', caches.Source);

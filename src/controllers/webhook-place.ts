@@ -28,7 +28,7 @@ export interface WebhookRecords<Record, Stored> {
   created?(record: Record): void;
 }
 
-const taken: Refusal = { reason: 'IdTaken', message: 'what was made through the API has the id of this resource' };
+const taken: Refusal = { reason: 'IdTaken', message: 'an object created through the API has the id of this resource' };
 
 /** The webhook store, for what custom resources say. What was made through the API is never touched. */
 export function webhookPlace<Record extends { org: string; id: string }, Stored extends { managedBy: string | null }>(

@@ -45,7 +45,7 @@ export async function sweepWebhooks({ caches, publisher, webhooks, logger }: Web
       }
     }
   }
-  if (removed > 0) logger.info({ records: removed }, 'webhook records whose objects are gone were removed');
+  if (removed > 0) logger.info({ records: removed }, 'webhook records of deleted objects were removed');
 }
 
 /**
@@ -69,7 +69,7 @@ export async function sweepEventTypes(
     for (const id of unknown.filter((each) => !stored.has(each))) {
       signal.throwIfAborted();
       await publisher.write(() => webhooks.deleteEventType(org, id));
-      logger.info({ organization: org, eventType: id }, 'subscriptions of an event type that is gone were deleted');
+      logger.info({ organization: org, eventType: id }, 'subscriptions of a deleted event type were deleted');
     }
   }
 }

@@ -46,5 +46,5 @@ export function unconfirmedProblem(unconfirmed: readonly UnconfirmedRecipient[])
   const shown = unconfirmed.slice(0, 5).map(({ address, state }) => (state === 'declined' ? `${address} (declined)` : address));
   if (shown.length === 0) return null;
   const more = unconfirmed.length - shown.length;
-  return `these recipients have not confirmed their address and get no e-mail: ${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
+  return `these recipients have not confirmed their addresses and receive no e-mail: ${shown.join(', ')}${more > 0 ? ` and ${more} more` : ''}`;
 }

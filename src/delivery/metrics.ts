@@ -170,7 +170,7 @@ export function deliveryMetrics(
     }),
     memoryShare: new Gauge({
       name: 'posthorn_redis_memory_share',
-      help: "Used share of the memory limit of Redis, from 0 to 1. It is 0 if Redis has no limit.",
+      help: 'Used share of the memory limit of Redis, from 0 to 1. It is 0 if Redis has no limit.',
       registers,
     }),
     prunedEarly: new Counter({

@@ -200,7 +200,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     metrics.alerts.inc({ channel: channelType, outcome: outcome.type });
     if (outcome.type === 'delivered' && routeOfMailTarget(channelId) === null && channelOfClosingTarget(channelId) === null) {
       const note = lastNotified.note(organizationBehind(org) ?? org, channelId, clock.now());
-      note.catch((error: unknown) => logger.debug({ err: error, channelId }, 'the time of an alert was not noted'));
+      note.catch((error: unknown) => logger.debug({ err: error, channelId }, 'the time of an alert was not recorded'));
     }
     if (outcome.type === 'dead') {
       const why = outcome.attempt?.errorMessage ?? outcome.reason;
@@ -209,7 +209,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   };
   // What cannot be carried now is carried after the next look at the shard.
   const carryOutboxOf = (shard: number) => (): void =>
-    void carrier.carry(shard).catch((error) => logger.debug({ err: error, shard }, 'the outbox could not be carried'));
+    void carrier.carry(shard).catch((error) => logger.debug({ err: error, shard }, 'outbox entries could not be transferred'));
   const keepers = (queue: DeliveryQueue, shard: number) => {
     const onChange = (): void => worker.wake(shard);
     const keeper = new TargetKeeper({ queue, registry, clock, logger, planOf, onChange, carryOutbox: carryOutboxOf(shard) });

@@ -38,7 +38,7 @@ export function queryHandshake(source: SourceRecord, keyring: Keyring, logger: L
     try {
       return keyring.open(sealed, recordSealingContext(source.org, 'source', source.id, field));
     } catch (error) {
-      logger.error({ err: error, sourceId: source.id }, 'a secret for the handshake of a source does not open');
+      logger.error({ err: error, sourceId: source.id }, 'the handshake secret of a source cannot be decrypted');
       throw error;
     }
   };

@@ -291,12 +291,10 @@ export class IngestRequest implements Deadlined, Abandonment {
       return;
     }
     const error = isPosthornError(thrown) ? thrown : new PosthornError('INTERNAL', 'The event could not be taken', { cause: thrown });
+    const where = { requestId: this.#requestId, path: this.#request.url?.split('?', 1)[0] };
     if (error.code === 'INTERNAL')
-      this.#services.logger.error(
-        { err: thrown, requestId: this.#requestId, path: this.#request.url?.split('?', 1)[0] },
-        'an ingest request met a defect',
-      );
-    else this.#services.logger.debug({ code: error.code, requestId: this.#requestId }, 'an ingest request was refused');
+      this.#services.logger.error({ err: thrown, ...where }, 'an ingest request failed with an internal error');
+    else this.#services.logger.debug({ code: error.code, ...where }, 'an ingest request was refused');
     this.#end(error.code);
     if (this.#response.headersSent) return;
     answerError(

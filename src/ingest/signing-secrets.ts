@@ -33,7 +33,7 @@ function open(source: SourceRecord, envelopes: readonly string[], keyring: Keyri
       secrets.push(keyring.open(envelope, context));
     } catch (error) {
       failure = error;
-      logger.error({ err: error, sourceId: source.id }, 'a signing secret of a source does not open');
+      logger.error({ err: error, sourceId: source.id }, 'a signing secret of a source cannot be decrypted');
     }
   }
   if (secrets.length === 0) throw failure;

@@ -66,7 +66,7 @@ function duplicate(services: TakingServices, { source }: IngestPlan, eventId: st
 
 /** The sender need not wait for it; and who meets a claim that is not settled finds out by itself. */
 function inBackground({ logger }: TakingServices, noting: Promise<void>, eventId: string): void {
-  noting.catch((error: unknown) => logger.debug({ err: error, eventId }, 'what has become of an event was not noted'));
+  noting.catch((error: unknown) => logger.debug({ err: error, eventId }, 'the result of an event was not recorded'));
 }
 
 /** Runs the routes, and hashes or parses a large body that is looked at for duplicates, too. */

@@ -90,7 +90,7 @@ export class Notifier {
       }
       return gatherMs;
     } catch (error) {
-      logger.debug({ err: error }, 'incidents could not be looked at; trying again');
+      logger.debug({ err: error }, 'incidents could not be checked; retrying');
       for (const routeId of routes) this.#changed.routes.add(routeId);
       for (const channelId of channels) this.#changed.channels.add(channelId);
       return withJitter(retryMs);
@@ -121,7 +121,7 @@ export class Notifier {
       if (routeIds.length > 0) this.#lookIn(shard, gatherMs);
       else if (nextMs !== null) this.#lookIn(shard, Math.max(gatherMs, nextMs));
     } catch (error) {
-      logger.debug({ err: error, shard }, 'alerts could not be looked at; trying again');
+      logger.debug({ err: error, shard }, 'alerts could not be checked; retrying');
       this.#lookIn(shard, withJitter(retryMs));
     } finally {
       this.#underWay.delete(shard);
@@ -161,7 +161,7 @@ export class Notifier {
       if (nextMs !== null) this.#lookIn(home, Math.max(gatherMs, nextMs));
     } catch (error) {
       if (isPosthornError(error, 'UNAVAILABLE')) throw error;
-      logger.error({ err: error, routeId }, 'the alerts of a route met a defect');
+      logger.error({ err: error, routeId }, 'the alerts of a route failed with an internal error');
     }
   }
 }

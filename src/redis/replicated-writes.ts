@@ -75,7 +75,8 @@ export class ReplicatedWrites {
     const isAcknowledged = isSame() && replicas !== null && (Number(replicas) === 0 || (await this.#acknowledged(server, key)));
     if (isAcknowledged && isSame()) return reply;
     this.#unacknowledged.inc();
-    if (replicas === null || !isSame()) this.#logger.warn({}, 'whether a replica of Redis has a change is not known');
+    if (replicas === null || !isSame())
+      this.#logger.warn({}, 'a change was acknowledged without knowing whether a replica of Redis has it');
     return reply;
   }
 
@@ -112,7 +113,10 @@ export class ReplicatedWrites {
     if (server.closes !== closes || server !== this.#serverOf(key)) return false;
     if (Number(replicas) > 0) return true;
     server.doubtUntilMs = this.#clock.now() + doubtMs;
-    this.#logger.warn({ limitMs: this.#limitMs }, 'no replica of Redis acknowledges changes in time: the next ones are not held up for it');
+    this.#logger.warn(
+      { limitMs: this.#limitMs },
+      'no replica of Redis acknowledged a change in time; the next changes do not wait for one',
+    );
     return false;
   }
 }

@@ -85,16 +85,16 @@ function settler({ queue, clock, logger, kind }: ControllerOptions): (key: strin
       else queue.addAfter(key, error.retryAfterSeconds * 1000);
       if (clock.now() - outageLoggedAt >= outageLogIntervalMs) {
         outageLoggedAt = clock.now();
-        logger.warn({ kind, key, err: error }, 'reconcile waits for a service that does not answer');
+        logger.warn({ kind, key, err: error }, 'reconcile failed because a dependency is unavailable; retrying');
       }
       return 'unavailable';
     }
     queue.addRateLimited(key);
     if (isPosthornError(error, 'CONFLICT')) {
-      logger.debug({ kind, key }, 'written by somebody else meanwhile, tried again');
+      logger.debug({ kind, key }, 'write conflict; retrying');
       return 'conflict';
     }
-    logger.error({ kind, key, err: error }, 'reconcile failed, tried again later');
+    logger.error({ kind, key, err: error }, 'reconcile failed; retrying');
     return 'error';
   };
 }

@@ -65,7 +65,7 @@ export class LeaderElector {
         complaint = '';
       } catch (error) {
         const message = error instanceof Error ? error.message : String(error);
-        if (message !== complaint) this.#logger.warn({ error: message }, 'leader election: the lock cannot be reached, trying again');
+        if (message !== complaint) this.#logger.warn({ error: message }, 'leader election: the lock is unreachable; retrying');
         complaint = message;
       }
       await this.#clock.sleep(this.#times.retryPeriodMs * (1 + Math.random() * 0.2), signal);
@@ -126,7 +126,7 @@ export class LeaderElector {
     };
     renewed(heldSinceMs);
     const kept = keep();
-    this.#logger.info({}, 'leader election: leading');
+    this.#logger.info({}, 'leader election: this process leads');
     return {
       lost: lost.signal,
       renew,

@@ -28,10 +28,7 @@ export async function supervise(component: Component, options: { clock: Clock; l
     if (signal.aborted) return;
     crashes = clock.now() - startedAtMs >= steadyAfterMs ? 1 : crashes + 1;
     const backoffMs = Math.min(longestBackoffMs, firstBackoffMs * 2 ** Math.min(crashes - 1, 20)) * (0.8 + Math.random() * 0.4);
-    logger.error(
-      { component: component.name, reason, crashes, backoffMs: Math.round(backoffMs) },
-      'a component stopped and is started again',
-    );
+    logger.error({ component: component.name, reason, crashes, backoffMs: Math.round(backoffMs) }, 'a component stopped; restarting');
     await clock.sleep(backoffMs, signal);
   }
 }

@@ -81,7 +81,7 @@ export class CronScheduler {
       } catch (error) {
         hadTurn = false;
         if (failures++ === 0)
-          logger.warn({ reason: error instanceof Error ? error.message : String(error) }, 'cron jobs cannot be scheduled; trying again');
+          logger.warn({ reason: error instanceof Error ? error.message : String(error) }, 'cron jobs could not be scheduled; retrying');
         await clock.sleep(withJitter(Math.min(longestRetryMs, 100 * 2 ** Math.min(failures, 10))), signal);
       }
     }
@@ -168,7 +168,7 @@ export class CronScheduler {
       return record;
     } catch (error) {
       if (isUnavailable(error)) throw error;
-      if (!this.#unreadable.has(id)) logger.warn({ reason: String(error), jobId: id }, 'the record of a cron job cannot be read');
+      if (!this.#unreadable.has(id)) logger.warn({ reason: String(error), jobId: id }, 'the record of a cron job is invalid');
       this.#unreadable.add(id);
       return 'unreadable';
     }

@@ -147,7 +147,7 @@ export class ResourceCache<K extends Kind> {
       try {
         listener(key, change);
       } catch (error) {
-        this.#logger.error({ err: error, kind: this.kind, ...key }, 'a cache listener threw');
+        this.#logger.error({ err: error, kind: this.kind, ...key }, 'a cache listener failed');
       }
     }
   }

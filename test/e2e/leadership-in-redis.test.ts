@@ -60,7 +60,7 @@ test('a leader whose lock is gone with Redis waits for it, in the same process, 
   await publishes('before');
   const epoch = Number(await redis.client.get(keys.epoch));
   await redis.kill('SIGKILL');
-  await controller.waitForOutput(/competing again/, deadlineMs);
+  await controller.waitForOutput(/rejoins the election/, deadlineMs);
   const lines = controller.output().split('\n').length;
   await redis.start();
   await leads(2);
@@ -72,7 +72,7 @@ test('a leader whose lock is gone with Redis waits for it, in the same process, 
 
 test('a leader whose lock another has taken waits until it is free, and leads again', async () => {
   await redis.client.set(leaderKey, 'another');
-  await controller.waitForOutput(/another candidate holds the lock[\s\S]*competing again/, deadlineMs);
+  await controller.waitForOutput(/another candidate holds the lock[\s\S]*rejoins the election/, deadlineMs);
   await redis.client.del(leaderKey);
   await leads(3);
   await publishes('again');

@@ -251,11 +251,7 @@ describe.each(['on one port', 'with ingest on a port of its own'])('standalone %
       ];
       return statuses.every((status) => status === 200) || undefined;
     });
-    await waitUntil(
-      'it to be told',
-      30_000,
-      () => program.output().slice(before).includes('a component stopped and is started again') || undefined,
-    );
+    await waitUntil('it to be told', 30_000, () => program.output().slice(before).includes('a component stopped; restarting') || undefined);
   });
 
   test('shows which of its processes hangs, and that it works again', async () => {

@@ -115,7 +115,7 @@ describe('a test of a channel', () => {
       const { id } = await world.create('notification-channels', { type: 'email', config: { addresses } }, key);
       tests.push((await world.request('POST', `/api/notification-channels/${id}/test`, { key })).body);
     }
-    const over = { success: false, error: 'blocked', message: 'the organization has had its 120 e-mails of the day (UTC)' };
+    const over = { success: false, error: 'blocked', message: 'the organization has used its budget of 120 e-mails of the day (UTC)' };
     expect(tests).toEqual([expect.objectContaining({ success: true }), expect.objectContaining({ success: true }), over]);
     expect(smtp.mails.length - before).toBe(2);
   });

@@ -64,7 +64,7 @@ const answer = (link: string, said: string) => fetch(world.baseUrl + link, { met
 const waits = (...addresses: string[]) => ({
   success: false,
   error: 'blocked',
-  message: `these recipients have not confirmed their address and get no e-mail: ${addresses.join(', ')}`,
+  message: `these recipients have not confirmed their addresses and receive no e-mail: ${addresses.join(', ')}`,
 });
 const taken = { success: true, message: 'The channel took the test alert.' };
 

@@ -44,7 +44,7 @@ export class OwnRedis implements Component {
       if (String(clients).includes(`name=posthorn-${standaloneConnectionName}-`)) {
         throw new PosthornError('IN_USE', `another posthorn standalone is running with the data directory of ${this.#directory}`);
       }
-      this.#logger.warn({}, 'ending the redis-server that an earlier standalone has left behind');
+      this.#logger.warn({}, 'stopping a redis-server that an earlier standalone process left running');
       const pid = Number(/process_id:(\d+)/.exec(await probe.info('server'))?.[1]);
       await probe.call('SHUTDOWN').catch(() => {});
       while (isRunning(pid)) await this.#clock.sleep(50);

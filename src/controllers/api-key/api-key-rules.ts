@@ -12,7 +12,7 @@ export function apiKeyRules(caches: Pick<ControllerCaches, 'ApiKey'>): ResourceR
     evaluate: async (object, organization) => ({
       ...compileApiKey(object, organization),
       ...(lacksMaker(caches, object) && {
-        unresolved: { reason: 'KeyNotFound', message: 'the API key that made this one is gone, so this one is refused' },
+        unresolved: { reason: 'KeyNotFound', message: 'the API key that created this one was deleted, so this one is rejected' },
       }),
     }),
   };

@@ -114,12 +114,12 @@ export class DeliveryPoolReconciler {
   async #wanted(pool: Pool, deployment: ClusterObject | undefined, backlog: Backlog | null): Promise<OwnedObject[] | Refusal> {
     const { defaults, objects, judge, furtherReach } = this.#options;
     const image = pool.spec.image ?? defaults.image;
-    if (image === null)
-      return { reason: 'NoImage', message: 'the pool names no image, and the controller does not know its own (POSTHORN_IMAGE)' };
+    if (image === null) return { reason: 'NoImage', message: 'the pool has no image, and the controller has no default (POSTHORN_IMAGE)' };
     const environment = await readPoolEnvironment(pool, defaults, objects);
     if ('reason' in environment) return environment;
     const judged = judge(environment.variables);
-    if ('mistakes' in judged) return { reason: 'InvalidConfiguration', message: `workers would not start: ${judged.mistakes.join('; ')}` };
+    if ('mistakes' in judged)
+      return { reason: 'InvalidConfiguration', message: `workers would not start with this configuration: ${judged.mistakes.join('; ')}` };
     return poolObjects(pool, {
       defaults,
       image,
@@ -178,7 +178,7 @@ function foreignAmong(pool: Pool, found: Found, wanted: readonly OwnedObject[]):
   if (foreign.length === 0) return null;
   return {
     reason: 'NotOwned',
-    message: `is not this pool's, and is left as it is: ${foreign.join(', ')}; delete it, or give the pool another name`,
+    message: `objects with the names of this pool belong to another owner and are not changed: ${foreign.join(', ')}; delete them or rename the pool`,
   };
 }
 
@@ -189,13 +189,13 @@ function refusalOf(error: unknown): PoolRefusal | null {
   switch (code) {
     case 'VALIDATION_FAILED':
     case 'BAD_REQUEST':
-      return { reason: 'Invalid', message: `the API server refuses what the pool asks for: ${message}`, isStalled: true };
+      return { reason: 'Invalid', message: `the API server rejects an object of the pool: ${message}`, isStalled: true };
     case 'FORBIDDEN':
       return { reason: 'Forbidden', message, isStalled: false };
     case 'RESOURCE_NOT_FOUND':
       return {
         reason: 'KedaNotFound',
-        message: 'autoscaling.mode is keda, and the API server knows no ScaledObject: install KEDA',
+        message: 'spec.autoscaling.mode is keda, but the API server has no ScaledObject kind; install KEDA',
         isStalled: false,
       };
     default:

@@ -54,7 +54,7 @@ export async function readPoolEnvironment(
     const data = await reader.contentOf(kind, name);
     if (data === null) return missing(kind, name);
     const value = data[key];
-    if (value === undefined) return { reason: 'KeyNotFound', message: `the ${kind} ${name} has no key ${key}` };
+    if (value === undefined) return { reason: 'KeyNotFound', message: `${kind} ${name} has no key ${key}` };
     variables[variable.name] = value;
     parts.push(value);
   }
@@ -100,5 +100,5 @@ function referenceOf(valueFrom: unknown): { kind: SourceKind; name: string; key:
 }
 
 function missing(kind: SourceKind, name: string): Refusal {
-  return { reason: `${kind}NotFound`, message: `there is no ${kind} ${name} in the namespace of the pool` };
+  return { reason: `${kind}NotFound`, message: `${kind} ${name} does not exist in the namespace of the pool` };
 }

@@ -14,7 +14,7 @@ function judged(status: Record<string, unknown>, generation = 2) {
 }
 
 test.each([
-  ['its Deployment says nothing yet', {}, 'Unknown DeploymentUnobserved'],
+  ['its Deployment has no status yet', {}, 'Unknown DeploymentUnobserved'],
   [
     'too few pods are ready',
     { conditions: [condition('Available', 'False', 'MinimumReplicasUnavailable'), rolledOut] },

@@ -37,7 +37,7 @@ export interface DeploymentState {
   progressing: Finding;
 }
 
-const unknown: Finding = { status: 'Unknown', reason: 'DeploymentUnobserved', message: 'the Deployment says nothing yet' };
+const unknown: Finding = { status: 'Unknown', reason: 'DeploymentUnobserved', message: 'the Deployment has no status yet' };
 
 export function deploymentState(deployment: ClusterObject): DeploymentState {
   const { metadata, spec, status } = deploymentSchema.parse(deployment);
@@ -81,7 +81,7 @@ export function poolJudgement(state: DeploymentState | null, refusal: (Refusal &
     ready: readiness([accepted, available, progressing, rollout(state)], {
       status: 'True',
       reason: 'Ready',
-      message: 'all workers are of the newest template',
+      message: 'all workers run the current pod template',
     }),
     isStalled: refusal?.isStalled === true || progressing.reason === deadlineExceeded,
   };
@@ -90,7 +90,9 @@ export function poolJudgement(state: DeploymentState | null, refusal: (Refusal &
 /** While it is deleted. */
 export function drainingJudgement(pods: number): Judgement {
   const message =
-    pods === 0 ? 'the Deployment is scaled to nothing' : `${pods} ${pods === 1 ? 'worker finishes' : 'workers finish'} what is under way`;
+    pods === 0
+      ? 'the Deployment is scaled to zero'
+      : `${pods} ${pods === 1 ? 'worker finishes its attempts' : 'workers finish their attempts'}`;
   const draining: Finding = { status: 'False', reason: 'Draining', message };
   return {
     findings: [
@@ -106,5 +108,5 @@ export function drainingJudgement(pods: number): Judgement {
 function rollout(state: DeploymentState | null): Finding {
   const isOver = state?.isCurrent === true && state.progressing.reason === rolledOut && state.updatedReplicas >= state.replicas;
   if (isOver) return { status: 'True', reason: rolledOut, message: '' };
-  return { status: 'False', reason: 'RollingOut', message: 'workers of the newest template are taking over' };
+  return { status: 'False', reason: 'RollingOut', message: 'workers with the current pod template replace the earlier ones' };
 }

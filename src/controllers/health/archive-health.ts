@@ -17,7 +17,7 @@ export interface ArchiveHealthOptions extends HealthConditionsOptions {
 
 /** Keeps the condition `Archiving` of organizations that have an archive, of the manager `posthorn-health`, until the signal aborts. */
 export async function runArchiveHealth(options: ArchiveHealthOptions, signal: AbortSignal): Promise<void> {
-  const failure = 'the state of the archives could not be written';
+  const failure = 'the archive conditions could not be written';
   await lookRegularly(() => look(options), { ...options, failure }, signal);
 }
 
@@ -38,11 +38,11 @@ async function look(options: ArchiveHealthOptions): Promise<void> {
 
 function findingOf(trouble: ArchiveTrouble | undefined, nowMs: number): Finding {
   const { failing = null, lost = null } = trouble ?? {};
-  const why = failing === null ? '' : `since ${timestamp(failing.sinceMs)} nothing can be written: ${failing.message}`;
+  const why = failing === null ? '' : `writes have failed since ${timestamp(failing.sinceMs)}: ${failing.message}`;
   if (lost !== null && nowMs - lost.lastMs < toldMs) {
-    const what = `${lost.messages} messages were removed before the archive had them, the last at ${timestamp(lost.lastMs)}`;
+    const what = `${lost.messages} messages were removed before they were archived, the last at ${timestamp(lost.lastMs)}`;
     return { status: 'False', reason: 'HistoryLost', message: why === '' ? what : `${what}; ${why}` };
   }
-  if (failing !== null) return { status: 'False', reason: 'CannotBeWritten', message: `${why}; what has ended waits in Redis` };
-  return { status: 'True', reason: 'Archiving', message: 'what has ended is written' };
+  if (failing !== null) return { status: 'False', reason: 'CannotBeWritten', message: `${why}; finished messages wait in Redis` };
+  return { status: 'True', reason: 'Archiving', message: 'finished messages are archived' };
 }

@@ -24,7 +24,7 @@ export async function lookRegularly(
     try {
       await look();
     } catch (error) {
-      logger.debug({ err: error }, `${failure}; trying again`);
+      logger.debug({ err: error }, `${failure}; retrying`);
     }
     await clock.sleep(intervalMs * (0.9 + Math.random() * 0.2), signal);
   }

@@ -99,8 +99,8 @@ function findingOf({ state, count }: Health): Finding {
   const circuits = count === 1 ? 'a circuit is' : `${count} circuits are`;
   const messages: Record<CircuitState, string> = {
     closed: 'deliveries flow',
-    half_open: `${circuits} half-open: probes are under way`,
-    open: `${circuits} open: deliveries wait or fail over`,
+    half_open: `${circuits} half-open; probes test the target`,
+    open: `${circuits} open; deliveries wait or fail over`,
   };
   return { ...reasons[state], message: messages[state] };
 }

@@ -102,7 +102,7 @@ test('an organization that has used up its e-mails of the day is told so at its 
     ['mail', 'Warning'],
     ['mails', 'Warning'],
   ]);
-  expect(events[0]?.message).toBe('the organization has had its e-mails of 2026-11-25 (UTC): no more are sent before midnight');
+  expect(events[0]?.message).toBe('the organization has used its e-mail budget of 2026-11-25 (UTC); no e-mail is sent before midnight');
   offsetMs += dayMs;
   await passes(async () => {
     expect(await condition('NotificationChannel', 'mail')).toBe('True MailBudgetLeft');
@@ -136,7 +136,7 @@ test('recipients that have not confirmed their address stand in the conditions o
     expect(await condition('NotificationChannel', 'mail', 'RecipientsConfirmed')).toBe('False AwaitingConfirmation');
     expect(await said('Route', 'mails')).toMatchObject({
       reason: 'AwaitingConfirmation',
-      message: 'these recipients have not confirmed their address and get no e-mail: team@example.com, b@example.com',
+      message: 'these recipients have not confirmed their addresses and receive no e-mail: team@example.com, b@example.com',
     });
   });
   await recipients.decide('org_other', 'team@example.com', 'confirmed');

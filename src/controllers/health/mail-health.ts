@@ -36,7 +36,7 @@ type MailKind = 'NotificationChannel' | 'Route';
 export async function runMailHealth(options: MailHealthOptions, signal: AbortSignal): Promise<void> {
   const pace = new WritePace(options.clock);
   const turn = (): Promise<void> => pace.turn(0, signal);
-  const failure = 'the state of the e-mails could not be written';
+  const failure = 'the e-mail conditions could not be written';
   await lookRegularly(() => look({ ...options, turn }, signal), { ...options, failure }, signal);
 }
 
@@ -65,7 +65,7 @@ async function look(options: LookOptions, signal: AbortSignal): Promise<void> {
     await write(sender, findings, options).catch((error: unknown) => {
       // It may be gone by now. Those behind it are written all the same.
       const { name, namespace } = sender.object.metadata;
-      options.logger.debug({ err: error, kind: sender.kind, namespace, name }, 'the state of the e-mails could not be written');
+      options.logger.debug({ err: error, kind: sender.kind, namespace, name }, 'the e-mail conditions could not be written');
     });
   }
 }
@@ -105,10 +105,10 @@ function channelAddresses({ spec }: PosthornObject<'NotificationChannel'>): read
   return spec.email?.addresses ?? [];
 }
 
-const budgetLeft: Finding = { status: 'True', reason: 'MailBudgetLeft', message: 'e-mails are sent' };
+const budgetLeft: Finding = { status: 'True', reason: 'MailBudgetLeft', message: 'the e-mail budget of the day is not used up' };
 
 function budgetSpent(day: string): Finding {
-  const message = `the organization has had its e-mails of ${day} (UTC): no more are sent before midnight`;
+  const message = `the organization has used its e-mail budget of ${day} (UTC); no e-mail is sent before midnight`;
   return { status: 'False', reason: 'MailBudgetSpent', message };
 }
 
@@ -118,6 +118,6 @@ function confirmation(addresses: readonly string[], states: ReadonlyMap<string, 
     return state === 'confirmed' ? [] : [{ address, state }];
   });
   const message = unconfirmedProblem(unconfirmed);
-  if (message === null) return { status: 'True', reason: 'Confirmed', message: 'all recipients have confirmed their address' };
+  if (message === null) return { status: 'True', reason: 'Confirmed', message: 'all recipients have confirmed their addresses' };
   return { status: 'False', reason: unconfirmed.some(({ state }) => state === 'waiting') ? 'AwaitingConfirmation' : 'Declined', message };
 }

@@ -102,7 +102,7 @@ async function follow(
       }
     } catch (error) {
       if (signal.aborted) return;
-      logger.debug({ err: error }, 'the circuits cannot be read; trying again');
+      logger.debug({ err: error }, 'the circuits could not be read; retrying');
       await clock.sleep(retryMs * (0.8 + Math.random() * 0.4), signal);
     }
   }

@@ -42,7 +42,7 @@ export async function runScheduleStatus(options: ScheduleStatusOptions, signal: 
     try {
       if (caches.HttpCronJob.size > 0) await writeAll(options, written, signal);
     } catch (error) {
-      if (!signal.aborted) logger.debug({ err: error }, 'the times of cron jobs cannot be written; trying again');
+      if (!signal.aborted) logger.debug({ err: error }, 'the schedule status of cron jobs could not be written; retrying');
     }
     await clock.sleep(passEveryMs * (0.8 + 0.4 * Math.random()), signal);
   }
@@ -72,7 +72,7 @@ async function writeAll(
       await store.applyStatus('HttpCronJob', { namespace, name }, { ...times }, { manager: 'posthorn-cron', force: true, ifUid: uid });
     } catch (error) {
       if (!isPosthornError(error, 'RESOURCE_NOT_FOUND', 'CONFLICT')) throw error;
-      logger.debug({ err: error, job: name }, 'the times of a cron job were not written: it has changed');
+      logger.debug({ err: error, job: name }, 'the schedule status of a cron job was not written because the job changed');
     }
     await clock.sleep(spreadMs, signal);
   }

@@ -21,7 +21,7 @@ export function archiveReference({ spec }: PosthornObject<'Organization'>, cache
   });
   if (destination === undefined) return unresolved('DestinationNotFound', `Destination ${name} does not exist in ${spec.namespace}`);
   if (destination.spec.type === 'http')
-    return unresolved('DestinationNotWarehouse', `Destination ${name} is no warehouse, but of type http`);
+    return unresolved('DestinationNotWarehouse', `Destination ${name} has type http; an archive needs a warehouse`);
   const refusal = destinationRefusal(destination.spec);
   if (refusal !== null) return unresolved('DestinationNotAccepted', `Destination ${name}: ${refusal.message}`);
   return { destinationId: idOf('Destination', destination) };

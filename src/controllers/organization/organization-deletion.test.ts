@@ -81,7 +81,7 @@ test('after a minute it is let go, and an event says what was not cleaned up; er
   aheadMs = 61_000;
   await isGone();
   const [abandoned] = controllers.events.filter(({ reason }) => reason === 'PurgeAbandoned');
-  expect(abandoned).toMatchObject({ type: 'Warning', message: expect.stringContaining('not cleaned up') });
+  expect(abandoned).toMatchObject({ type: 'Warning', message: expect.stringContaining('before its data was removed') });
 });
 
 test('one that was deleted long before anybody led stays until what was under way has ended, and is purged again then', async () => {

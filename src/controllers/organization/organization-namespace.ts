@@ -38,12 +38,12 @@ export class OrganizationNamespaces {
     const cached = this.#cache.get({ name });
     const namespace = cached ?? (await this.#read(name));
     if (this.#isProtected(name, namespace)) {
-      const message = `the namespace ${name} is that of the installation, or has the label ${protectedLabel}: no organization may have it`;
+      const message = `the namespace ${name} is the namespace of the installation or has the label ${protectedLabel}; an organization cannot use it`;
       return { state: 'protected', unresolved: { reason: 'NamespaceProtected', message } };
     }
     if (namespace === null) {
       if (status?.namespaceUid !== undefined) {
-        const message = `the namespace ${name} was deleted; make it again, or delete the Organization`;
+        const message = `the namespace ${name} was deleted; recreate it or delete the Organization`;
         return { state: 'gone', unresolved: { reason: 'NamespaceGone', message } };
       }
       const made = await this.#label(name, metadata.name, metadata.uid);

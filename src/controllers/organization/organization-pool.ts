@@ -33,6 +33,6 @@ export function poolReference(
   if (cache === undefined || name === defaultPool) return { pool: null };
   if (!cache.isFilled) return { pool: inForce, isUnknown: true };
   if (cache.list().some((pool) => pool.metadata.name === name && isLive(pool))) return { pool: name };
-  const message = `spec.deliveryPool: DeliveryPool ${name} does not exist; workers of the pool ${defaultPool} serve the organization`;
+  const message = `spec.deliveryPool: DeliveryPool ${name} does not exist; the pool ${defaultPool} serves the organization`;
   return { pool: null, unresolved: { reason: 'DeliveryPoolNotFound', message } };
 }

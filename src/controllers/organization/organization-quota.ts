@@ -58,7 +58,7 @@ export class OrganizationQuotas {
       return await this.#ensure(organization);
     } catch (error) {
       if (!isPosthornError(error, 'FORBIDDEN')) throw error;
-      const message = `the ResourceQuota ${quotaName} cannot be kept: ${error.message}`;
+      const message = `the ResourceQuota ${quotaName} cannot be applied: ${error.message}`;
       return { unresolved: { reason: 'QuotaForbidden', message }, requeueAfterMs: lookAgainMs };
     }
   }
@@ -68,7 +68,7 @@ export class OrganizationQuotas {
     const there = await this.#objects.get(quotaKind, keyOf(organization));
     if (there !== null && !isOwned(organization, there)) {
       if (most === null) return {};
-      const message = `the ResourceQuota ${quotaName} in ${organization.spec.namespace} belongs to somebody else; rename it`;
+      const message = `the ResourceQuota ${quotaName} in ${organization.spec.namespace} has another owner; rename it`;
       return { unresolved: { reason: 'QuotaNotOwned', message }, requeueAfterMs: lookAgainMs };
     }
     if (most === null) {

@@ -88,13 +88,13 @@ export class OrganizationReconciler {
     if (!isOldestOfItsId(caches.Organization, object)) {
       return this.#refuse(object, {
         reason: 'IdTaken',
-        message: 'an older Organization has the id that the annotation posthorn.dev/id asks for',
+        message: 'an older Organization has the id that the annotation posthorn.dev/id requests',
       });
     }
     if (organizationOf(caches.Organization, object.spec.namespace)?.metadata.uid !== object.metadata.uid) {
       return this.#refuse(object, {
         reason: 'NamespaceTaken',
-        message: `an older Organization has the namespace ${object.spec.namespace}`,
+        message: `an older Organization uses the namespace ${object.spec.namespace}`,
       });
     }
     const isHeld = object.metadata.finalizers?.includes(finalizer) === true;
@@ -171,11 +171,11 @@ export class OrganizationReconciler {
         object,
         type: 'Warning',
         reason: 'PurgeAbandoned',
-        message: `let go although it is not cleaned up: ${reasonOf(error)}`,
+        message: `the Organization was released before its data was removed: ${reasonOf(error)}`,
       });
       logger.error(
         { err: error, organization: object.metadata.name },
-        'the Organization is let go although Redis still holds some of its keys',
+        'the Organization was released although Redis still holds some of its keys',
       );
     }
     await this.#setFinalizers(object, []);
@@ -185,7 +185,7 @@ export class OrganizationReconciler {
   /** In the status of what is being deleted. That it cannot be written hides nothing: the error that it tells of is thrown anyway. */
   async #sayWhyItStays(object: PosthornObject<'Organization'>, error: unknown): Promise<void> {
     const found: Finding = { status: 'True', reason: 'Accepted', message: '' };
-    const message = `it is deleted, and stays until it is cleaned up or a minute has passed: ${reasonOf(error)}`;
+    const message = `the deletion waits up to a minute for the removal of its data: ${reasonOf(error)}`;
     const programmed: Finding = { status: 'False', reason: 'PurgeFailed', message };
     const verdict: Verdict = { accepted: found, resolvedRefs: { ...found, reason: 'ResolvedRefs' }, programmed, isStalled: false };
     const { status, caches, logger } = this.#options;
@@ -195,7 +195,10 @@ export class OrganizationReconciler {
         namespaceUid: object.status?.namespaceUid,
       });
     } catch (failure) {
-      logger.debug({ err: failure, organization: object.metadata.name }, 'why the Organization stays cannot be written');
+      logger.debug(
+        { err: failure, organization: object.metadata.name },
+        'the reason why the Organization is not deleted could not be written',
+      );
     }
   }
 
@@ -226,7 +229,7 @@ function sooner(...times: (number | undefined)[]): ReconcileResult {
 
 /** For people; what is no error of a known kind is in the log. */
 function reasonOf(error: unknown): string {
-  return error instanceof PosthornError ? `${error.code}: ${error.message}` : 'an error that the log of the controller has';
+  return error instanceof PosthornError ? `${error.code}: ${error.message}` : 'internal error; see the log of the controller';
 }
 
 interface Outcome {

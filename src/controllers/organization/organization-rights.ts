@@ -124,7 +124,7 @@ export class OrganizationRights {
     this.#missingSinceMs.set(metadata.uid, sinceMs);
     const forMs = nowMs - sinceMs;
     const said = error instanceof RightsPending && error.cause instanceof Error ? error.cause.message : error.message;
-    const message = `the rights on Secrets in the namespace ${spec.namespace} cannot be granted, or do not count: ${said}`;
+    const message = `access to Secrets in the namespace ${spec.namespace} cannot be granted or is not effective: ${said}`;
     return {
       state: forMs < pendingMs ? 'pending' : 'refused',
       unresolved: { reason: 'RightsNotGranted', message },

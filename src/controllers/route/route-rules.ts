@@ -61,7 +61,10 @@ export function routeRules(
       if (spec.destinationRefs.length === 0)
         return { record, unresolved: { reason: 'NoDestinations', message: 'spec.destinationRefs is empty' } };
       if (channels.missing.length > 0)
-        return { record, unresolved: { reason: 'ChannelNotFound', message: `missing: ${channels.missing.join(', ')}` } };
+        return {
+          record,
+          unresolved: { reason: 'ChannelNotFound', message: `NotificationChannels that do not exist: ${channels.missing.join(', ')}` },
+        };
       // The others of its addresses get the alerts.
       const mailProblem = mailDomainProblem(spec.notifications?.emails ?? [], mailDomains);
       if (mailProblem !== null)
@@ -121,7 +124,9 @@ function resolveChannels(
 }
 
 function complaintAbout(missing: string[], refused: string[]): Refusal | null {
-  if (missing.length > 0) return { reason: 'DestinationNotFound', message: `missing: ${[...new Set(missing)].join(', ')}` };
-  if (refused.length > 0) return { reason: 'DestinationNotAccepted', message: `not accepted: ${[...new Set(refused)].join(', ')}` };
+  if (missing.length > 0)
+    return { reason: 'DestinationNotFound', message: `Destinations that do not exist: ${[...new Set(missing)].join(', ')}` };
+  if (refused.length > 0)
+    return { reason: 'DestinationNotAccepted', message: `Destinations that are not accepted: ${[...new Set(refused)].join(', ')}` };
   return null;
 }

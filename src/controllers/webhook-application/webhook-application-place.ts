@@ -22,8 +22,8 @@ export function webhookApplicationPlace(
       obstacleTo: async ({ org, id, externalId }) => {
         const other = externalId === null ? null : await webhooks.applicationByExternalId(org, externalId);
         if (other === null || other.id === id) return null;
-        const whose = other.managedBy === null ? `${other.id}, made through the API,` : `of the WebhookApplication ${other.managedBy}`;
-        return { refusal: { reason: 'ExternalIdTaken', message: `the application ${whose} has the external id ${externalId}` } };
+        const whose = other.managedBy === null ? `${other.id}, created through the API,` : `of the WebhookApplication ${other.managedBy}`;
+        return { refusal: { reason: 'ExternalIdTaken', message: `the application ${whose} already has the external id ${externalId}` } };
       },
     },
     options,

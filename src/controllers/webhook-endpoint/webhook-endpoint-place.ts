@@ -33,7 +33,7 @@ export function webhookEndpointPlace(
       created,
       obstacleTo: async (_, error) =>
         error.code === 'RESOURCE_NOT_FOUND'
-          ? { unresolved: { reason: 'ApplicationNotProgrammed', message: 'the application of applicationRef is not in force' } }
+          ? { unresolved: { reason: 'ApplicationNotProgrammed', message: 'the application of spec.applicationRef is not programmed' } }
           : null,
     },
     options,

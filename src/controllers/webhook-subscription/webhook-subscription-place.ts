@@ -24,11 +24,11 @@ export function webhookSubscriptionPlace(options: WebhookPlaceOptions): RecordPl
       obstacleTo: async ({ org, id, endpointId, eventTypeId }, error) => {
         if (error.code === 'RESOURCE_NOT_FOUND')
           return (await webhooks.endpoint(org, endpointId)) === null
-            ? { unresolved: { reason: 'EndpointNotProgrammed', message: 'the endpoint of endpointRef is not in force' } }
-            : { unresolved: { reason: 'EventTypeNotProgrammed', message: 'the event type of eventTypeRef is not in force yet' } };
+            ? { unresolved: { reason: 'EndpointNotProgrammed', message: 'the endpoint of spec.endpointRef is not programmed' } }
+            : { unresolved: { reason: 'EventTypeNotProgrammed', message: 'the event type of spec.eventTypeRef is not programmed yet' } };
         const [other] = (await webhooks.subscriptions(org, { endpointId, eventTypeId }, { limit: 1 })).items;
         if (other === undefined || other.id === id) return null;
-        const whose = other.managedBy === null ? `${other.id}, made through the API,` : `of the WebhookSubscription ${other.managedBy}`;
+        const whose = other.managedBy === null ? `${other.id}, created through the API,` : `of the WebhookSubscription ${other.managedBy}`;
         return { refusal: { reason: 'DuplicateSubscription', message: `the subscription ${whose} has the same endpoint and event type` } };
       },
     },

@@ -23,7 +23,7 @@ export class IntentFinisher {
     const { logger } = this.#options;
     return this.#unfinished.run((account) => this.#finish(account, signal), {
       logger,
-      what: 'replays and archivings that were broken off could not be finished',
+      what: 'interrupted replays and archive operations could not be completed',
       signal,
     });
   }
@@ -44,7 +44,10 @@ export class IntentFinisher {
         if (known !== null && 'intent' in known) await finishIntent(this.#options, account, { ...known.intent, isAskedAgain: true });
       } catch (error) {
         isFinished = false;
-        this.#options.logger.warn({ err: error, organization: account }, 'what was begun with messages is finished later');
+        this.#options.logger.warn(
+          { err: error, organization: account },
+          'an interrupted bulk operation on messages could not be completed; retrying later',
+        );
       }
     }
     return isFinished;

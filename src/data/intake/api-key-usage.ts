@@ -39,7 +39,7 @@ export class ApiKeyUsage {
       const key = apiKeyUsageKey(prefix, org);
       await redis.multi().hset(key, keyId, nowMs).expire(key, keptSeconds).exec();
     } catch (error) {
-      logger.debug({ err: error, keyId }, 'the use of an API key was not noted');
+      logger.debug({ err: error, keyId }, 'the last use of an API key was not recorded');
     }
   }
 

@@ -67,7 +67,7 @@ export class RateLimiter {
       return await takeRequest(this.#options, subject, limit, requests, windowMs);
     } catch (error) {
       this.#pausedUntilMs = clock.now() + pauseAfterFailureMs;
-      logger.warn({ err: error }, 'requests are not rate limited: Redis does not answer');
+      logger.warn({ err: error }, 'requests are not rate limited because Redis is unreachable');
       if (hasTimedOut(error)) throw redisUnavailable(error);
       return null;
     }

@@ -48,7 +48,7 @@ export class BegunWrites {
   run(finish: (org: string) => Promise<void>, signal: AbortSignal): Promise<void> {
     return this.#unfinished.run((org) => this.#finish(org, finish), {
       logger: this.#options.logger,
-      what: 'changes and deletions that were broken off could not be finished',
+      what: 'interrupted changes and deletions could not be completed',
       signal,
     });
   }
@@ -64,7 +64,10 @@ export class BegunWrites {
       if ((await this.left(org)).size > 0) await finish(org);
       return true;
     } catch (error) {
-      this.#options.logger.warn({ err: error, organization: org }, 'what was begun with several resources is finished later');
+      this.#options.logger.warn(
+        { err: error, organization: org },
+        'an interrupted write of several resources could not be completed; retrying later',
+      );
       return false;
     }
   }

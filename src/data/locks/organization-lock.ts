@@ -59,7 +59,7 @@ export class OrganizationLock {
     } finally {
       stopRenewing();
       await release.run(redis, [lock, notesKey], [token, notesKeptMs, ...[...left].flat()]).catch((error: unknown) => {
-        logger.warn({ err: error, organization }, 'a lock was not released and runs out by itself');
+        logger.warn({ err: error, organization }, 'a lock could not be released; it expires by itself');
       });
     }
   }

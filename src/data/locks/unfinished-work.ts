@@ -34,7 +34,7 @@ export class UnfinishedWork {
     while (!signal.aborted) {
       await clock.sleep(intervalMs * (0.8 + 0.4 * Math.random()), signal);
       if (signal.aborted) return;
-      await this.look(finish, signal).catch((error: unknown) => logger.warn({ err: error }, `${what}; trying again`));
+      await this.look(finish, signal).catch((error: unknown) => logger.warn({ err: error }, `${what}; retrying`));
     }
   }
 

@@ -68,12 +68,12 @@ export class ChangeStream {
     while (!this.#stopping.signal.aborted) {
       try {
         await this.#synchronize();
-        if (failures > 0) logger.info('the change stream is read again');
+        if (failures > 0) logger.info('the change stream is readable again');
         failures = 0;
         await this.#follow();
       } catch (error) {
         if (this.#stopping.signal.aborted) return;
-        if (failures === 0) logger.warn({ err: error }, 'the change stream cannot be read; trying again');
+        if (failures === 0) logger.warn({ err: error }, 'the change stream cannot be read; retrying');
         const delayMs = Math.min(backoffCeilingMs, backoffFirstMs * 2 ** Math.min(failures, 10));
         failures += 1;
         await clock.sleep(delayMs * (0.8 + Math.random() * 0.4), this.#stopping.signal);

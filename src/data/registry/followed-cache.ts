@@ -67,7 +67,7 @@ export class FollowedCache {
       try {
         listener(changeKey);
       } catch (error) {
-        this.#logger.error({ err: error, changeKey }, 'a listener of changes failed');
+        this.#logger.error({ err: error, changeKey }, 'a change listener failed');
       }
     }
   }

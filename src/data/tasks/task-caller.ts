@@ -126,7 +126,7 @@ export class RedisTaskCaller implements TaskCaller {
         if (popped !== null) this.#answer(popped[1]);
       }
     } catch (error) {
-      logger.debug({ reason: error instanceof Error ? error.message : String(error) }, 'the answers of tasks cannot be read');
+      logger.debug({ reason: error instanceof Error ? error.message : String(error) }, 'task results could not be read; retrying');
       for (const { reject } of this.#pending.values()) reject(redisUnavailable(error));
     } finally {
       this.#isListening = false;

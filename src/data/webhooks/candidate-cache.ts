@@ -140,7 +140,7 @@ export class CandidateCache {
     };
     const work = clock.sleep(Math.max(0, (this.#pausesUntilMs.get(key) ?? 0) - clock.now())).then(() => this.#oneAtATime.run(1, read));
     const logged = work.catch((error: unknown) =>
-      this.#logger.debug({ err: error, eventTypeId }, 'the candidates were not read to their end'),
+      this.#logger.debug({ err: error, eventTypeId }, 'reading the candidate subscriptions failed before the last page'),
     );
     this.#completing.set(key, logged);
     void logged.then(() => this.#completing.delete(key));

@@ -33,7 +33,7 @@ export class FilterErrorNotes {
     this.#waiting.clear();
     for (const [subscriptionId, { org, run }] of some) {
       await store.noteFilterError(org, subscriptionId, run).catch((reason: unknown) => {
-        logger.debug({ err: reason, subscriptionId }, 'the error of a filter was not noted');
+        logger.debug({ err: reason, subscriptionId }, 'a filter error was not recorded');
       });
     }
     clock.after(everyMs, () => {

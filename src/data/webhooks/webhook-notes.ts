@@ -55,7 +55,7 @@ export class WebhookNotes {
     try {
       await noteScript.run(redis, [marker, sequence, stream], [randomUUID(), changesKept, ...changes.map(webhookChangeKey)]);
     } catch (error) {
-      logger.warn({ err: error }, 'a change of a webhook object was not announced: workers see it within a minute');
+      logger.warn({ err: error }, 'a change of a webhook object was not announced; workers detect it within a minute');
     }
   }
 }

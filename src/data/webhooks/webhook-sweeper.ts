@@ -36,13 +36,15 @@ export class WebhookSweeper {
     try {
       for (let steps = 0; steps < stepsAtOnce; steps++) if (!(await this.#step(org))) return;
     } catch (error) {
-      this.#logger.warn({ err: error, organization: org }, 'what was deleted is removed later');
+      this.#logger.warn({ err: error, organization: org }, 'the data of deleted webhook objects could not be removed; retrying later');
       return;
     }
     if (this.#underWay.has(org)) return;
     this.#underWay.add(org);
     void this.#finish(org)
-      .catch((error: unknown) => this.#logger.warn({ err: error, organization: org }, 'what was deleted is removed later'))
+      .catch((error: unknown) =>
+        this.#logger.warn({ err: error, organization: org }, 'the data of deleted webhook objects could not be removed; retrying later'),
+      )
       .finally(() => this.#underWay.delete(org));
   }
 
@@ -50,7 +52,7 @@ export class WebhookSweeper {
   run(signal: AbortSignal): Promise<void> {
     return this.#unfinished.run((org) => this.#finish(org, signal), {
       logger: this.#logger,
-      what: 'what was deleted could not be removed',
+      what: 'the data of deleted webhook objects could not be removed',
       signal,
     });
   }

@@ -154,12 +154,12 @@ export class Archiver {
     const { metrics, logger } = this.#options;
     metrics.archiveUploads.inc({ outcome: 'failed' });
     const failures = await archive.failed(org, message, retryDelays);
-    if (failures === 1) logger.warn({ organizationId: org, why: message }, 'an archive cannot be written; it is tried again');
+    if (failures === 1) logger.warn({ organizationId: org, why: message }, 'an archive cannot be written; retrying');
   }
 
   /** Redis is away, or being published into: what was taken is given out again when its time is over. */
   #onTrouble(error: unknown): void {
     const { logger } = this.#options;
-    logger.debug({ reason: error instanceof Error ? error.message : String(error) }, 'an archive could not be looked after');
+    logger.debug({ reason: error instanceof Error ? error.message : String(error) }, 'an archive could not be checked');
   }
 }

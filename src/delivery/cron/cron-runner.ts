@@ -119,10 +119,7 @@ export class CronRunner {
       const { status } = await attemptCronRun(this.#options, run, job, this.#breakingOff.signal);
       metrics.cronRuns.inc({ outcome: status });
     } catch (error) {
-      logger.warn(
-        { reason: error instanceof Error ? error.message : String(error), jobId: run.jobId },
-        'a run of a cron job was not recorded',
-      );
+      logger.warn({ reason: error instanceof Error ? error.message : String(error), jobId: run.jobId }, 'a cron job run was not recorded');
     }
   }
 }

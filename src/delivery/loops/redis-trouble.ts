@@ -22,11 +22,11 @@ export class RedisTroubles {
         // The error itself is not logged: it holds the command and with it payloads.
         this.#logger.error(
           { reason: cause instanceof Error ? cause.message : String(cause) },
-          'Redis does not answer; delivery waits for it',
+          'Redis is unreachable; delivery is suspended',
         );
       },
       ended: () => {
-        if (--this.#troubled === 0) this.#logger.info({}, 'Redis answers again; delivery goes on');
+        if (--this.#troubled === 0) this.#logger.info({}, 'Redis is reachable again; delivery resumes');
       },
     });
   }

@@ -102,13 +102,13 @@ export class TaskRunner {
       const isWanted = await queue.answer(task, outcome);
       metrics.tasks.inc({ kind: handler?.kind ?? 'unknown', outcome: isWanted ? ('error' in outcome ? 'error' : 'ok') : 'late' });
     } catch (error) {
-      logger.warn({ reason: error instanceof Error ? error.message : String(error), task: task.id }, 'a task could not be answered');
+      logger.warn({ reason: error instanceof Error ? error.message : String(error), task: task.id }, 'a task result could not be returned');
     }
   }
 
   #forCaller(task: Task, error: unknown): PosthornError {
     if (isPosthornError(error)) return error;
-    this.#options.logger.error({ err: error, task: task.id, kind: task.kind }, 'a task met a defect');
+    this.#options.logger.error({ err: error, task: task.id, kind: task.kind }, 'a task failed with an internal error');
     return new PosthornError('INTERNAL', 'Something went wrong on our side.');
   }
 }

@@ -95,7 +95,7 @@ export class ShardTender {
       hasMore = step.hasMore;
     }
     metrics.putBack.inc(total);
-    if (total > 0) logger.warn({ messages: total }, 'put back what nobody would have finished');
+    if (total > 0) logger.warn({ messages: total }, 'requeued messages leased by dead workers');
     return !hasMore;
   }
 
@@ -121,7 +121,7 @@ export class ShardTender {
     }
     this.#prunedAtMs = clock.now();
     if (expired > 0)
-      logger.warn({ messages: expired }, 'messages that waited too long for a disabled route or destination went to the dead letters');
+      logger.warn({ messages: expired }, 'messages that waited too long for a disabled route or destination became dead letters');
   }
 
   /**
@@ -136,7 +136,8 @@ export class ShardTender {
       this.#isMakingRoom = false;
       return;
     }
-    if (!this.#isMakingRoom) logger.warn({ memoryShare }, 'Redis is getting full: finished messages are removed early');
+    if (!this.#isMakingRoom)
+      logger.warn({ memoryShare }, 'Redis memory is short; finished messages are removed before their retention ends');
     this.#isMakingRoom = true;
     const endMs = clock.now() + longestWorkMs;
     let share: number | null = memoryShare;
@@ -160,13 +161,13 @@ export class ShardTender {
   #onLost(messages: number): void {
     if (messages === 0) return;
     this.#options.metrics.archiveLost.inc(messages);
-    this.#options.logger.warn({ messages }, 'finished messages were removed that their archive does not have');
+    this.#options.logger.warn({ messages }, 'finished messages were removed before they were archived');
   }
 
   #compareMarker(marker: string): void {
     if (this.#marker !== null && this.#marker !== marker) {
       this.#options.metrics.storeResets.inc();
-      this.#options.logger.error({}, 'Redis was emptied: messages that were not delivered before are lost');
+      this.#options.logger.error({}, 'Redis was emptied; undelivered messages are lost');
     }
     this.#marker = marker;
   }

@@ -242,10 +242,7 @@ export class TargetKeeper {
     }
     onChange();
     if (dropped > 0)
-      logger.info(
-        { messages: dropped, targets: found.length },
-        'queued messages of deleted routes or destinations went to the dead letters',
-      );
+      logger.info({ messages: dropped, targets: found.length }, 'queued messages of deleted routes or destinations became dead letters');
   }
 }
 

@@ -310,7 +310,7 @@ export class Worker {
       .catch(async (error: unknown): Promise<Settlement> => {
         logger.debug(
           { reason: error instanceof Error ? error.message : String(error), messageId: job.messageId },
-          'an attempt could not be made; the message goes back',
+          'an attempt could not be made; the message is requeued',
         );
         await clock.sleep(withJitter(planRetryMs), this.#stopping.signal);
         return { job, outcome: { type: 'back' }, maxAttempts: null };
@@ -377,7 +377,7 @@ export class Worker {
       this.#knowsOfMoreShards = true;
       this.#options.logger.warn(
         { shards, served: this.#lines.length },
-        'there are more shards than this worker serves: start it again, with the same POSTHORN_SHARDS as the others',
+        'more shards exist than this worker serves; restart it with the same POSTHORN_SHARDS as the other processes',
       );
     }
   }

@@ -104,9 +104,9 @@ export function answerError(
 ): void {
   const error = toPosthornError(thrown);
   const requestId = response.getHeader('X-Request-Id');
-  if (error.code === 'INTERNAL') logger.error({ err: thrown, requestId, path }, 'an API request met a defect');
+  if (error.code === 'INTERNAL') logger.error({ err: thrown, requestId, path }, 'an API request failed with an internal error');
   if (error.code === 'UNAVAILABLE' && error.cause !== undefined)
-    logger.warn({ err: thrown, requestId, path }, 'what an API request needs does not answer');
+    logger.warn({ err: thrown, requestId, path }, 'an API request failed because a dependency is unavailable');
   if (response.headersSent) response.destroy();
   else sendError(response, error, path);
 }

@@ -64,7 +64,7 @@ export async function answerOnce(
     try {
       return keyring.open(sealed, context);
     } catch (error) {
-      logger.warn({ err: error }, 'the answer that is kept for an Idempotency-Key does not open');
+      logger.warn({ err: error }, 'the stored response of an Idempotency-Key cannot be decrypted');
       return null;
     }
   };
@@ -98,7 +98,7 @@ export async function answerOnce(
     // Without it the claim runs out: the answer itself is no worse for that.
     const kept = text.length > largestAnswer ? tooLarge : keyring.seal(text, context);
     await claim.keep(kept, { isSpare: answersAgain }).catch((error: unknown) => {
-      logger.warn({ err: error }, 'the answer to a request with an Idempotency-Key was not kept');
+      logger.warn({ err: error }, 'the response to a request with an Idempotency-Key was not stored');
     });
     return answer;
   } catch (error) {

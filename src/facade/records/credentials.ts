@@ -89,7 +89,7 @@ function opened({ caller, services }: Call, object: SecretOwner, { secret, key, 
       services.keyring.open(sealed, recordSealingContext(caller.organization.id, 'credentials', idOfOwner(object), 'value')),
     );
   } catch (error) {
-    services.logger.warn({ err: error, secret, key }, 'a published credential does not open');
+    services.logger.warn({ err: error, secret, key }, 'a published credential cannot be decrypted');
     return null;
   }
 }

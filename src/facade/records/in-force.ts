@@ -100,7 +100,7 @@ async function isSeen({ services }: Call, deadlineMs: number, look: () => Promis
     return true;
   } catch (error) {
     // It is written: who is told otherwise writes it again, or deletes what is not there.
-    logger.warn({ err: error }, 'whether a change is in force cannot be seen');
+    logger.warn({ err: error }, 'the programmed state of a change could not be read');
     return false;
   }
 }

@@ -58,7 +58,7 @@ export async function finishLeft(place: Place, left: ReadonlyMap<string, string>
       await action();
     } catch (error) {
       if (isPosthornError(error, 'UNAVAILABLE')) throw error;
-      services.logger.warn({ err: error, organization: org }, 'what was begun with several resources cannot be finished');
+      services.logger.warn({ err: error, organization: org }, 'an interrupted write of several resources cannot be completed');
     }
   };
   for (const [id, text] of left) {
@@ -84,7 +84,10 @@ async function carryOutNoted(place: Place, begun: Writes, note: NoteWrite): Prom
   const id = await services.begunWrites.begin(org, JSON.stringify(begun));
   const end = (): Promise<void> =>
     services.begunWrites.end(org, id).catch((error: unknown) => {
-      services.logger.warn({ err: error, organization: org }, 'what was done with several resources is looked at again');
+      services.logger.warn(
+        { err: error, organization: org },
+        'the log entry of a completed write was not removed; it is checked again later',
+      );
     });
   try {
     const changed = await carryOut(place, begun, note);

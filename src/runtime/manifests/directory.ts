@@ -65,7 +65,7 @@ export class ManifestsDirectory {
       ignored: (path) => /(^|[\\/])\.[^.\\/][^\\/]*$/.test(path.slice(directory.length)),
     });
     watcher.on('all', () => changed.abort());
-    watcher.on('error', (error) => logger.warn({ err: error }, 'the manifests directory cannot be watched'));
+    watcher.on('error', (error) => logger.warn({ err: error }, 'the watch of the manifests directory failed'));
     try {
       let failures = 0;
       while (!signal.aborted) {

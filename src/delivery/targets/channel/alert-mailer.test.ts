@@ -60,7 +60,7 @@ async function send(by: AlertMailer, to: number | string[], account = 'org_a'): 
   return result.type === 'error' ? result.error.message : String(result.status);
 }
 
-const overBudget = 'the organization has had its 4 e-mails of the day (UTC)';
+const overBudget = 'the organization has used its budget of 4 e-mails of the day (UTC)';
 
 test('an e-mail goes to addresses of allowed domains alone, and uses none of the budget for others', async () => {
   const by = worker(['example.com']);

@@ -66,14 +66,14 @@ export class AlertMailer {
       const taken = await budget.take(mail.account, count);
       if (taken === null) {
         mails.inc({ outcome: 'over_budget' }, count);
-        const why = `the organization has had its ${budget.perDay} e-mails of the day (UTC)`;
+        const why = `the organization has used its budget of ${budget.perDay} e-mails of the day (UTC)`;
         return { type: 'error', error: new MailRefusedError(why) };
       }
       const result = await mailer.send(mail, options);
       const isSent = result.type === 'response' && result.status < 300;
       mails.inc({ outcome: isSent ? 'sent' : 'failed' }, count);
       if (isSurelyNotSent(result, options.signal))
-        await taken.giveBack().catch((error: unknown) => logger.debug({ err: error }, 'e-mails were not given back'));
+        await taken.giveBack().catch((error: unknown) => logger.debug({ err: error }, 'unsent e-mails were not returned to the budget'));
       return result;
     } catch (thrown) {
       mails.inc({ outcome: 'failed' }, count);

@@ -72,7 +72,7 @@ export class MailConfirmer {
         if (result.type === 'error') return;
       }
     } catch (error) {
-      logger.debug({ err: error }, 'recipients could not be asked to confirm their address');
+      logger.debug({ err: error }, 'confirmation e-mails could not be sent');
     }
   }
 

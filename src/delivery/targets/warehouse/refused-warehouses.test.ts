@@ -36,7 +36,7 @@ const s3 = { type: 's3', s3: { bucket: 'events', region: 'us-east-1', credential
 const r2 = { type: 'r2', r2: { bucket: 'events', endpoint: 'https://127.0.0.1:1', credentials: null } } as const;
 const gcs = { type: 'gcs', gcs: { bucket: 'events', projectId: 'test', credentials: null } } as const;
 const azure = { type: 'azure_blob', azureBlob: { accountName: 'acme', containerName: 'events', credentials: null } } as const;
-const notLent = /does not lend the identity of the delivery pods \(POSTHORN_WAREHOUSE_PLATFORM_IDENTITY\)/;
+const notLent = /does not allow the identity of the delivery pods \(POSTHORN_WAREHOUSE_PLATFORM_IDENTITY\)/;
 const costly = [{ source: '$..*..*', target: 'a', type: 'json' as const }];
 
 test.each([

@@ -112,7 +112,7 @@ export const destinationExportOperation: Operation = operation({
       const { organization } = call.caller;
       call.services.logger.info(
         { organization: organization.slug, ...credentialFields(call.caller), count: objects.length },
-        'destinations are exported with credentials',
+        'destinations were exported with credentials',
       );
     }
     if (call.wantsYaml) return missingIdsComment(missing) + (await destinationManifests(objects, call, includeSensitive));

@@ -96,7 +96,7 @@ export class RouteImportWrites implements KnownRoutes {
 
   async #quietly(action: () => Promise<void>): Promise<void> {
     await action().catch((cause: unknown) =>
-      this.#call.services.logger.warn({ err: cause }, 'an import of routes that failed was not taken back whole'),
+      this.#call.services.logger.warn({ err: cause }, 'the rollback of a failed route import is incomplete'),
     );
   }
 }

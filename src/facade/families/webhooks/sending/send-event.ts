@@ -110,7 +110,7 @@ async function oneOfMany(
     return (await takeWebhookEvent(call, sent, await payloadIn({ ...call, bodyBytes: bytes }), among)).answer;
   } catch (thrown) {
     const error = toPosthornError(thrown);
-    if (error.code === 'INTERNAL') call.services.logger.error({ err: thrown }, 'an event among many met a defect');
+    if (error.code === 'INTERNAL') call.services.logger.error({ err: thrown }, 'an event of a batch failed with an internal error');
     return errorIn('webhook', error) as z.input<typeof webhookErrorBody>;
   }
 }

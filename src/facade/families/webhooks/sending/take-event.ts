@@ -211,6 +211,6 @@ function eventOf({ services, caller }: Call, { webhook, payload, eventType, matc
 /** The sender need not wait for it; and who meets a claim that is not settled finds out by itself. */
 function noteStored({ services }: Call, claim: EventClaim): void {
   services.intake.settle(claim, 'stored').catch((error: unknown) => {
-    services.logger.debug({ err: error, eventId: claim.eventId }, 'what has become of an event was not noted');
+    services.logger.debug({ err: error, eventId: claim.eventId }, 'the result of an event was not recorded');
   });
 }
