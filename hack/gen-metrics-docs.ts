@@ -59,7 +59,7 @@ function page(): string {
 
 Every role serves its metrics in the Prometheus text format at \`/metrics\` on \`POSTHORN_OPS_PORT\` (9090). Standalone serves the metrics
 of all its processes there and adds the label \`process\`; set \`POSTHORN_OPS_PORT\` to give it a fixed port. [Operations](operations.md)
-says which metric to check for which symptom. The chart brings a ServiceMonitor, alerts and a Grafana dashboard
+says which metric to check for which symptom, the [runbook](runbook.md) what to do. The chart brings a ServiceMonitor, alerts and a Grafana dashboard
 ([\`monitoring\`](helm-values.md)).
 
 A counter without labels starts at 0. A counter with labels gets each series with its first increment; the series that the alerts of

@@ -163,7 +163,7 @@ async function runApi(context: RoleContext): Promise<void> {
   // Reads and what is sent need no resource store: they must not wait for one that is away.
   void clock
     .sleep(resourcesDeadlineMs, ending.signal)
-    .then(() => isSynced || readiness.set('resources', { ok: true, detail: 'the resource store may be away' }));
+    .then(() => isSynced || readiness.set('resources', { ok: true, detail: 'the resource store may be unreachable' }));
 
   await aborted(stopping);
   await drainServer(server, config.drainMs);
