@@ -50,6 +50,9 @@ export function isJsonNumber(value: unknown): value is JsonNumber {
   return typeof value === 'number' || value instanceof ExactNumber;
 }
 
+/** A number as JSON writes it. */
+export const jsonNumberPattern = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
+
 /** Whether the value is an object or a list of a JSON text. */
 export function isContainer(value: unknown): value is unknown[] | Record<string, unknown> {
   return typeof value === 'object' && value !== null && !(value instanceof ExactNumber);

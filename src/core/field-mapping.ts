@@ -1,6 +1,7 @@
 import { numberText, toTimestamp } from './column-timestamp.ts';
 import { decimalNumber, doubleOf, ExactNumber, isDouble, isJsonNumber, type JsonNumber } from './exact-number.ts';
 import { type JsonPath, readJsonPath } from './json-path.ts';
+import type { PathShape } from './json-path-shape.ts';
 import { readJson } from './read-json.ts';
 import type { ColumnType, FieldMappingRule } from './records.ts';
 
@@ -15,16 +16,45 @@ interface Column {
   absent: unknown;
 }
 
-/** Reads the paths once. The problem names the first rule that is not to be kept, counted from 0. */
-export function readFieldMapping(
-  rules: readonly FieldMappingRule[],
-):
+const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+
+/** What paths look into. */
+const record: PathShape = {
+  type: 'object',
+  members: {
+    id: { type: 'text' },
+    source: { type: 'text' },
+    receivedAt: { type: 'text' },
+    headers: { type: 'map', of: [{ type: 'text' }], nameProblem: headerNameProblem },
+    query: { type: 'map', of: [{ type: 'text' }, { type: 'list', of: { type: 'text' } }] },
+    payload: { type: 'any' },
+  },
+};
+
+function headerNameProblem(name: string): string | null {
+  if (!headerName.test(name)) return 'it is no name of a header';
+  return name === name.toLowerCase() ? null : `names of headers are in lower case, as ['${name.toLowerCase()}']`;
+}
+
+type ReadMapping =
   | { mapping: FieldMapping; problem?: undefined }
-  | { mapping?: undefined; problem: { index: number; field: 'source' | 'target' | 'default'; message: string } } {
+  | { mapping?: undefined; problem: { index: number; field: 'source' | 'target' | 'default'; message: string } };
+
+/** Reads the paths once. The problem names the first rule that is not to be kept, counted from 0: a path that can match nothing in any record is one. */
+export function readFieldMapping(rules: readonly FieldMappingRule[]): ReadMapping {
+  return readRules(rules, record);
+}
+
+/** The same of stored rules, whose paths earlier releases may have taken although they match nothing. */
+export function readStoredFieldMapping(rules: readonly FieldMappingRule[]): ReadMapping {
+  return readRules(rules, undefined);
+}
+
+function readRules(rules: readonly FieldMappingRule[], shape: PathShape | undefined): ReadMapping {
   const columns: Column[] = [];
   const targets = new Set<string>();
   for (const [index, { source, target, type, default: fallback }] of rules.entries()) {
-    const { query, problem } = readJsonPath(source);
+    const { query, problem } = readJsonPath(source, shape);
     if (problem !== undefined) return { problem: { index, field: 'source', message: `is no JSONPath that can be used: ${problem}` } };
     if (targets.has(target)) return { problem: { index, field: 'target', message: `names the column ${target} a second time` } };
     const absent = fallback === undefined ? null : type === 'json' ? readJson(fallback) : converted(fallback, type);

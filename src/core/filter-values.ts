@@ -1,6 +1,4 @@
-import { compareNumbers, equalNumbers, isContainer, isJsonNumber, type JsonNumber, jsonNumber } from './exact-number.ts';
-
-const numberPattern = /^-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?$/;
+import { compareNumbers, equalNumbers, isContainer, isJsonNumber, type JsonNumber, jsonNumber, jsonNumberPattern } from './exact-number.ts';
 
 /** Characters. A longer text is no number: reading it again for each of many values would cost more than the values. */
 const maxNumberLength = 400;
@@ -67,7 +65,7 @@ export function compare(one: unknown, other: unknown): number | null {
 
 function decimalOf(value: unknown): JsonNumber | null {
   if (isJsonNumber(value)) return value;
-  return typeof value === 'string' && value.length <= maxNumberLength && numberPattern.test(value) ? jsonNumber(value) : null;
+  return typeof value === 'string' && value.length <= maxNumberLength && jsonNumberPattern.test(value) ? jsonNumber(value) : null;
 }
 
 /** The text that text operators look at: a string, or how JSON writes a number or boolean, of a number all that was written; null for anything else. */

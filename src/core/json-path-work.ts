@@ -1,7 +1,8 @@
 import type { FilterFunction, JSONPathEnvironment, JSONPathNode, JSONPathQuery, jsonpath } from 'json-p3';
 import type { RE2JS } from 're2js';
 import { compileCost, patternLimits, withBoundedStates } from './bounded-pattern.ts';
-import { ExactNumber, isContainer } from './exact-number.ts';
+import { ExactNumber, isContainer, jsonNumber } from './exact-number.ts';
+import { isComparisonMet } from './json-path-comparison.ts';
 import { WorkBudget, WorkExceededError } from './work-budget.ts';
 
 export type JsonP3 = typeof import('json-p3');
@@ -34,6 +35,8 @@ const costs = {
   /** An element, or a member, that is compared with another one. */
   comparedItem: 200,
   comparedMember: 800,
+  /** A number that is compared with its digits, beside what they cost. */
+  exactNumber: 1000,
   /** Instruction × character of a pattern. */
   matchStep: 50,
   /** A pattern, beside what its parts cost by `compileCost`. */
@@ -90,7 +93,7 @@ export class JsonPathWork {
       argTypes: [ValueType],
       returnType: ValueType,
       call: (value: unknown) =>
-        typeof value === 'string' ? value.length : isContainer(value) ? this.#sizeOf(value as Record<string, unknown>) : Nothing,
+        typeof value === 'string' ? this.#charactersOf(value) : isContainer(value) ? this.#sizeOf(value as Record<string, unknown>) : Nothing,
     });
   }
 
@@ -187,20 +190,27 @@ export class JsonPathWork {
   }
 
   #chargeComparison(comparison: InstanceType<typeof jsonpath.expressions.InfixExpression>): void {
-    const { compare } = this.#package.jsonpath.expressions;
     const { left, operator, right } = comparison;
+    const [one, other] = [this.#operand(left), this.#operand(right)];
     comparison.evaluate = (context) => {
-      const [one, other] = [this.#single(left.evaluate(context)), this.#single(right.evaluate(context))];
-      this.#now.work.spend(Math.min(this.#weightOf(one), this.#weightOf(other)));
-      return compare(one, operator, other);
+      const [before, after] = [one(context), other(context)];
+      this.#now.work.spend(Math.min(this.#weightOf(before), this.#weightOf(after)));
+      return isComparisonMet(before, operator, after);
     };
   }
 
-  #single(value: unknown): unknown {
-    const [node] = value instanceof this.#package.JSONPathNodeList && value.length === 1 ? value.nodes : [];
-    const found: unknown = node === undefined ? value : node.value;
-    // The numbers in a path are doubles.
-    return found instanceof ExactNumber ? found.double : found;
+  /** Reads one side of a comparison: undefined when there is nothing. */
+  #operand(expression: Expression): (context: Parameters<Expression['evaluate']>[0]) => unknown {
+    const { JSONPathNodeList, Nothing } = this.#package;
+    if (expression instanceof this.#package.jsonpath.expressions.NumberLiteral) {
+      const number = jsonNumber(expression.token.value);
+      return () => number;
+    }
+    return (context) => {
+      const value: unknown = expression.evaluate(context);
+      if (value instanceof JSONPathNodeList) return value.nodes[0]?.value;
+      return value === Nothing ? undefined : value;
+    };
   }
 
   #membersOf<T>(value: Record<string, T> | T[]): T[] {
@@ -222,7 +232,8 @@ export class JsonPathWork {
 
   #weightOf(value: unknown): number {
     if (typeof value === 'string') return value.length;
-    if (!isContainer(value) || value instanceof this.#package.JSONPathNodeList) return 0;
+    if (value instanceof ExactNumber) return costs.exactNumber + value.text.length;
+    if (!isContainer(value)) return 0;
     const { weights } = this.#now;
     const known = weights.get(value);
     if (known !== undefined) return known;
@@ -233,6 +244,14 @@ export class JsonPathWork {
     );
     weights.set(value, weight);
     return weight;
+  }
+
+  /** Unicode scalar values, RFC 9535 section 2.4.4. */
+  #charactersOf(text: string): number {
+    this.#now.work.spend(2 * text.length);
+    let pairs = 0;
+    for (let i = 0; i < text.length; i++) if ((text.codePointAt(i) ?? 0) > 0xffff) pairs++;
+    return text.length - pairs;
   }
 
   #matches(pattern: string, text: string, test: (regex: RE2JS, text: string) => boolean): boolean {

@@ -1,7 +1,9 @@
-import type { JSONPathEnvironment, JSONPathQuery } from 'json-p3';
+import type { JSONPathEnvironment, JSONPathQuery, jsonpath, Token, TokenKind } from 'json-p3';
 import { LRUCache } from 'lru-cache';
-import { patternLimits, re2 } from './bounded-pattern.ts';
+import { compileCost, patternLimits, re2 } from './bounded-pattern.ts';
+import { jsonNumberPattern } from './exact-number.ts';
 import { type JsonP3, JsonPathWork, type LinearRegex, pathLimits } from './json-path-work.ts';
+import { type PathShape, PathShapeCheck } from './json-path-shape.ts';
 import { latePackage } from './late-package.ts';
 
 const mostPatterns = 200;
@@ -27,15 +29,30 @@ function runtime(): Runtime {
   const environment = new (jsonP3().JSONPathEnvironment)({ maxRecursionDepth: pathLimits.nesting });
   const work = new JsonPathWork(jsonP3(), linearRegex);
   work.register(environment);
+  readNumbers(environment);
   loaded = { environment, work };
   return loaded;
 }
 
+/** Reads a number of a filter. */
+type NumberReader = (stream: { readonly current: Token }) => InstanceType<typeof jsonpath.expressions.NumberLiteral>;
+
+/** Puts the numbers of RFC 9535 in the place of those of the package, which has no `0.5`, but `-01`. */
+function readNumbers(environment: JSONPathEnvironment): void {
+  const { JSONPathSyntaxError, TokenKind: kinds, jsonpath: parts } = jsonP3();
+  const { parser } = environment as unknown as { parser: { tokenMap: Map<TokenKind, NumberReader> } };
+  parser.tokenMap.set(kinds.NUMBER, ({ current }) => {
+    if (!jsonNumberPattern.test(current.value)) throw new JSONPathSyntaxError(`invalid number literal '${current.value}'`, current);
+    return new parts.expressions.NumberLiteral(current, Number(current.value));
+  });
+}
+
 /**
  * Reads a JSONPath (RFC 9535); regular expressions run in linear time. Answers what is wrong with one that does not parse, or whose
- * evaluation could take longer than a multiple of the document's size.
+ * evaluation could take longer than a multiple of the document's size. `shape`: of the documents; a path, or a query in a filter, that can match
+ * nothing in them is answered as well.
  */
-export function readJsonPath(path: string): { query: JsonPath; problem?: undefined } | { query?: undefined; problem: string } {
+export function readJsonPath(path: string, shape?: PathShape): { query: JsonPath; problem?: undefined } | { query?: undefined; problem: string } {
   const { environment, work } = runtime();
   let query: JSONPathQuery;
   try {
@@ -43,7 +60,8 @@ export function readJsonPath(path: string): { query: JsonPath; problem?: undefin
   } catch (error) {
     return { problem: error instanceof Error ? error.message : String(error) };
   }
-  const problem = costlyPart(path) ?? costlySelectors(query, path);
+  const check = shape && new PathShapeCheck(jsonP3(), { root: shape, isPattern });
+  const problem = costlyPart(path) ?? costlySelectors(query, path) ?? check?.problemOf(query) ?? null;
   if (problem !== null) return { problem };
   work.charge(query);
   return { query: (document) => work.values(query, document as Parameters<JSONPathQuery['query']>[0]) };
@@ -90,6 +108,11 @@ function hasListInFilter(bare: string): boolean {
     }
   }
   return false;
+}
+
+function isPattern(pattern: string): boolean {
+  const isSmall = pattern.length <= patternLimits.length && compileCost(pattern) <= patternLimits.compileCost;
+  return isSmall && linearRegex(pattern) !== null;
 }
 
 /** An I-Regexp (RFC 9485): its dot stands for anything but line ends. Null for a pattern that is none. */

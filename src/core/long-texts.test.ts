@@ -7,8 +7,8 @@ import { readJsonPath } from './json-path.ts';
 const long = 1_000_000;
 
 test.each(['number', 'timestamp'] as const)('a column of the type %s judges a million digits that are no number at once', (type) => {
-  const { mapping } = readFieldMapping([{ source: '$.a', target: 'a', type }]);
-  expect(soon(() => [...(mapping?.({ a: `${'1'.repeat(long)}x` }) ?? [])])).toEqual([['a', null]]);
+  const { mapping } = readFieldMapping([{ source: '$.payload.a', target: 'a', type }]);
+  expect(soon(() => [...(mapping?.({ payload: { a: `${'1'.repeat(long)}x` } }) ?? [])])).toEqual([['a', null]]);
 });
 
 test('a JSONPath judges a pattern of a million brackets in the payload at once, and it matches nothing', () => {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { ExactNumber } from './exact-number.ts';
+import { ExactNumber, jsonNumberPattern } from './exact-number.ts';
 import { endOfJsonString, inexactNumbers } from './json-numbers.ts';
 
 /** What a JSON text says, as `parseJson` reads it; undefined for a text that is no JSON. */
@@ -40,7 +40,7 @@ export function parseJson(text: string): unknown {
     end = places[i + 1] ?? 0;
     const written = text.slice(start, end);
     // What is no number, or stands where a name should, is no JSON: as a string it would be.
-    pieces.push(numberPattern.test(written) && !isBeforeColon(text, end) ? `"${mark}${start}"` : written);
+    pieces.push(jsonNumberPattern.test(written) && !isBeforeColon(text, end) ? `"${mark}${start}"` : written);
   }
   pieces.push(text.slice(end));
   const value: unknown = JSON.parse(pieces.join(''));
@@ -52,8 +52,6 @@ function isBeforeColon(text: string, from: number): boolean {
   while (/[ \t\n\r]/.test(text[at] ?? '')) at++;
   return text[at] === ':';
 }
-
-const numberPattern = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
 const [quote, comma, braceOpen, braceClose, bracketOpen, bracketClose] = [0x22, 0x2c, 0x7b, 0x7d, 0x5b, 0x5d];
 

@@ -5,6 +5,7 @@ import { celEvent, compileCelFilter } from '../../src/core/cel-filter.ts';
 import { readFieldMapping } from '../../src/core/field-mapping.ts';
 import { compileFilter } from '../../src/core/filter.ts';
 import { inOnePiece } from '../../src/core/in-one-piece.ts';
+import { readJsonPath } from '../../src/core/json-path.ts';
 import { parseJson } from '../../src/core/read-json.ts';
 import type { FilterOperator } from '../../src/core/records.ts';
 import { webhookOrganization } from '../../src/core/webhook.ts';
@@ -151,6 +152,19 @@ test('Filters compare numbers of every form as Python does', () => {
     expect([text, isMet('starts_with', text, text), isMet('ends_with', text, text.slice(-2))]).toEqual([text, true, true]);
     expect(isMet('in', text, ['a', parseJson(text)])).toBe(true);
   }
+});
+
+test('Filters of a JSONPath compare numbers of every form as Python does', () => {
+  const pairs = neighbours();
+  const orders = pythonOrders(pairs);
+  const found = (filter: string, text: string): boolean => readJsonPath(`$[?${filter}]`).query?.(parseJson(text)).length === 1;
+  const judged = pairs.map(([one, other]) =>
+    ['<', '==', '>'].map((operator) => [
+      found(`@ ${operator} ${other}`, `[${one}]`),
+      found(`@.a ${operator} @.b`, `[{"a":${one},"b":${other}}]`),
+    ]),
+  );
+  expect(judged).toEqual(orders.map((order) => [order < 0, order === 0, order > 0].map((isMet) => [isMet, isMet])));
 });
 
 test('CEL compares integers of any size as Python does', () => {

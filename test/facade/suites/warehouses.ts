@@ -224,7 +224,7 @@ export function describeWarehouses(start: () => Promise<FacadeWorld>): void {
   test('a field mapping has up to 50 rules, each with its bounds', async () => {
     const rule = (n: number) => ({ source: `$.payload.c${n}`, target: `c${n}`, type: 'string' });
     const rules = (count: number) => Array.from({ length: count }, (_, n) => rule(n));
-    const long = { source: `$.${'s'.repeat(510)}`, target: 't'.repeat(256), type: 'string', default: 'd'.repeat(1024) };
+    const long = { source: `$.payload.${'s'.repeat(502)}`, target: 't'.repeat(256), type: 'string', default: 'd'.repeat(1024) };
     const types = ['number', 'boolean', 'timestamp', 'json'].map((type, n) => ({ ...rule(n), type }));
     const id = await made({ name: 'Fifty', type: 's3', config: s3, fieldMapping: rules(50) });
     expect((await read(id)).body.fieldMapping).toEqual(rules(50));

@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import { type FieldMapping, readFieldMapping } from '../../../core/field-mapping.ts';
+import { type FieldMapping, readStoredFieldMapping } from '../../../core/field-mapping.ts';
 import { platformIdentityNotAllowed } from '../../../core/platform-identity.ts';
 import type { AccessKeyRecord, ObjectStoreRecord, WarehouseDestinationRecord, WarehouseLayout } from '../../../core/records.ts';
 import type { Keyring } from '../../../core/sealing.ts';
@@ -43,7 +43,7 @@ export async function warehousePlan(
   const { prefix, fileFormat, partitionBy, fieldMapping } = warehouse;
   const identityProblem = identityRefusal(destination, allowsPlatformIdentity);
   if (identityProblem !== null) return { refusal: new WarehouseRefusedError(identityProblem) };
-  const { mapping, problem } = fieldMapping === null ? { mapping: null } : readFieldMapping(fieldMapping);
+  const { mapping, problem } = fieldMapping === null ? { mapping: null } : readStoredFieldMapping(fieldMapping);
   if (problem !== undefined)
     return { refusal: new WarehouseRefusedError(`fieldMapping[${problem.index}].${problem.field} ${problem.message}`) };
   const opened = openedStore(destination, (sealed, field) => keyring.open(sealed, recordSealingContext(org, 'destination', id, field)));
