@@ -46,15 +46,19 @@ export class PathShapeCheck {
     }
   }
 
+  /** What the selector finds in one of the shapes. */
   #select(selector: Selector, from: readonly PathShape[]): PathShape[] {
     const found: PathShape[] = [];
-    const problems: string[] = [];
+    let problem: Fruitless | null = null;
     for (const shape of from) {
-      const result = this.#selected(selector, shape);
-      if (typeof result === 'string') problems.push(result);
-      else found.push(...result);
+      try {
+        found.push(...this.#selected(selector, shape));
+      } catch (error) {
+        if (!(error instanceof Fruitless)) throw error;
+        problem ??= error;
+      }
     }
-    if (found.length === 0) throw new Fruitless(`${this.#nameOf(selector)} can match nothing: ${problems[0]}`);
+    if (found.length === 0 && problem !== null) throw problem;
     return found;
   }
 
@@ -66,21 +70,26 @@ export class PathShapeCheck {
     return selector instanceof FilterSelector ? 'a filter' : selector.toString();
   }
 
-  /** What the selector finds in what has the shape, or why it finds nothing there. */
-  #selected(selector: Selector, shape: PathShape): PathShape[] | string {
+  #selected(selector: Selector, shape: PathShape): readonly PathShape[] {
     const { FilterSelector, IndexSelector, NameSelector, SliceSelector } = this.#package.jsonpath.selectors;
-    if (selector instanceof SliceSelector && isEmptySlice(selector)) return 'it is empty';
+    const nothing = (why: string): Fruitless => new Fruitless(`${this.#nameOf(selector)} can match nothing: ${why}`);
+    if (selector instanceof SliceSelector && isEmptySlice(selector)) throw nothing('it is empty');
     if (selector instanceof FilterSelector) this.#checkFilter(selector.expression, childrenOf(shape));
     if (shape.type === 'any') return [shape];
-    if (shape.type === 'text') return 'a text has no members';
+    if (shape.type === 'text') throw nothing('a text has no members');
     const isElement = selector instanceof IndexSelector || selector instanceof SliceSelector;
     const isName = selector instanceof NameSelector;
-    if (shape.type === 'list') return isName ? 'a list has no names' : [shape.of];
-    if (isElement) return 'an object has no indexes';
-    if (!isName) return childrenOf(shape);
-    if (shape.type === 'map') return shape.nameProblem?.(selector.name) ?? [...shape.of];
-    const member = Object.hasOwn(shape.members, selector.name) ? shape.members[selector.name] : undefined;
-    return member === undefined ? `the members are ${Object.keys(shape.members).join(', ')}` : [member];
+    if (isName ? shape.type === 'list' : isElement && shape.type !== 'list')
+      throw nothing(isName ? 'a list has no names' : 'an object has no indexes');
+    if (!isName || shape.type === 'list') return childrenOf(shape);
+    if (shape.type === 'object') {
+      const member = Object.hasOwn(shape.members, selector.name) ? shape.members[selector.name] : undefined;
+      if (member === undefined) throw nothing(`the members are ${Object.keys(shape.members).join(', ')}`);
+      return [member];
+    }
+    const problem = shape.nameProblem?.(selector.name) ?? null;
+    if (problem !== null) throw nothing(problem);
+    return shape.of;
   }
 
   #checkFilter(expression: Expression, current: readonly PathShape[]): void {

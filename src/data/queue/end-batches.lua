@@ -89,8 +89,8 @@ local function end_member(message, batch)
       fields[#fields + 1] = before + k
       fields[#fields + 1] = batch.short[k] or ''
     end
-    -- Of attempts that came to nothing in the end, the last one says why.
-    if batch.long and batch.how ~= 'd' then
+    -- Of attempts that came to nothing in the end, the last one says why; one that delivered has a long form only when it warns.
+    if batch.long then
       call('HSET', P .. 'a:' .. message, before + batch.attempts, batch.long)
     end
   end

@@ -24,6 +24,12 @@ export interface ContentContext {
   clock: Clock;
 }
 
+export interface BatchContent {
+  objects: StoredObject[];
+  /** Of the transforms of what is written; null: they have none. */
+  warning: string | null;
+}
+
 /**
  * The objects of the first `ready` members of a batch; none when no member has a record. What exceeds 16 MiB, takes longer than 10 s or
  * is not ready is cut off, and is a batch of its own before this one is written. Null: the batch has ended, or is held by somebody else.
@@ -33,17 +39,19 @@ export async function batchContent(
   job: Job,
   { mapping, ...route }: Pick<ReadyWarehousePlan, 'transform'> & Pick<WarehousePlan, 'mapping'>,
   { worker, queue, transformer, clock, ready }: ContentContext & { ready: number },
-): Promise<StoredObject[] | null> {
+): Promise<BatchContent | null> {
   const objects = new BatchObjects(id, readLayout(layout), mapping);
   const unsent: UnsentMember[] = [];
   const until = clock.now() + makingMs;
   const turn = loopTurns.of(accountOf(job.target.org));
+  const warnings: string[] = [];
   let written = 0;
-  for await (const { member, event, unsent: why } of eventsToWrite(members.slice(0, ready), job, route, { queue, transformer })) {
+  for await (const { member, event, warning = null, unsent: why } of eventsToWrite(members.slice(0, ready), job, route, { queue, transformer })) {
     if (clock.now() > until && !objects.isEmpty) break;
     const added = event === undefined ? null : await turn.runShort(objects.add({ ...event, eventId: member.eventId }));
     if (added === 'full') break;
     written++;
+    if (added === 'added' && warning !== null) warnings.push(`event ${member.eventId}: ${warning}`);
     if (added === 'unwritable' || added === 'costly')
       unsent.push({ messageKey: member.messageKey, status: 'transform_failed', reason: reasons[added] });
     if (added === null && !member.isUnsent) unsent.push(unsentMember(member, why ?? null));
@@ -51,7 +59,13 @@ export async function batchContent(
   if (unsent.length > 0 && !(await queue.leaveOut(job, unsent))) return null;
   const [last, first] = [members[written - 1], members[written]];
   if (last !== undefined && first !== undefined && !(await queue.cut(worker, job, { last, first }))) return null;
-  return objects.take();
+  return { objects: objects.take(), warning: joinedWarning(warnings) };
+}
+
+/** A batch has one attempt: the first of its warnings stands there, and how many there are. */
+function joinedWarning([first, ...more]: readonly string[]): string | null {
+  if (first === undefined || more.length === 0) return first ?? null;
+  return `${first}; and of ${more.length} other event${more.length === 1 ? '' : 's'} of the batch`;
 }
 
 const reasons = {
@@ -79,7 +93,7 @@ async function* eventsToWrite(
       const tooLarge = tooLargeToWrite(stored);
       if (tooLarge !== null) return { member, unsent: tooLarge };
       const event = withKeptHeaders(stored);
-      if (!isTransformed(member)) return { member, event };
+      if (!isTransformed(member)) return { member, event, warning: null };
       return { member, ...(await transformer.transformed({ ...member, target }, event, null, queue)) };
     });
     yield* await Promise.all(found);

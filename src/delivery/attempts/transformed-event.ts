@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../core/clock.ts';
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import { readablePayload, storedFormat } from '../../core/readable-payload.ts';
@@ -19,7 +20,7 @@ export interface TransformableMessage {
 
 export type Unsent = Extract<Outcome, { type: 'unsent' | 'dead' }>;
 type Made = { output: EventOutput; warning: string | null; unsent?: undefined } | { output?: undefined; unsent: Unsent };
-/** `warning`: of the transform, when it has run for this. */
+/** `warning`: of the transform, when this process has run it lately. */
 export type Transformed =
   | { event: StoredEvent; warning: string | null; unsent?: undefined }
   | { event?: undefined; warning?: undefined; unsent: Unsent };
@@ -50,6 +51,9 @@ export async function transformedJob(
   return await transformer.transformed({ ...job, target: { ...job.target, routeId: transformId } }, event, transform, queue);
 }
 
+/** More than two batches have. */
+const mostWarnings = 2500;
+
 /** They speak of the payload that came in, and of no other. */
 const payloadHeader = /^(?:content-.*|digest|repr-digest|etag)$/;
 
@@ -60,6 +64,8 @@ const payloadHeader = /^(?:content-.*|digest|repr-digest|etag)$/;
 export class EventTransformer {
   readonly #sandbox: Sandbox;
   readonly #clock: Clock;
+  /** Of outputs that are kept, by event and route: batches are written after their transforms, and deliveries that fail are tried again. */
+  readonly #warnings = new LRUCache<string, string>({ max: mostWarnings });
   /** Of messages of one event and route that are taken together. */
   readonly #underWay = new Map<string, Promise<Made>>();
 
@@ -76,16 +82,17 @@ export class EventTransformer {
     queue: DeliveryQueue,
   ): Promise<Transformed> {
     const kept = await queue.output(message, null);
-    if (kept !== null) return { event: withOutput(event, kept), warning: null };
+    if (kept !== null) return { event: withOutput(event, kept), warning: this.#warnings.get(outputKey(message)) ?? null };
     if (transform === null) return { unsent: { type: 'dead', attempt: null, reason: 'payload_not_found' } };
     const made = await this.#make(message, event, transform);
     if (made.unsent !== undefined) return { unsent: made.unsent };
+    if (made.warning !== null) this.#warnings.set(outputKey(message), made.warning);
     const { contentType, body } = (await queue.output(message, made.output)) ?? made.output;
     return { event: withOutput(event, { contentType, body }), warning: made.warning };
   }
 
   #make(message: TransformableMessage, event: StoredEvent, transform: TransformRecord): Promise<Made> {
-    const key = `${message.eventId} ${message.target.routeId} ${transform.id} ${transform.generation}`;
+    const key = `${outputKey(message)} ${transform.id} ${transform.generation}`;
     const underWay = this.#underWay.get(key);
     if (underWay !== undefined) return underWay;
     const work = this.#run(message, event, transform).finally(() => this.#underWay.delete(key));
@@ -111,6 +118,10 @@ export class EventTransformer {
     if (output === null) return { unsent: { type: 'unsent', status: 'filtered', reason: null, tookMs } };
     return { output: { contentType: output.contentType, body: Buffer.from(output.body) }, warning: output.warning };
   }
+}
+
+function outputKey({ eventId, target }: TransformableMessage): string {
+  return `${eventId} ${target.routeId}`;
 }
 
 function withOutput(event: StoredEvent, { contentType, body }: EventOutput): StoredEvent {

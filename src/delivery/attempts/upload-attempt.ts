@@ -6,7 +6,7 @@ import type { ReadyWarehousePlan } from '../plans/delivery-plan.ts';
 import type { BatchRoom } from '../targets/warehouse/batch-room.ts';
 import { type UploadResult, upload, uploadTimeoutMs } from '../targets/warehouse/upload.ts';
 import { uploadRecord } from '../targets/warehouse/warehouse-attempt.ts';
-import { attemptOutcome } from './attempt-outcome.ts';
+import { attemptOutcome, withWarning } from './attempt-outcome.ts';
 import { batchContent } from './batch-content.ts';
 import { runBatchTransforms, TransformsStalledError } from './batch-transforms.ts';
 import type { EventTransformer } from './transformed-event.ts';
@@ -58,8 +58,9 @@ export async function attemptUpload(job: Job, plan: ReadyWarehousePlan, context:
   const leave = await uploadRoom.enter(job.target.org);
   if (leave === null) return back;
   try {
-    const objects = await batchContent(batch, job, { ...plan, ...warehouse }, { ...batches, clock, ready });
-    if (objects === null) return back;
+    const content = await batchContent(batch, job, { ...plan, ...warehouse }, { ...batches, clock, ready });
+    if (content === null) return back;
+    const { objects, warning } = content;
     if (objects.length === 0) return settlement({ type: 'dead', attempt: null, reason: 'payload_not_found' });
     const startedAtMs = clock.now();
     const leftMs = Math.max(shortestUploadMs, begunAtMs + attemptTimeoutMs - startedAtMs);
@@ -67,7 +68,7 @@ export async function attemptUpload(job: Job, plan: ReadyWarehousePlan, context:
     const { secrets } = warehouse;
     const result = await upload(warehouse.store, objects, { dispatcher: warehouse.dispatcher(), secrets, clock, signal, timeoutMs });
     if (signal.aborted && result.type === 'error') return back;
-    return attempted(result, startedAtMs);
+    return withWarning(attempted(result, startedAtMs), warning);
   } finally {
     leave();
   }
