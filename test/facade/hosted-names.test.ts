@@ -134,6 +134,64 @@ test.each([
   expect(answer.body.message).toContain('contradicts');
 });
 
+describe.each(['skip', 'overwrite', 'rename'])('an import with %s', (conflictStrategy) => {
+  test.each([
+    ['sources', 'enabled', { name: 'Kept', slug: 'kept', enabled: true, isActive: false }],
+    ['sources', 'enabled', { name: 'Kept', slug: 'kept', enabled: false, isActive: true }],
+    ['sources', 'dedupHeader', { name: 'Kept', slug: 'kept', dedupHeader: 'x-a', dedupCustomHeader: null }],
+    ['sources', 'dedupHeader', { name: 'New', slug: 'new', dedupHeader: 'x-a', dedupCustomHeader: 'x-b' }],
+    ['destinations', 'enabled', { ...destination, slug: 'one', enabled: true, isActive: false }],
+    ['destinations', 'enabled', { ...destination, slug: 'one', enabled: false, isActive: true }],
+    ['destinations', 'enabled', { ...destination, slug: 'new', enabled: false, isActive: true }],
+  ])('refuses the record of %s whose names of %s contradict each other: %j', async (collection, field, record) => {
+    if (collection === 'sources') await call('POST', 'sources', { name: 'Kept', slug: 'kept' });
+    const list = async () => (await call('GET', `${collection}?pageSize=100`)).body.data.map(({ updatedAt: _, ...each }: { updatedAt?: string }) => each);
+    const before = await list();
+    const { status, body } = await call('POST', `${collection}/import`, { [collection]: [record], conflictStrategy });
+    expect([status, body.summary]).toEqual([200, { imported: 0, skipped: 0, overwritten: 0, failed: 1 }]);
+    expect(body.errors).toMatchObject([{ code: 'VALIDATION_FAILED', message: expect.stringContaining(`${field} and `) }]);
+    expect(body.errors[0].message).toContain('contradict');
+    expect(await list()).toEqual(before);
+  });
+
+  test.each([
+    ['two', ['one', 'two']],
+    [null, ['one']],
+    ['one', []],
+  ])('refuses the route whose destinationSlug is %j of %j', async (destinationSlug, destinationSlugs) => {
+    const routes = [{ name: 'R', sourceSlug: 'shop', destinationSlug, destinationSlugs }];
+    const answer = await call('POST', 'routes/import', { routes, conflictStrategy });
+    expect([answer.status, answer.body.message]).toEqual([400, expect.stringContaining('destinationSlug')]);
+  });
+});
+
+test('the first destination of a route may be named by its id and by its slug', async () => {
+  const { id } = (await call('GET', 'destinations/one')).body;
+  for (const [i, body] of [
+    { destinationIds: [id, 'two'], destinationId: 'one' },
+    { destinationIds: ['one'], destinationId: id },
+  ].entries()) {
+    const route = await call('POST', 'routes', { name: `R${i}`, sourceId: 'shop', ...body });
+    expect([route.status, route.body.destinationId]).toEqual([201, id]);
+    expect((await call('DELETE', `routes/${route.body.id}`)).status).toBe(204);
+  }
+});
+
+test.each([
+  ['transforms/test', { code: '1', payload: {}, type: 'jsonata', transformType: 'javascript' }, 'type and transformType'],
+  ['deliveries/bulk-replay', { ids: ['msg_a'], deliveryIds: ['msg_b'] }, 'ids and deliveryIds'],
+])('%s refuses names of a field that contradict each other: %j', async (path, body, names) => {
+  const answer = await call('POST', path, body);
+  expect([answer.status, answer.body.code, answer.body.message]).toEqual([400, 'VALIDATION_FAILED', expect.stringContaining(names)]);
+});
+
+test.each([
+  ['transforms/test', { code: '1', payload: {}, type: 'jsonata', transformType: 'jsonata' }],
+  ['deliveries/bulk-replay', { ids: ['msg_a'], deliveryIds: ['msg_a'] }],
+])('%s takes names of a field that agree: %j', async (path, body) => {
+  expect((await call('POST', path, body)).status).toBe(200);
+});
+
 test('a source that is not to drop duplicates drops none, whatever strategy stands beside it', async () => {
   const made = await world.create('sources', { dedupEnabled: false, dedupStrategy: 'payload_hash' });
   expect(made).toMatchObject({ dedupEnabled: false, dedupStrategy: 'none' });

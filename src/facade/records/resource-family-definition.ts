@@ -73,6 +73,7 @@ export function resourceDefinition<K extends ServedKind, Body extends z.ZodObjec
 }: ResourceFamilyDefinition<K, Body, Query>): ResourceFamilyDefinition<K, Body, Query> {
   return {
     ...definition,
+    synonyms,
     // What takes the place of a synonym is of the type of its field.
     toSpec: async (input) => definition.toSpec({ ...input, body: (await withoutSynonyms(synonyms, input)) as z.output<Body> }),
   };

@@ -15,6 +15,8 @@ export interface Synonym<K extends ServedKind, Value, Field> {
   meant(sent: Value, current: Field | undefined, call: Call): Field | Promise<Field>;
   /** What a record shows in the field. */
   current(object: ObjectOf<K>, call: Call): Field | Promise<Field>;
+  /** Whether they mean the same although they are not written so, as an id and a slug do. */
+  agrees?(field: Field, sent: Value, call: Call): boolean | Promise<boolean>;
   /** Whether the synonym decides in a create that sends both, which is otherwise refused when they differ. */
   decides?: true;
 }
@@ -41,9 +43,9 @@ export async function withoutSynonyms<K extends ServedKind>(
     const sent = fields[name];
     delete fields[name];
     if (sent === undefined) continue;
-    const { of, shownFor, meant } = synonym;
+    const { of, meant, shownFor } = synonym;
     const field = fields[of];
-    if (field !== undefined && isSame(shownFor(field), sent)) continue;
+    if (field !== undefined && (await isMeantBy(synonym, { sent, field, call }))) continue;
     const before = current === undefined ? undefined : await synonym.current(current, call);
     if (before !== undefined && isSame(shownFor(before), sent)) continue;
     const isFieldChanged = field !== undefined && !(before !== undefined && isSame(field, before));
@@ -51,6 +53,32 @@ export async function withoutSynonyms<K extends ServedKind>(
     fields[of] = await meant(sent, before ?? field, call);
   }
   return fields;
+}
+
+/** VALIDATION_FAILED for a body that says a field and its synonym, and not the same: for one that is no record sent back, such as one of a document. */
+export async function refuseContradictions<K extends ServedKind>(
+  synonyms: Synonyms<K>,
+  { call, body }: { call: Call; body: Readonly<Record<string, unknown>> },
+): Promise<void> {
+  for (const [name, synonym] of Object.entries<Synonym<K, unknown, unknown>>(synonyms)) {
+    const [sent, field] = [body[name], body[synonym.of]];
+    if (sent === undefined || field === undefined || synonym.decides === true) continue;
+    if (!(await isMeantBy(synonym, { sent, field, call }))) throw contradiction(synonym.of, name);
+  }
+}
+
+/** The value that a field has under both its names; VALIDATION_FAILED when they contradict each other. */
+export function underBothNames<Field>(body: object, { of, synonym }: { of: string; synonym: string }): Field | undefined {
+  const { [of]: field, [synonym]: sent } = body as Readonly<Record<string, Field | undefined>>;
+  if (field !== undefined && sent !== undefined && !isSame(field, sent)) throw contradiction(of, synonym);
+  return field ?? sent;
+}
+
+async function isMeantBy<K extends ServedKind>(
+  { shownFor, agrees }: Synonym<K, unknown, unknown>,
+  { sent, field, call }: { sent: unknown; field: unknown; call: Call },
+): Promise<boolean> {
+  return isSame(shownFor(field), sent) || (agrees !== undefined && (await agrees(field, sent, call)));
 }
 
 function isSame(one: unknown, other: unknown): boolean {

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { PosthornError } from '../../../core/errors.ts';
 import { type Call, type Family, operation } from '../../http/operation.ts';
-import { sentSynonym } from '../../records/synonyms.ts';
+import { sentSynonym, underBothNames } from '../../records/synonyms.ts';
 import { replayRequest } from '../shared/replay-request.ts';
 import { attemptRecord, attemptToRecord, deliveryRecord, deliveryToRecord } from './delivery-fields.ts';
 import { listDeliveries } from './delivery-list.ts';
@@ -108,16 +108,13 @@ export const deliveries: Family = {
       scope: 'write',
       body: z
         .strictObject({ ids: ids.optional(), deliveryIds: sentSynonym(ids, 'ids') })
-        .refine((sent) => (sent.ids === undefined) !== (sent.deliveryIds === undefined), {
-          path: ['ids'],
-          error: 'or deliveryIds is required, one of them',
-        })
-        .meta({ oneOf: [{ required: ['ids'] }, { required: ['deliveryIds'] }] }),
+        .refine((sent) => sent.ids !== undefined || sent.deliveryIds !== undefined, { path: ['ids'], error: 'or deliveryIds is required' })
+        .meta({ anyOf: [{ required: ['ids'] }, { required: ['deliveryIds'] }] }),
       requestExample: { ids: ['msg_00m2k3x7q4uabcdefghijklmnop'] },
       answer: { status: 200, description: 'What was queued.', schema: replayedMany },
       errors: ['QUOTA_EXCEEDED', 'QUEUE_FULL'],
       handle: async (call) => {
-        const wanted = [...new Set(call.body.ids ?? call.body.deliveryIds)];
+        const wanted = [...new Set(underBothNames<string[]>(call.body, { of: 'ids', synonym: 'deliveryIds' }))];
         const replays = await call.services.replayer.replayMany(call.caller.organization.id, wanted, replayRequest(call));
         return replaysOf(replays, wanted.length);
       },

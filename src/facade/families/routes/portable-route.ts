@@ -80,7 +80,7 @@ export const importedRoute = z
     const issue = (field: string, message: string): void => context.addIssue({ code: 'custom', path: [field], message });
     if (destinationSlug === undefined && destinationSlugs === undefined) issue('destinationSlugs', 'is required');
     // Who has edited one of them alone would find the route with the other.
-    if (typeof destinationSlug === 'string' && destinationSlugs !== undefined && destinationSlugs[0] !== destinationSlug)
+    if (destinationSlug !== undefined && destinationSlugs !== undefined && (destinationSlugs[0] ?? null) !== destinationSlug)
       issue('destinationSlug', 'must be the first of destinationSlugs, or left out');
   })
   .meta({ anyOf: [{ required: ['destinationSlug'] }, { required: ['destinationSlugs'] }] });

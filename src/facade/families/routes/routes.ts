@@ -90,6 +90,10 @@ const family = resourceFamily(
           const first = object === null ? sent : idOf(object);
           return [first, ...others.filter((other) => other !== first)];
         },
+        agrees: async ([first = ''], sent, call) => {
+          const [one, other] = await Promise.all([resolve(call, 'Destination', first), resolve(call, 'Destination', sent)]);
+          return one !== null && other !== null && idOf(one) === idOf(other);
+        },
         current: async ({ spec: { destinationRefs } }, call) => (await expandedAll(call, destinationRefs)).map(({ id }) => id),
       },
     },

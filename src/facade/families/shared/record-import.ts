@@ -18,6 +18,7 @@ import { madeUnder, placeMark } from '../../records/request-marks.ts';
 import type { ResourceFamilyDefinition } from '../../records/resource-family-definition.ts';
 import { whole, writeChange, writeNew } from '../../records/resource-writes.ts';
 import { refuseReservedSlug, slugOf } from '../../records/slug.ts';
+import { refuseContradictions } from '../../records/synonyms.ts';
 import { refuseBeyondLimit, type WantedSlug } from '../../records/write.ts';
 
 type Definition<K extends ServedKind> = ResourceFamilyDefinition<K, z.ZodObject, z.ZodObject>;
@@ -173,6 +174,7 @@ class RecordImport<K extends ServedKind> {
         readOnly: readOnly(this.#definition, this.#schema),
         fieldCodes: this.#definition.fieldCodes,
       });
+      await refuseContradictions(this.#definition.synonyms ?? {}, { call: this.#call, body: record });
       if (record['name'] === undefined) throw new PosthornError('VALIDATION_FAILED', 'name is required.');
       const slug = slugIn(record) ?? slugOf(name, this.#noun);
       refuseReservedSlug(slug);

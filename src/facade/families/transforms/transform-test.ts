@@ -8,7 +8,7 @@ import { type Call, operation } from '../../http/operation.ts';
 import { RawJson } from '../../http/raw-json.ts';
 import { findToRead } from '../../records/lookup.ts';
 import { idOrSlug } from '../../records/record-fields.ts';
-import { sentSynonym } from '../../records/synonyms.ts';
+import { sentSynonym, underBothNames } from '../../records/synonyms.ts';
 import { problemText } from '../shared/code-problem.ts';
 import { sampleEvent, sampleHeaders, samplePayloadText } from '../shared/sample-event.ts';
 import { contentFormats } from './content-formats.ts';
@@ -79,9 +79,8 @@ export const transformTestOperation = operation({
 });
 
 async function transformOf(call: Call<unknown, z.output<typeof body>>): Promise<{ type: TransformType; code: string }> {
-  const { transformId, type = call.body.transformType, transformType: synonym = type, code } = call.body;
-  if (type !== synonym)
-    throw new PosthornError('VALIDATION_FAILED', 'type and transformType are the same field and contradict each other.');
+  const { transformId, code } = call.body;
+  const type = underBothNames<TransformType>(call.body, { of: 'type', synonym: 'transformType' });
   if ((transformId === undefined) === (code === undefined))
     throw new PosthornError('VALIDATION_FAILED', 'Send transformId or code, one of them.');
   if (code !== undefined) return { type: type ?? 'jsonata', code };
