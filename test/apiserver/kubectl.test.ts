@@ -116,6 +116,9 @@ describe('standalone reads what YAML leaves open as kubectl does', () => {
   const others = [
     '.5',
     '1e3',
+    '1e400',
+    '-1E400',
+    '9'.repeat(400),
     '1.0',
     '0.1_1',
     '19.90',
@@ -143,14 +146,42 @@ describe('standalone reads what YAML leaves open as kubectl does', () => {
     ...[...scalars, ...others].map((scalar, index) => `  s${index}: ${scalar}`),
   ].join('\n');
 
-  test('booleans, octal numbers, dates and numbers of base 60', async () => {
-    // `patch --local` asks no server; its output has everything as JSON.
-    const { output } = await kubectl.with(text, 'patch', '--local', '--type=merge', '-p', '{}', '-o', 'json', '-f', '-');
-    const { objects, errors } = parseManifests('a.yaml', text);
-    expect(errors).toEqual([]);
+  /** `patch --local` asks no server; its output has everything as JSON. Null: it refuses the text. */
+  const specOfKubectl = async (yaml: string): Promise<unknown> => {
+    const { code, output } = await kubectl.with(yaml, 'patch', '--local', '--type=merge', '-p', '{}', '-o', 'json', '-f', '-');
+    return code === 0 ? JSON.parse(output).spec : null;
+  };
+  const specOfStandalone = (yaml: string): unknown => {
+    const { objects, errors } = parseManifests('a.yaml', yaml);
     const [object] = objects;
     const spec = object?.kind === 'Destination' ? object.spec : undefined;
-    expect(JSON.parse(JSON.stringify(spec))).toEqual(JSON.parse(output).spec);
+    return errors.length > 0 ? null : JSON.parse(JSON.stringify(spec));
+  };
+
+  test('booleans, octal numbers, dates and numbers of base 60', async () => {
+    const spec = await specOfKubectl(text);
+    expect([spec, specOfStandalone(text)]).toEqual([expect.any(Object), spec]);
+  });
+
+  const keys = [
+    ...['1', '-1', '+5', '0', '-0', '08', '0123', '-012', '0x1F', '0b11', '0o14', '1_000', '9007199254740993', '07.5'],
+    ...['9223372036854775807', '9223372036854775808', '18446744073709551615', '18446744073709551616'],
+    ...['-9223372036854775808', '-9223372036854775809', '123456789012345678901234567890'],
+    ...['1.0', '1.50', '19.90', '-0.0', '.5', '0.1_1', '0.1000000000000000055', '1e3', '1E3', '1e6', '1e-4', '1e-5', '1.5e6', '1e22', '1e400'],
+    ...['123456.789', '999999.5', '9999999', '9999999.0', '16777217.0', '3.4028236e38', '1e-45', '1e-46', '0.3'],
+    ...['.inf', '-.INF', '.nan', 'no', 'ON', 'y', '"5"', '!!str 5', '!!int "7"', '!!float 5', '!!binary aGk='],
+    ...['1:30', '2026-01-01', '=', '""', '~', 'null', '[a]', '{a: b}', '? [a, b]\n   ', '*number', '*list', '*nothing'],
+  ];
+  test.each(keys)('the key %s of a map, without a word on the console', async (key) => {
+    const warnings: unknown[] = [];
+    const warn = (warning: unknown): number => warnings.push(warning);
+    process.on('warning', warn);
+    const head = 'apiVersion: posthorn.dev/v1alpha1\nkind: Destination\nmetadata: {name: a}\nspec:\n';
+    const yaml = `${head}  anchors: [&number 19.90, &list [a], &nothing ~]\n  a:\n    ${key} : {${key.startsWith('?') ? 'b' : key} : c}\n`;
+    expect(specOfStandalone(yaml)).toEqual(await specOfKubectl(yaml));
+    await new Promise((resolve) => setImmediate(resolve));
+    process.off('warning', warn);
+    expect(warnings).toEqual([]);
   });
 });
 

@@ -1,8 +1,9 @@
 import { type Document, parseAllDocuments, visit } from 'yaml';
 import { z } from 'zod';
-import { decimalNumber, type JsonNumber, jsonNumber } from '../../core/exact-number.ts';
+import { decimalNumber, doubleOf, type JsonNumber, jsonNumber } from '../../core/exact-number.ts';
 import { configurationKinds, type Kind, kindPath } from '../../resources/kinds.ts';
 import type { ApplyObject } from '../../store/store.ts';
+import { keyAsText } from './map-keys.ts';
 import { yamlDialect } from './yaml-dialect.ts';
 
 /** What is wrong with a manifest, for the person who wrote it. */
@@ -70,22 +71,26 @@ export function parseManifests(file: string, text: string, kinds: readonly Kind[
   return { objects, errors };
 }
 
-/** Numbers that a double would change keep what is written, in the form that JSON has. */
+/** Numbers that a double would change keep what is written, in the form that JSON has. Keys are text. */
 function keepNumbers(document: Document): void {
   visit(document, {
+    Pair: (_key, pair) => keyAsText(pair, document, yamlNumber),
     Scalar: (_key, node) => {
       if (typeof node.value === 'number' && node.source !== undefined) node.value = yamlNumber(node.source, node.value);
     },
   });
 }
 
-function yamlNumber(source: string, double: number): JsonNumber {
+/** What kubectl has no number for, such as 1e400, is text. */
+function yamlNumber(source: string, double: number): JsonNumber | string {
   const text = source.replaceAll('_', '');
   const [, sign, hexadecimal, binary, octal] = /^([-+]?)(?:0x([0-9a-f]+)|0b([01]+)|0o?([0-7]+))$/i.exec(text) ?? [];
   const prefixed =
     hexadecimal !== undefined ? `0x${hexadecimal}` : binary !== undefined ? `0b${binary}` : octal !== undefined ? `0o${octal}` : null;
   if (prefixed !== null) return jsonNumber(`${sign === '-' ? '-' : ''}${BigInt(prefixed)}`);
-  return decimalNumber(text) ?? double;
+  const number = decimalNumber(text);
+  if (number === null) return double;
+  return Number.isFinite(doubleOf(number)) ? number : source;
 }
 
 function toObjects(value: unknown, kinds: readonly Kind[]): ApplyObject[] {
