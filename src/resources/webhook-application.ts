@@ -5,7 +5,9 @@ import { commonStatus, displayName } from './fields.ts';
 import { ageColumn, readyColumns } from './printer-columns.ts';
 import { line, paragraph } from './text.ts';
 
-const limit = (messages: number) => z.int().min(1).max(1_000_000).default(messages);
+const mostPerSecond = 1_000_000;
+/** In a window of so many seconds, so that a longer window need never be the one that bounds. */
+const limit = (messages: number, seconds: number) => z.int().min(1).max(mostPerSecond * seconds).default(messages);
 
 const spec = z.strictObject({
   name: displayName.optional(),
@@ -18,9 +20,9 @@ const spec = z.strictObject({
     .optional(),
   rateLimits: z
     .strictObject({
-      perSecond: limit(100).describe('Messages in a second.'),
-      perMinute: limit(1000).describe('Messages in a minute.'),
-      perHour: limit(10_000).describe('Messages in an hour.'),
+      perSecond: limit(100, 1).describe('Messages in a second.'),
+      perMinute: limit(1000, 60).describe('Messages in a minute.'),
+      perHour: limit(10_000, 3600).describe('Messages in an hour.'),
     })
     .optional()
     .describe('Messages to all its endpoints together.'),

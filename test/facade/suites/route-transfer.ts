@@ -209,6 +209,18 @@ export function describeRouteTransfer(start: () => Promise<FacadeWorld>): void {
       expect(body).toMatchObject({ id: made.id, description: null, priority: 0, destinations: [{ name: 'two' }] });
     });
 
+    test('with overwrite is an error where the route has another source, which cannot be changed, and nothing is imported', async () => {
+      const { key, made } = await setup();
+      const answer = await importInto(key, {
+        routes: [{ name: 'There', sourceSlug: 'bank', destinationSlugs: ['two'] }, ...routes.slice(1)],
+        conflictStrategy: 'overwrite',
+      });
+      expect(answer).toMatchObject({ imported: 0, overwritten: 0, routes: [] });
+      expect(answer.errors).toEqual([expect.stringContaining('its source is "shop" and cannot be changed to "bank"')]);
+      expect((await world.request('GET', `/api/routes/${made.id}`, { key })).body).toMatchObject({ description: 'old' });
+      expect(await named(key)).toEqual(['There']);
+    });
+
     test('is none within the document; with a route that is there, both are skipped or renamed, and cannot both overwrite it', async () => {
       const { key } = await setup();
       const twice = (name: string) => ['one', 'two'].map((slug) => ({ name, sourceSlug: 'bank', destinationSlugs: [slug] }));

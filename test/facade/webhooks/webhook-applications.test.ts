@@ -85,7 +85,9 @@ describe('creating an application', () => {
     [{ name: 'a', rateLimitPerSecond: 0 }, 'rateLimitPerSecond'],
     [{ name: 'a', rateLimitPerMinute: 1.5 }, 'rateLimitPerMinute'],
     [{ name: 'a', rateLimitPerHour: '10' }, 'rateLimitPerHour'],
-    [{ name: 'a', rateLimitPerHour: 1_000_001 }, 'rateLimitPerHour'],
+    [{ name: 'a', rateLimitPerSecond: 1_000_001 }, 'rateLimitPerSecond'],
+    [{ name: 'a', rateLimitPerMinute: 60_000_001 }, 'rateLimitPerMinute'],
+    [{ name: 'a', rateLimitPerHour: 3_600_000_001 }, 'rateLimitPerHour'],
     [{ name: 'a', disabledReason: 'x'.repeat(501) }, 'disabledReason'],
     [{ name: 'a', isDisabledd: true }, 'isDisabledd'],
   ])('of %j is 400 with the field in the details', async (sent, field) => {
@@ -93,6 +95,12 @@ describe('creating an application', () => {
     expect(status).toBe(400);
     expect(body).toEqual({ error: 'Invalid input', message: expect.stringContaining(field), details: { [field]: [expect.any(String)] } });
   });
+});
+
+test('limits of an application go so far that no hour bounds what a second allows', async () => {
+  const limits = { rateLimitPerSecond: 1_000_000, rateLimitPerMinute: 60_000_000, rateLimitPerHour: 3_600_000_000 };
+  const { status, body } = await create({ name: 'a', ...limits });
+  expect([status, body.data]).toEqual([201, expect.objectContaining(limits)]);
 });
 
 describe('an upsert', () => {

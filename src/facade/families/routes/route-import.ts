@@ -30,9 +30,9 @@ export const routeImportOperation: Operation = operation({
   operationId: 'importRoutes',
   summary: 'Import routes',
   description: [
-    `Takes an export document, or its records, at most ${mostImported}: all of them, or none. Everything that a route refers to must be there by its slug;`,
-    'what is missing stands in `errors`. Conflicts, with routes that are there, are decided by name. Two routes of which the one',
-    'connects the same source and destinations as the other, there or in the document, are an error, but with rename.',
+    `Takes an export document, or its records, at most ${mostImported}: all of them, or none. What a route refers to must be there by its slug;`,
+    'what is missing stands in `errors`. Conflicts, with routes that are there, are decided by name. Two routes that',
+    'connect the same source and destinations, there or in the document, are an error, but with rename.',
   ].join(' '),
   scope: 'write',
   body: z.strictObject({ routes: z.array(importedRoute).max(mostImported).describe('Records as an export has them.'), ...importFields }),

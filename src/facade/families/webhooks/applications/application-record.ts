@@ -2,10 +2,12 @@ import { z } from 'zod';
 import { applicationTotals, webhookOrganization } from '../../../../core/webhook.ts';
 import type { WebhookApplication } from '../../../../data/webhooks/webhooks.ts';
 import { line, paragraph } from '../../../../resources/text.ts';
+import { webhookApplication } from '../../../../resources/webhook-application.ts';
 import type { Call } from '../../../http/operation.ts';
 import { isoTime, isoTimeOrNull, organizationId, recordTimes, sentName, timestamp } from '../../../records/record-fields.ts';
+import { shownField } from '../../../records/spec-field.ts';
 
-const limit = z.int().min(1).max(1_000_000);
+const rateLimits = webhookApplication.spec.shape.rateLimits.unwrap().shape;
 
 export const applicationFields = {
   externalId: line(1, 255)
@@ -16,9 +18,9 @@ export const applicationFields = {
     .record(z.string(), z.unknown())
     .refine((value) => Buffer.byteLength(JSON.stringify(value)) <= 8192, { error: 'must be at most 8192 bytes as JSON' })
     .describe('Anything, at most 8192 bytes as JSON.'),
-  rateLimitPerSecond: limit.describe('Messages in a second, to all its endpoints together.'),
-  rateLimitPerMinute: limit.describe('Messages in a minute.'),
-  rateLimitPerHour: limit.describe('Messages in an hour.'),
+  rateLimitPerSecond: shownField(rateLimits.perSecond, 'Messages in a second, to all its endpoints together.'),
+  rateLimitPerMinute: shownField(rateLimits.perMinute),
+  rateLimitPerHour: shownField(rateLimits.perHour),
   isDisabled: z.boolean().describe('Whether events skip it and queued messages wait.'),
   disabledReason: paragraph(1, 500).nullable().describe('Why it is disabled. Enabling it takes the reason away.'),
 };
