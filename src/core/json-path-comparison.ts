@@ -51,5 +51,8 @@ function isEqual(one: unknown, other: unknown): boolean {
     return Array.isArray(one) && Array.isArray(other) && one.length === other.length && one.every((item, i) => isEqual(item, other[i]));
   }
   const members = Object.entries(one);
-  return members.length === Object.keys(other).length && members.every(([name, value]) => Object.hasOwn(other, name) && isEqual(value, Reflect.get(other, name)));
+  return (
+    members.length === Object.keys(other).length &&
+    members.every(([name, value]) => Object.hasOwn(other, name) && isEqual(value, Reflect.get(other, name)))
+  );
 }

@@ -148,7 +148,15 @@ function withParts(shapes: readonly PathShape[]): PathShape[] {
   return shapes.flatMap((shape) => (shape.type === 'any' ? [shape] : [shape, ...withParts(childrenOf(shape))]));
 }
 
-function isEmptySlice({ start, stop, step = 1 }: { start?: number | undefined; stop?: number | undefined; step?: number | undefined }): boolean {
+function isEmptySlice({
+  start,
+  stop,
+  step = 1,
+}: {
+  start?: number | undefined;
+  stop?: number | undefined;
+  step?: number | undefined;
+}): boolean {
   if (step === 0) return true;
   if (step > 0 && stop === 0) return true;
   const first = start ?? (step > 0 ? 0 : -1);

@@ -93,7 +93,11 @@ export class JsonPathWork {
       argTypes: [ValueType],
       returnType: ValueType,
       call: (value: unknown) =>
-        typeof value === 'string' ? this.#charactersOf(value) : isContainer(value) ? this.#sizeOf(value as Record<string, unknown>) : Nothing,
+        typeof value === 'string'
+          ? this.#charactersOf(value)
+          : isContainer(value)
+            ? this.#sizeOf(value as Record<string, unknown>)
+            : Nothing,
     });
   }
 

@@ -2,8 +2,8 @@ import type { JSONPathEnvironment, JSONPathQuery, jsonpath, Token, TokenKind } f
 import { LRUCache } from 'lru-cache';
 import { compileCost, patternLimits, re2 } from './bounded-pattern.ts';
 import { jsonNumberPattern } from './exact-number.ts';
-import { type JsonP3, JsonPathWork, type LinearRegex, pathLimits } from './json-path-work.ts';
 import { type PathShape, PathShapeCheck } from './json-path-shape.ts';
+import { type JsonP3, JsonPathWork, type LinearRegex, pathLimits } from './json-path-work.ts';
 import { latePackage } from './late-package.ts';
 
 const mostPatterns = 200;
@@ -52,7 +52,10 @@ function readNumbers(environment: JSONPathEnvironment): void {
  * evaluation could take longer than a multiple of the document's size. `shape`: of the documents; a path, or a query in a filter, that can match
  * nothing in them is answered as well.
  */
-export function readJsonPath(path: string, shape?: PathShape): { query: JsonPath; problem?: undefined } | { query?: undefined; problem: string } {
+export function readJsonPath(
+  path: string,
+  shape?: PathShape,
+): { query: JsonPath; problem?: undefined } | { query?: undefined; problem: string } {
   const { environment, work } = runtime();
   let query: JSONPathQuery;
   try {

@@ -7,7 +7,12 @@ import { line, paragraph } from './text.ts';
 
 const mostPerSecond = 1_000_000;
 /** In a window of so many seconds, so that a longer window need never be the one that bounds. */
-const limit = (messages: number, seconds: number) => z.int().min(1).max(mostPerSecond * seconds).default(messages);
+const limit = (messages: number, seconds: number) =>
+  z
+    .int()
+    .min(1)
+    .max(mostPerSecond * seconds)
+    .default(messages);
 
 const spec = z.strictObject({
   name: displayName.optional(),

@@ -145,7 +145,8 @@ describe.each(['skip', 'overwrite', 'rename'])('an import with %s', (conflictStr
     ['destinations', 'enabled', { ...destination, slug: 'new', enabled: false, isActive: true }],
   ])('refuses the record of %s whose names of %s contradict each other: %j', async (collection, field, record) => {
     if (collection === 'sources') await call('POST', 'sources', { name: 'Kept', slug: 'kept' });
-    const list = async () => (await call('GET', `${collection}?pageSize=100`)).body.data.map(({ updatedAt: _, ...each }: { updatedAt?: string }) => each);
+    const list = async () =>
+      (await call('GET', `${collection}?pageSize=100`)).body.data.map(({ updatedAt: _, ...each }: { updatedAt?: string }) => each);
     const before = await list();
     const { status, body } = await call('POST', `${collection}/import`, { [collection]: [record], conflictStrategy });
     expect([status, body.summary]).toEqual([200, { imported: 0, skipped: 0, overwritten: 0, failed: 1 }]);

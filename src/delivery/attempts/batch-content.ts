@@ -46,7 +46,10 @@ export async function batchContent(
   const turn = loopTurns.of(accountOf(job.target.org));
   const warnings: string[] = [];
   let written = 0;
-  for await (const { member, event, warning = null, unsent: why } of eventsToWrite(members.slice(0, ready), job, route, { queue, transformer })) {
+  for await (const { member, event, warning = null, unsent: why } of eventsToWrite(members.slice(0, ready), job, route, {
+    queue,
+    transformer,
+  })) {
     if (clock.now() > until && !objects.isEmpty) break;
     const added = event === undefined ? null : await turn.runShort(objects.add({ ...event, eventId: member.eventId }));
     if (added === 'full') break;

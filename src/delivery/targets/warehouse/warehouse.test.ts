@@ -179,7 +179,9 @@ describe('a route with a transform', () => {
     const ids = await send(count, { payload });
     await allDelivered(ids);
     for (const id of ids) {
-      expect(await suite.reader.attempts('org_a', id)).toMatchObject([{ errorType: null, errorMessage: expect.stringMatching(errorMessage) }]);
+      expect(await suite.reader.attempts('org_a', id)).toMatchObject([
+        { errorType: null, errorMessage: expect.stringMatching(errorMessage) },
+      ]);
       expect(await delivery(id)).toMatchObject({ lastErrorType: null, lastErrorMessage: null });
     }
   });

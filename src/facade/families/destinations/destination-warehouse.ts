@@ -295,10 +295,7 @@ function isRsaKey(pem: string): boolean {
 }
 
 /** Those of an earlier release may be sent back, whatever it took. */
-function checkedMapping(
-  rules: z.output<typeof fieldMapping> | null,
-  current: Spec | undefined,
-): z.output<typeof fieldMapping> | undefined {
+function checkedMapping(rules: z.output<typeof fieldMapping> | null, current: Spec | undefined): z.output<typeof fieldMapping> | undefined {
   if (rules === null || rules.length === 0) return undefined;
   const sent = rules.map(({ default: fallback, ...rule }) => ({ ...rule, ...(fallback !== undefined && { default: fallback }) }));
   if (canonicalJson(sent) === canonicalJson(current?.warehouse?.fieldMapping)) return rules;
