@@ -1,4 +1,4 @@
-import { asksForAnotherId, resourceId } from '../core/ids.ts';
+import { asksForAnotherId, asksForForeignId, resourceId } from '../core/ids.ts';
 import { isNumberedId, type WebhookKind } from '../data/webhooks/webhook-ids.ts';
 import { type Kind, kinds, type ObjectOf, type PosthornKind, type PosthornObject } from '../resources/kinds.ts';
 import type { ObjectMeta } from '../resources/metadata.ts';
@@ -36,6 +36,13 @@ export function holdsItsId<K extends PosthornKind>(claims: IdClaims, cache: Reso
   const owner = kindsKeptByOrganization.has(cache.kind) ? organizationIdOf(claims, object) : claims.owners.ownerOf(id);
   const entitled = owner === undefined ? claiming : claiming.filter((each) => organizationIdOf(claims, each) === owner);
   return oldest(entitled)?.metadata.uid === object.metadata.uid;
+}
+
+/** Whether the object is live, and nothing that others have or its annotation asks for keeps it from its id. */
+export function mayHaveItsId<K extends PosthornKind>(claims: IdClaims, cache: ResourceCache<K>, object: { metadata: ObjectMeta }): boolean {
+  const { kind } = cache;
+  if (asksForForeignId(kinds[kind].idPrefix, object.metadata) || asksForIdOfApi(kind, object)) return false;
+  return isLive(object) && holdsItsId(claims, cache, object);
 }
 
 /** Whether the id of the object belongs to another organization than its own. */

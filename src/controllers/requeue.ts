@@ -101,7 +101,11 @@ export function requeueOnChange({ caches, queues, reconcilers, status, pools }: 
   onChange('HttpCronJob');
   onChange(
     'ApiKey',
-    ({ metadata, spec }) => addAll('ApiKey', indexes.keyMaker, nameIn(metadata.namespace, spec.sha256)),
+    ({ metadata, spec }) => {
+      const hash = nameIn(metadata.namespace, spec.sha256);
+      addAll('ApiKey', indexes.keyMaker, hash);
+      addAll('ApiKey', indexes.keyHash, hash);
+    },
     ({ spec }) => spec.sha256,
   );
   onChange('WebhookEventType', add('WebhookSubscription', indexes.eventType));

@@ -16,6 +16,12 @@ export interface ObjectMeta {
   managedFields?: ManagedFieldsEntry[];
 }
 
+/** Compares the ages of two objects of one namespace, for sorting: the older one first; of the same second that whose name comes first. */
+export function byAge(one: { metadata: ObjectMeta }, other: { metadata: ObjectMeta }): number {
+  const [a, b] = [one, other].map(({ metadata }) => `${metadata.creationTimestamp} ${metadata.name}`) as [string, string];
+  return a < b ? -1 : Number(a > b);
+}
+
 export interface OwnerReference {
   apiVersion: string;
   kind: string;

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Writes a record with its index entries and appends one change, unless the stored record is equal.
+-- Writes a record with its index entries and appends one change, unless the stored record is equal and found by the fields that hclaim names.
 -- Keys and arguments: see includes/registry-change.lua.
 -- An id stays the organization's that published it first, also when its record is retracted. A record that stands without an owner (it was
 -- published before there were owners) says whose its id is.
@@ -7,6 +7,16 @@
 -- another organization's) | {'equal'} | {'stored', record} (the belief was wrong: nothing written) | {'changed'}
 -- @include "includes/registry-change.lua"
 -- @include "../shard/includes/json.lua"
+
+-- Another record of the organization may have had the field meanwhile, and have taken it along.
+local function is_found_by_claims()
+  for i = 1, tonumber(ARGV[8]) do
+    if ARGV[7 + 2 * i] == 'hclaim' and call('HGET', KEYS[6 + i], ARGV[8 + 2 * i]) ~= id then
+      return false
+    end
+  end
+  return true
+end
 
 if is_fenced() then
   return {'fenced', stored_epoch}
@@ -28,7 +38,11 @@ if org ~= '' then
   call('HSETNX', KEYS[6], id, org)
 end
 if stored == wanted then
-  return {'equal'}
+  if org == '' or is_found_by_claims() then
+    return {'equal'}
+  end
+  finish()
+  return {'changed'}
 end
 if stored ~= believed then
   return {'stored', stored}

@@ -192,6 +192,25 @@ export function describeApiKeys(start: () => Promise<FacadeWorld>): void {
       expect((await shown(id)).createdBy).toEqual({ name: 'Head of keys', keyId: maker.id });
     });
 
+    test('stays when another key that is declared with the hash of its maker is deleted', async () => {
+      const maker = await world.addKey('acme');
+      const child = await made(maker);
+      const name = `z-${declared(maker).name}`;
+      await world.store.apply(
+        { kind: 'ApiKey', metadata: { name, namespace: 'acme' }, spec: { name: 'Twin', sha256: hashApiKey(maker), role: 'viewer' } },
+        { manager: 'kubectl' },
+      );
+      const twin = await passes(async () => {
+        const { status } = await world.store.get('ApiKey', { name, namespace: 'acme' });
+        expect(status?.conditions).toContainEqual(expect.objectContaining({ type: 'Accepted', status: 'False', reason: 'KeyTaken' }));
+        return status;
+      });
+      expect(await statusOf(maker, 'POST', { name: 'Still an admin' })).toBe(201);
+      expect((await shown(child.id)).createdBy.keyId).not.toBe(twin?.id);
+      await world.store.delete('ApiKey', { name, namespace: 'acme' });
+      expect([await statusOf(maker), await statusOf(child.key)]).toEqual([200, 200]);
+    });
+
     test('stands in a chain of nine keys at most', async () => {
       let key = await world.addKey('acme');
       for (let makers = 1; makers <= 8; makers++) key = (await made(key)).key;

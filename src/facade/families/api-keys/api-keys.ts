@@ -5,6 +5,7 @@ import { maxMakerName } from '../../../resources/api-key.ts';
 import { installationManagers } from '../../../resources/installation-managers.ts';
 import type { PosthornObject, SpecInputOf } from '../../../resources/kinds.ts';
 import { kinds } from '../../../resources/kinds.ts';
+import { byAge } from '../../../resources/metadata.ts';
 import { grantableScopes } from '../../http/authorization.ts';
 import { earlier, type MadeKey, maxMakers, outranks, rightsWithinMakers } from '../../http/key-rights.ts';
 import { type Call, type Family, operation } from '../../http/operation.ts';
@@ -90,7 +91,7 @@ export const apiKeys: Family = {
       answer: { status: 200, description: 'One page, by name.', schema: pageOf(record) },
       handle: async (call) => {
         const byName = cachedObjects(call, 'ApiKey').sort((one, other) => (one.metadata.name < other.metadata.name ? -1 : 1));
-        const byHash = new Map(byName.map((object) => [object.spec.sha256, object]));
+        const byHash = keysByHash(byName);
         const { items, pagination } = cutPage(byName, call.query);
         return { data: await Promise.all(items.map((object) => toRecord(object, call, byHash))), pagination };
       },
@@ -144,7 +145,7 @@ export const apiKeys: Family = {
         if (lost !== null) await deleteObject(call, lost);
         const object = await createObject(call, 'ApiKey', { base: slugOf(name, 'key') }, async () => spec);
         await awaitInForce(call, 'ApiKey', object);
-        const makers = new Map(cachedObjects(call, 'ApiKey').map((other) => [other.spec.sha256, other]));
+        const makers = keysByHash(cachedObjects(call, 'ApiKey'));
         return { apiKey: { ...(await toRecord(object, call, makers)), key }, key };
       },
     }),
@@ -162,7 +163,8 @@ export const apiKeys: Family = {
         const object = await find(call, 'ApiKey', call.params['id'] ?? '');
         refuseForeign(object);
         // From now on the keys that it made are refused, whatever becomes of this process.
-        const made = madeBy(object, cachedObjects(call, 'ApiKey'));
+        const all = cachedObjects(call, 'ApiKey');
+        const made = hasItsKey(object, all) ? madeBy(object, all) : [];
         for (const key of [object, ...made]) {
           await deleteObject(call, key);
           await awaitGone(call, 'ApiKey', key);
@@ -179,6 +181,17 @@ type KeyObject = PosthornObject<'ApiKey'>;
 async function isOfInstallation(call: Call, { id }: { id: string }): Promise<boolean> {
   const { metadata } = await find(call, 'ApiKey', id);
   return foreignManagers(metadata.managedFields ?? []).some((manager) => installationManagers.has(manager));
+}
+
+/** The keys by their SHA-256: of several that are declared with one, the oldest, which has the key. */
+function keysByHash(all: readonly KeyObject[]): Map<string, KeyObject> {
+  const oldestLast = all.toSorted((one, other) => byAge(other, one));
+  return new Map(oldestLast.map((object) => [object.spec.sha256, object]));
+}
+
+/** Whether requests with the key are its own, and not those of an older one that is declared with the same SHA-256. */
+function hasItsKey({ metadata, spec }: KeyObject, all: readonly KeyObject[]): boolean {
+  return keysByHash(all).get(spec.sha256)?.metadata.uid === metadata.uid;
 }
 
 /** The keys of `all` that `object` made, those that they made, and so on; not those that others declare, which would come again. */
