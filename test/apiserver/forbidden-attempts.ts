@@ -67,42 +67,87 @@ const quotaIn = (within: string, hard: object): Attempt =>
     metadata: { name: 'posthorn' },
     spec: { hard },
   });
-const poolObject = 'posthorn-delivery-mine';
-const serviceNamed = (name: string, spec: object): Attempt =>
-  write(`/api/v1/namespaces/${namespace}/services/${name}`, {
-    apiVersion: 'v1',
-    kind: 'Service',
-    metadata: { name },
-    spec: { ports: [{ port: 80 }], selector: { a: 'b' }, ...spec },
-  });
-const podSecurity = { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } };
+const pool = 'mine';
+const poolObject = `posthorn-delivery-${pool}`;
+const poolLabel = { 'posthorn.dev/delivery-pool': pool };
+const ownedBy = (name: string) => [{ apiVersion: 'posthorn.dev/v1alpha1', kind: 'DeliveryPool', name, uid: 'c0ffee', controller: true }];
+const poolKinds = {
+  Deployment: 'apps/v1',
+  Service: 'v1',
+  ServiceAccount: 'v1',
+  PodDisruptionBudget: 'policy/v1',
+  NetworkPolicy: 'networking.k8s.io/v1',
+  HorizontalPodAutoscaler: 'autoscaling/v2',
+  ScaledObject: 'keda.sh/v1alpha1',
+};
+export type PoolKind = keyof typeof poolKinds;
+export const pathOfKind = (kind: PoolKind): string => {
+  const plural = kind.endsWith('y') ? `${kind.slice(0, -1)}ies` : `${kind}s`;
+  return `/${poolKinds[kind] === 'v1' ? 'api' : 'apis'}/${poolKinds[kind]}/namespaces/${namespace}/${plural.toLowerCase()}`;
+};
 /** As a pool's, apart from what is given. */
-const deploymentWith = (pod: object, container: object = {}, name = poolObject): Attempt =>
-  write(`/apis/apps/v1/namespaces/${namespace}/deployments/${name}`, {
-    apiVersion: 'apps/v1',
-    kind: 'Deployment',
-    metadata: { name },
-    spec: {
-      replicas: 0,
-      selector: { matchLabels: { a: 'b' } },
-      template: {
-        metadata: { labels: { a: 'b' } },
-        spec: {
-          serviceAccountName: poolObject,
-          automountServiceAccountToken: false,
-          securityContext: podSecurity,
-          containers: [
-            {
-              name: 'a',
-              image: 'a',
-              securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] }, ...container },
-            },
-          ],
-          ...pod,
+const poolObjectOf = (kind: PoolKind, content: object, metadata: object = {}): Attempt => {
+  const named = { name: poolObject, ownerReferences: ownedBy(pool), ...metadata };
+  return write(`${pathOfKind(kind)}/${named.name}`, { apiVersion: poolKinds[kind], kind, metadata: named, ...content });
+};
+const remove = (kind: PoolKind, name: string): Attempt => ({ by: 'controller', method: 'DELETE', path: `${pathOfKind(kind)}/${name}` });
+const serviceOf = (spec: object, metadata: object = {}): Attempt =>
+  poolObjectOf('Service', { spec: { ports: [{ port: 80 }], selector: poolLabel, ...spec } }, metadata);
+const networkPolicyOf = (podSelector: object, metadata: object = {}): Attempt =>
+  poolObjectOf('NetworkPolicy', { spec: { podSelector, policyTypes: ['Ingress'], ingress: [{}] } }, metadata);
+const autoscalerOf = (name: string, kind = 'Deployment', metadata: object = {}): Attempt =>
+  poolObjectOf(
+    'HorizontalPodAutoscaler',
+    { spec: { scaleTargetRef: { apiVersion: 'apps/v1', kind, name }, minReplicas: 1, maxReplicas: 2 } },
+    metadata,
+  );
+const scaledObjectOf = (metadata: object = {}, name = poolObject, url = `http://${poolObject}.${namespace}.svc:9090/metrics`): Attempt =>
+  poolObjectOf(
+    'ScaledObject',
+    {
+      spec: { scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name }, triggers: [{ type: 'metrics-api', metadata: { url } }] },
+    },
+    metadata,
+  );
+const budgetOf = (matchLabels: object, metadata: object = {}): Attempt =>
+  poolObjectOf('PodDisruptionBudget', { spec: { maxUnavailable: 0, selector: { matchLabels } } }, metadata);
+const podSecurity = { runAsNonRoot: true, seccompProfile: { type: 'RuntimeDefault' } };
+const podLabels = { ...poolLabel, 'app.kubernetes.io/component': 'delivery' };
+/** As a pool's, apart from what is given. */
+const deploymentWith = (pod: object, container: object = {}, metadata: object = {}, labels: Record<string, string> = podLabels): Attempt =>
+  poolObjectOf(
+    'Deployment',
+    {
+      spec: {
+        replicas: 0,
+        selector: { matchLabels: labels },
+        template: {
+          metadata: { labels },
+          spec: {
+            serviceAccountName: poolObject,
+            automountServiceAccountToken: false,
+            securityContext: podSecurity,
+            containers: [
+              {
+                name: 'a',
+                image: 'a',
+                securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] }, ...container },
+              },
+            ],
+            ...pod,
+          },
         },
       },
     },
-  });
+    metadata,
+  );
+/** What somebody else has in the namespace of the installation, as a cluster administrator makes it. */
+export const foreignPoolObjects: readonly Attempt[] = [
+  networkPolicyOf({}, { name: 'somebodys', ownerReferences: [] }),
+  networkPolicyOf({}, { name: 'posthorn-delivery-somebodys', ownerReferences: [] }),
+  autoscalerOf('somebodys', 'Deployment', { name: 'somebodys', ownerReferences: [] }),
+  budgetOf({ a: 'b' }, { name: 'posthorn-delivery-somebodys', ownerReferences: [] }),
+];
 const organizationLabel = { 'posthorn.dev/organization': 'acme' };
 const madeFor = { 'posthorn.dev/made-for': 'somebody' };
 const [apiRole = '', controllerRole = ''] = bindingNames;
@@ -170,10 +215,10 @@ export const attemptsAgainstPolicies: Attempts = [
   ],
   ['a quota where no organization lives', quotaIn('kube-system', { 'count/filters.posthorn.dev': '1' })],
   ['a quota of pods where an organization lives', quotaIn('acme', { pods: '0' })],
-  ['a Service that takes addresses from outside of the cluster', serviceNamed(poolObject, { externalIPs: ['192.0.2.1'] })],
-  ['a Service on the nodes', serviceNamed(poolObject, { type: 'NodePort' })],
-  ['the Service of the api', serviceNamed(`${fullname}-api`, { type: 'ClusterIP' })],
-  ['a Deployment that is no pool’s', deploymentWith({}, {}, `${fullname}-mine`)],
+  ['a Service that takes addresses from outside of the cluster', serviceOf({ externalIPs: ['192.0.2.1'] })],
+  ['a Service on the nodes', serviceOf({ type: 'NodePort' })],
+  ['the Service of the api', serviceOf({}, { name: `${fullname}-api` })],
+  ['a Deployment that is no pool’s', deploymentWith({}, {}, { name: `${fullname}-mine` })],
   ['pods under the ServiceAccount of the api', deploymentWith({ serviceAccountName: `${fullname}-api` })],
   ['pods with a token', deploymentWith({ automountServiceAccountToken: true })],
   [
@@ -194,13 +239,35 @@ export const attemptsAgainstPolicies: Attempts = [
   ['a container without a profile of AppArmor', deploymentWith({}, { appArmorProfile: { type: 'Unconfined' } })],
   ['a container that sees all of /proc', deploymentWith({ hostUsers: false }, { procMount: 'Unmasked' })],
   ['pods that begin with another container', deploymentWith({ initContainers: [{ name: 'b', image: 'a', securityContext: {} }] })],
+  ['a ServiceAccount that is no pool’s', poolObjectOf('ServiceAccount', {}, { name: `${fullname}-api` })],
+  ['a ServiceAccount with the name of a pool that does not own it', poolObjectOf('ServiceAccount', {}, { ownerReferences: [] })],
+  ['a Deployment of another pool’s', deploymentWith({}, {}, { ownerReferences: ownedBy('other') })],
+  ['workers that look like the api', deploymentWith({}, {}, {}, { ...podLabels, 'app.kubernetes.io/component': 'api' })],
+  ['a Service that leads to other pods', serviceOf({ selector: { 'app.kubernetes.io/component': 'redis' } })],
+  ['a Service that leads to all pods', serviceOf({ selector: { ...poolLabel, 'posthorn.dev/delivery-pool': 'other' } })],
+  ['a NetworkPolicy of another name', networkPolicyOf({ matchLabels: poolLabel }, { name: `${fullname}-redis` })],
+  ['a NetworkPolicy that opens all pods', networkPolicyOf({})],
+  ['a NetworkPolicy that opens Redis', networkPolicyOf({ matchLabels: { 'app.kubernetes.io/component': 'redis' } })],
   [
-    'a ServiceAccount that is no pool’s',
-    write(`/api/v1/namespaces/${namespace}/serviceaccounts/${fullname}-api`, {
-      apiVersion: 'v1',
-      kind: 'ServiceAccount',
-      metadata: { name: `${fullname}-api`, labels: { a: 'b' } },
-    }),
+    'a NetworkPolicy of somebody else, which it changes',
+    networkPolicyOf({ matchLabels: poolLabel }, { name: 'posthorn-delivery-somebodys', ownerReferences: ownedBy('somebodys') }),
+  ],
+  ['a NetworkPolicy of somebody else, which it deletes', remove('NetworkPolicy', 'somebodys')],
+  ['a NetworkPolicy of somebody else with a name like a pool’s, which it deletes', remove('NetworkPolicy', 'posthorn-delivery-somebodys')],
+  ['an autoscaler of another name', autoscalerOf(poolObject, 'Deployment', { name: 'mine' })],
+  ['an autoscaler of the api', autoscalerOf(`${fullname}-api`)],
+  ['an autoscaler of a StatefulSet', autoscalerOf(poolObject, 'StatefulSet')],
+  ['an autoscaler of somebody else, which it deletes', remove('HorizontalPodAutoscaler', 'somebodys')],
+  ['a ScaledObject of another name', scaledObjectOf({ name: 'mine' })],
+  ['a ScaledObject of the api', scaledObjectOf({}, `${fullname}-api`)],
+  ['a ScaledObject by which KEDA asks another server', scaledObjectOf({}, poolObject, 'http://169.254.169.254/metrics')],
+  ['a ScaledObject by which KEDA asks a server with a name like a pool’s', scaledObjectOf({}, poolObject, `http://${poolObject}.example/`)],
+  ['a PodDisruptionBudget of another name', budgetOf(poolLabel, { name: 'mine' })],
+  ['a PodDisruptionBudget of all pods', budgetOf({})],
+  ['a PodDisruptionBudget of Redis', budgetOf({ 'app.kubernetes.io/component': 'redis' })],
+  [
+    'a PodDisruptionBudget of somebody else, which it changes',
+    budgetOf({ 'posthorn.dev/delivery-pool': 'somebodys' }, { name: 'posthorn-delivery-somebodys', ownerReferences: ownedBy('somebodys') }),
   ],
   ['a namespace that it did not make, which it deletes', { by: 'controller', method: 'DELETE', path: '/api/v1/namespaces/victim' }],
   ['kube-node-lease, which it deletes', { by: 'controller', method: 'DELETE', path: '/api/v1/namespaces/kube-node-lease' }],
@@ -242,6 +309,11 @@ const byEither: Attempts = (['api', 'controller'] as const).flatMap(
 );
 /** What RBAC does not grant. */
 export const attemptsBeyondRights: Attempts = [
+  [
+    'the Lease of somebody else',
+    { by: 'controller', method: 'GET', path: `/apis/coordination.k8s.io/v1/namespaces/${namespace}/leases/other` },
+  ],
+  ['the Deployment of a pool, which it deletes', remove('Deployment', poolObject)],
   ...byEither,
   ['a role that the api binds', { ...bind('acme', apiRole, `${fullname}-api`, apiRole), by: 'api' }],
   [

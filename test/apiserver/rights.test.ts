@@ -15,13 +15,17 @@ import { passes } from '../support/passes.ts';
 import { freePort } from '../support/ports.ts';
 import type { Program } from '../support/program.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
+import { scaledObjects } from '../support/scaled-objects.ts';
 import {
   type Attempt,
   attemptsAgainstPolicies,
   attemptsBeyondRights,
+  foreignPoolObjects,
   fullname,
   bindingNames as names,
   namespace,
+  type PoolKind,
+  pathOfKind,
   rbac,
 } from './forbidden-attempts.ts';
 
@@ -43,6 +47,7 @@ beforeAll(async () => {
   [plane, redis] = await Promise.all([startControlPlane({ controllerManager: true }), startRedis()]);
   for (const name of [namespace, 'victim', 'guarded'])
     await makeNamespace(name, name === 'guarded' ? { 'posthorn.dev/protected': 'true' } : {});
+  await plane.request('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', scaledObjects);
   release = helmRelease(plane, { release: 'relay', fullname, namespace, directory });
   await release.put('install');
   admin = kubernetesApi(plane);
@@ -201,6 +206,30 @@ test('the controller makes what the workers of the default DeliveryPool run by',
     await passes(() => plane.request('GET', `${path}/${name}`), 60_000);
 }, 120_000);
 
+test('the controller makes, changes and deletes the optional objects of a DeliveryPool', async () => {
+  const key = { namespace, name: 'scaled' };
+  const pool = (spec: object) => apply({ apiVersion: 'posthorn.dev/v1alpha1', kind: 'DeliveryPool', metadata: key, spec });
+  const autoscaling = { min: 1, max: 2, targetBacklogPerPod: 100 };
+  const expectObjects = (...wanted: PoolKind[]) =>
+    passes(async () => {
+      const kinds: PoolKind[] = ['PodDisruptionBudget', 'NetworkPolicy', 'HorizontalPodAutoscaler', 'ScaledObject', 'Deployment'];
+      const there = kinds.map((kind) =>
+        plane.request('GET', `${pathOfKind(kind)}/posthorn-delivery-scaled`).then(
+          () => kind,
+          () => null,
+        ),
+      );
+      expect((await Promise.all(there)).filter((kind) => kind !== null)).toEqual(wanted);
+    }, 60_000);
+  await pool({ autoscaling: { mode: 'hpa', ...autoscaling } });
+  await expectObjects('PodDisruptionBudget', 'NetworkPolicy', 'HorizontalPodAutoscaler', 'Deployment');
+  await pool({ autoscaling: { mode: 'keda', ...autoscaling }, networkPolicy: { enabled: false } });
+  await expectObjects('PodDisruptionBudget', 'ScaledObject', 'Deployment');
+  await pool({ replicas: 1 });
+  await expectObjects('PodDisruptionBudget', 'NetworkPolicy', 'Deployment');
+  expect(controller.output()).not.toContain('denied request');
+}, 180_000);
+
 describe('rights that are missing for a while', () => {
   test('after an upgrade from cluster-wide rights are 503 until the new controller has granted them, and nothing is lost', async () => {
     const { body: before } = await send('POST', 'destinations', destination('Before'));
@@ -263,6 +292,7 @@ describe('the ServiceAccounts', () => {
   const clients = {} as Record<Attempt['by'], KubernetesApi>;
   beforeAll(async () => {
     await apply({ apiVersion: 'v1', kind: 'Secret', metadata: { namespace: 'acme', name: 'own' }, type: 'Opaque', stringData: { a: 'b' } });
+    for (const { method, path, body } of foreignPoolObjects) await plane.request(method, path, body, 'application/apply-patch+yaml');
     await expectBindings('acme');
     for (const by of ['api', 'controller'] as const)
       clients[by] = kubernetesApi({ ...plane, kubeconfigPath: await release.kubeconfigOf(`${fullname}-${by}`) });
