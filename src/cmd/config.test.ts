@@ -32,6 +32,12 @@ describe('the configuration', () => {
     expect(readConfig('delivery', needed).warehouse.batchAgeMs).toBe(60_000);
   });
 
+  test('the controllers bind the roles of config/rbac unless another installation is named', () => {
+    expect(readConfig('controller', needed).installationName).toBe('posthorn');
+    expect(readConfig('controller', { ...needed, POSTHORN_INSTALLATION_NAME: 'relay' }).installationName).toBe('relay');
+    expect(mistakesOf(() => readConfig('controller', { ...needed, POSTHORN_INSTALLATION_NAME: 'Relay' }))).toHaveLength(1);
+  });
+
   test('lists all mistakes at once', () => {
     const mistakes = mistakesOf(() =>
       readConfig('delivery', {

@@ -101,9 +101,9 @@ export const environmentSchema = z.object({
   POSTHORN_INSTALLATION_NAME: z
     .string()
     .regex(/^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$/, 'must be the name of an installation')
-    .optional()
+    .default('posthorn')
     .describe(
-      'Name of the installation, with which the names of its ServiceAccounts and ClusterRoles begin: the controllers bind `NAME-api` to `NAME-organization-api`, and `NAME-controller` to `NAME-organization-controller`, in the namespace of each organization. The ServiceAccounts are in the namespace of the Lease. Default: none, and the controllers bind nothing. The Helm chart sets it.',
+      'Name of the installation, with which the names of its ServiceAccounts and ClusterRoles begin: the controllers bind `NAME-api` to `NAME-organization-api`, and `NAME-controller` to `NAME-organization-controller`, in the namespace of each organization. The ServiceAccounts are in the namespace of the Lease, which no organization may have. Default: `posthorn`, as in `config/rbac`. The Helm chart sets it.',
     )
     .meta({ roles: ['controller'] }),
   POSTHORN_ENCRYPTION_KEYS: encryptionKeys
@@ -230,7 +230,7 @@ export interface Config {
   kubeconfigFile: string | undefined;
   leaseNamespace: string | undefined;
   /** Undefined: rights in the namespaces of organizations are given by others. */
-  installationName: string | undefined;
+  installationName: string;
   kubernetesService: { host: string; port: number } | undefined;
   /** Newest first; empty only in standalone, which then makes one. */
   encryptionKeys: { id: string; key: Buffer }[];

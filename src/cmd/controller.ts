@@ -166,7 +166,7 @@ async function lead(term: Term, { context, opened, link, caches, storeMetrics, m
     store: opened.store,
     objects,
     pools: poolCache === null ? null : { cache: poolCache, assign: (org: string, pool: string) => assignments.assign(org, pool) },
-    installation: config.installationName === undefined ? null : { name: config.installationName, namespace: leaseNamespace(config) },
+    installation: objects === null ? null : { name: config.installationName, namespace: leaseNamespace(config) },
     countedAfterMs,
     registry: new RedisRegistryPublisher(link.main, prefix),
     purger: new RedisMessagePurger({ redis: link.main, prefix, shards }),

@@ -70,7 +70,7 @@ export interface RunControllersOptions {
   store: CompleteStore;
   /** Objects that are not Posthorn's own; null where resources do not live in Kubernetes. */
   objects: ClusterObjects | null;
-  /** Whose api and controller get rights where organizations live; null: the controllers grant none. */
+  /** Whose api and controller get rights where organizations live; null: resources do not live in Kubernetes, where alone rights are needed. */
   installation: Installation | null;
   /** As in `OrganizationQuotasOptions`, from when the caches are filled. */
   countedAfterMs: number;

@@ -76,7 +76,7 @@ export async function startControlPlaneWorld(): Promise<ControlPlaneWorld> {
     start: (role, { kubeconfig = kubeconfigs[role], port, opsPort = 0, environment = {} } = {}) => {
       const program = startProgram([role], {
         ...(kubeconfig === undefined ? {} : { KUBECONFIG: kubeconfig }),
-        ...(role === 'controller' ? { POSTHORN_LEASE_NAMESPACE: system, POSTHORN_INSTALLATION_NAME: 'posthorn' } : {}),
+        ...(role === 'controller' ? { POSTHORN_LEASE_NAMESPACE: system } : {}),
         POSTHORN_REDIS_URL: redis.url,
         POSTHORN_ENCRYPTION_KEYS: encryptionKeys,
         POSTHORN_OPS_PORT: String(opsPort),

@@ -30,7 +30,7 @@ export interface OrganizationReconcilerOptions {
   store: ResourceStore;
   /** Null: resources do not live in Kubernetes, where alone there are ResourceQuotas. */
   quotas: Pick<OrganizationQuotas, 'ensure'> | null;
-  /** Null: nobody has said which installation this is, or resources do not live in Kubernetes: rights are given by others, or not needed. */
+  /** Null: resources do not live in Kubernetes, where alone rights are needed. */
   installation: Installation | null;
   rights: Pick<OrganizationRights, 'ensure' | 'remove'> | null;
   /** Null: the installation has no DeliveryPools. */
