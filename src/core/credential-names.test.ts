@@ -13,6 +13,9 @@ const others = [
   ...['idempotency-key', 'Idempotency-Key', 'x-idempotency-key', 'i-twilio-idempotency-token', 'surrogate-key', 'x-routing-key'],
   ...[
     'sec-websocket-key',
+    'Sec-WebSocket-Key',
+    'x-signature-jwt',
+    'RoutingKey',
     'x-shopify-topic',
     'x-request-id',
     'traceparent',

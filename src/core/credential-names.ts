@@ -7,9 +7,9 @@ const endings = [
 ];
 /** The same of words that stand for themselves only. */
 const words = new Set(['auth', 'key', 'otp', 'pass', 'pin', 'pwd', 'session', 'sid']);
-/** Names that end like a credential and are none: they identify a message, or say how it is to be treated. */
+/** Names that end like a credential and are none: they identify or sign a message, or say how it is to be treated. */
 const harmless =
-  /(^|-)(idempotency|idempotence|deduplication|dedup|partition|routing|cache|surrogate|public|sort|ordering|event|entity|object|message|correlation|trace|websocket|continuation|sync|page|next|cancellation)-?(key|token)$/;
+  /(^|-)signature-jwt$|(^|-)(idempotency|idempotence|deduplication|dedup|partition|routing|cache|surrogate|public|sort|ordering|event|entity|object|message|correlation|trace|websocket|continuation|sync|page|next|cancellation)-?(key|token)$/;
 
 /** Whether the value of a header that is always sent is a credential: by its name, unless it is empty. */
 export function carriesCredential({ name, value }: { name: string; value: string }): boolean {
@@ -52,11 +52,13 @@ function withoutIndexes(name: string): string {
 }
 
 function isCredential(name: string): boolean {
-  const parts = name
-    .replace(/([a-z0-9])([A-Z])/g, '$1-$2')
-    .toLowerCase()
-    .split(/[^a-z0-9]+/);
-  if (harmless.test(parts.join('-'))) return false;
+  const parts = partsOf(name.replace(/([a-z0-9])([A-Z])/g, '$1-$2'));
+  // `WebSocket` is one word, `routingKey` are two.
+  if (harmless.test(parts.join('-')) || harmless.test(partsOf(name).join('-'))) return false;
   const whole = parts.join('');
   return words.has(parts.at(-1) ?? '') || endings.some((ending) => whole.endsWith(ending));
+}
+
+function partsOf(name: string): string[] {
+  return name.toLowerCase().split(/[^a-z0-9]+/);
 }
