@@ -21,6 +21,8 @@ export interface Judgement {
   /** By the type of their condition. */
   findings: readonly (readonly [string, Finding])[];
   ready: Finding;
+  /** What somebody should change although the object is in force, by the type of its condition, which is there only while it holds. */
+  advice?: readonly (readonly [string, Finding])[];
   /** As in `Verdict`. */
   isStalled: boolean;
 }
@@ -35,11 +37,19 @@ export const ownedConditions: ReadonlySet<string> = new Set([
   'Ready',
   'Stalled',
   'Reconciling',
+  'CredentialInClear',
 ]);
 
 /** The conjunction: the first finding that is not True says why. */
 export function readiness(findings: readonly Finding[], ready: Finding): Finding {
   return findings.find(({ status }) => status !== 'True') ?? ready;
+}
+
+/** What to say of an object whose spec holds credentials in clear; `paths` of their fields. */
+export function adviceOn(paths: readonly string[]): NonNullable<Judgement['advice']> {
+  if (paths.length === 0) return [];
+  const message = `a credential stands in clear in ${paths.join(', ')}: put it into a Secret, and name that in valueSecretRef in place of value`;
+  return [['CredentialInClear', { status: 'True', reason: 'LiteralValue', message }]];
 }
 
 /** The judgement of a configuration kind. */
@@ -60,17 +70,18 @@ export function judgementOf({ accepted, resolvedRefs, programmed, isStalled }: V
 }
 
 /**
- * The conditions of an object. `lastTransitionTime` stays that of `before` unless the status flips. Stalled and
- * Reconciling are there only while they hold, as kstatus expects.
+ * The conditions of an object. `lastTransitionTime` stays that of `before` unless the status flips. Stalled,
+ * Reconciling and advice are there only while they hold, as kstatus expects.
  */
 export function conditionsOf(
-  { findings, ready, isStalled }: Judgement,
+  { findings, ready, isStalled, advice = [] }: Judgement,
   before: readonly Condition[],
   generation: number,
   nowMs: number,
 ): Condition[] {
   const all: (readonly [string, Finding])[] = [...findings, ['Ready', ready]];
   if (ready.status !== 'True') all.push([isStalled ? 'Stalled' : 'Reconciling', { ...ready, status: 'True' }]);
+  all.push(...advice);
   return all.map(([type, { status, reason, message }]) => {
     const last = before.find((condition) => condition.type === type);
     const lastTransitionTime = last?.status === status ? last.lastTransitionTime : timestamp(nowMs);

@@ -4,10 +4,11 @@ import type { Clock } from '../core/clock.ts';
 import { asksForAnotherId, asksForForeignId } from '../core/ids.ts';
 import type { RecordByKind, RecordKind } from '../core/records.ts';
 import { kinds, type ObjectOf, type PosthornKind } from '../resources/kinds.ts';
+import { literalCredentialsIn } from '../resources/literal-credentials.ts';
 import type { ReconcileResult } from '../runtime/controller.ts';
 import type { ResourceCache } from '../store/cache.ts';
 import type { Key } from '../store/store.ts';
-import { type Finding, judgementOf, type Verdict } from './conditions.ts';
+import { adviceOn, type Finding, judgementOf, type Verdict } from './conditions.ts';
 import { type ControllerCaches, indexes } from './controller-caches.ts';
 import type { CredentialsPlace } from './credentials-place.ts';
 import { GoneIds } from './gone-ids.ts';
@@ -130,7 +131,8 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
     signal.throwIfAborted();
     const graceMs = verdict.resolvedRefs.reason === secretNotFound ? this.#graceMs(object) : 0;
     if (graceMs > 0) return { requeueAfterMs: graceMs };
-    await this.#status.write(this.#cache, object, judgementOf(verdict), { id, ...fields });
+    const judgement = { ...judgementOf(verdict), advice: adviceOn(literalCredentialsIn(object.spec)) };
+    await this.#status.write(this.#cache, object, judgement, { id, ...fields });
     return isObstructed ? { requeueAfterMs: obstacleLookMs * (0.8 + 0.4 * Math.random()) } : {};
   }
 

@@ -4,7 +4,7 @@ import type { ObjectOf, PosthornKind } from '../resources/kinds.ts';
 import type { Condition } from '../resources/metadata.ts';
 import type { ResourceCache } from '../store/cache.ts';
 import { type ResourceStore, versionOf } from '../store/store.ts';
-import { conditionsOf, type Finding, type Judgement, ownedConditions } from './conditions.ts';
+import { conditionsOf, type Judgement, ownedConditions } from './conditions.ts';
 import type { EventRecorder } from './event-recorder.ts';
 
 /** Fields of a status that `posthorn-health` and `posthorn-cron` own. */
@@ -56,7 +56,7 @@ export class StatusWriter {
       whole: withForeignPart(object.status, status),
     });
     this.#remember(cache, object, written);
-    this.#announce(object, judgement.ready, before);
+    this.#announce(object, judgement, before);
   }
 
   /**
@@ -70,7 +70,10 @@ export class StatusWriter {
     this.#ownVersions.delete(written.metadata.resourceVersion);
   }
 
-  #announce<K extends PosthornKind>(object: ObjectOf<K>, ready: Finding, before: readonly Condition[]): void {
+  #announce<K extends PosthornKind>(object: ObjectOf<K>, { ready, advice = [] }: Judgement, before: readonly Condition[]): void {
+    for (const [type, { message }] of advice)
+      if (!before.some((last) => last.type === type && last.message === message))
+        this.#recorder.record({ object, type: 'Warning', reason: type, message });
     const last = before.find(({ type }) => type === 'Ready');
     const isNews = last === undefined ? ready.status !== 'True' : last.status !== ready.status || last.reason !== ready.reason;
     if (!isNews) return;

@@ -236,9 +236,11 @@ describe('the cluster policies', () => {
   const policiesIn = (text: string): string[] =>
     manifests(text).flatMap(({ kind, metadata }) => (kind === 'ValidatingAdmissionPolicy' ? [metadata.name] : []));
 
-  test('are off by default, except those that hold the ServiceAccounts of the api and the controller', async () => {
-    expect(policiesIn(await template()).sort()).toEqual(serviceAccounts.map((name) => `posthorn-${name}`).sort());
-    expect(policiesIn(await template('--set', 'policies.serviceAccounts.enabled=false'))).toEqual([]);
+  test('are off by default, except those that hold the ServiceAccounts of the api and the controller, and the one that only warns', async () => {
+    const byDefault = [...serviceAccounts, 'literal-credentials'];
+    expect(policiesIn(await template()).sort()).toEqual(byDefault.map((name) => `posthorn-${name}`).sort());
+    const off = 'policies.serviceAccounts.enabled=false,policies.literalCredentials.enabled=false';
+    expect(policiesIn(await template('--set', off))).toEqual([]);
   });
 
   test('are those of config/policies', async () => {
