@@ -21,6 +21,7 @@ import { knownServers, type RedisClient } from '../redis/connection.ts';
 import { agreedShards } from './agreed-shards.ts';
 import type { Config } from './config.ts';
 import { closeServer } from './listen.ts';
+import { lookupThreads } from './lookup-threads.ts';
 import { metricsOf, opsHandler } from './ops-server.ts';
 import { readPem } from './pem-file.ts';
 import { publishedRecords } from './published-records.ts';
@@ -98,6 +99,7 @@ async function runDelivery(context: RoleContext): Promise<void> {
       version,
       pool: config.deliveryPool,
       concurrency: config.deliveryConcurrency,
+      lookupThreads: lookupThreads(),
       memoryLimitBytes: config.redisMemoryLimitBytes,
       egress: { ...config.egress, refused },
       warehouse: config.warehouse,

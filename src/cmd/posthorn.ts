@@ -2,6 +2,7 @@
 import { PosthornError } from '../core/errors.ts';
 import { parseCommandLine, startsRole, UsageError, usage } from './command-line.ts';
 import { ConfigError, readConfig } from './config.ts';
+import { setLookupThreads } from './lookup-threads.ts';
 import { runAsProcess } from './role-process.ts';
 import { compileAsUsual } from './start-memory.ts';
 import { version } from './version.ts';
@@ -9,6 +10,7 @@ import { version } from './version.ts';
 /** Runs the command that the arguments ask for. Each role's modules are loaded only when it is asked for. */
 async function main(): Promise<void> {
   const command = parseCommandLine(process.argv.slice(2));
+  if (command.name === 'delivery' || command.name === 'standalone') setLookupThreads();
   if (!startsRole(command)) compileAsUsual();
   switch (command.name) {
     case 'help':

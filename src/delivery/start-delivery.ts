@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import type { lookup as resolve } from 'node:dns';
 import type { Registry } from 'prom-client';
 import { channelOfClosingTarget, organizationBehind, routeOfMailTarget } from '../core/alert.ts';
 import type { Clock } from '../core/clock.ts';
@@ -38,6 +37,7 @@ import { MailConfirmer } from './targets/channel/mail-confirmer.ts';
 import type { Mailer } from './targets/channel/mailer.ts';
 import { Dispatchers } from './targets/http/dispatchers.ts';
 import type { InstallationEgress, RefusedAddresses } from './targets/http/egress-policy.ts';
+import type { NameLookup } from './targets/http/name-lookups.ts';
 import type { StoreEndpoints } from './targets/warehouse/open-object-store.ts';
 import { channelTestHandler } from './tasks/channel-test.ts';
 import { cronRunHandler } from './tasks/cron-run.ts';
@@ -94,8 +94,10 @@ export interface DeliveryOptions {
   memoryLimitBytes?: number;
   /** Called when the alerts of routes have something to look at in a shard. */
   onAlerts?: (shard: number) => void;
+  /** Threads of libuv, of which half look up names of hosts. Default: 4. */
+  lookupThreads?: number;
   /** For tests of what DNS answers. */
-  lookup?: typeof resolve;
+  lookup?: NameLookup;
   /** Wraps the queue, for fault injection; default: as it is. */
   wrapQueue?: (queue: DeliveryQueue) => DeliveryQueue;
 }
@@ -139,6 +141,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     proxyUrl: options.proxyUrl,
     ...(refused && { refused }),
     lookup: options.lookup,
+    lookupThreads: options.lookupThreads,
   });
   const userAgent = `Posthorn/${version}`;
   const { endpoints = {}, batchAgeMs = defaultBatchAgeMs, allowsPlatformIdentity = false } = options.warehouse ?? {};

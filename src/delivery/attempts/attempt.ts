@@ -7,6 +7,7 @@ import { webhookSignatureInPieces } from '../../core/signing.ts';
 import type { Job, Settlement } from '../../data/queue/delivery-queue.ts';
 import type { ReadyHttpPlan, ReadyPlan } from '../plans/delivery-plan.ts';
 import { exchange } from '../targets/http/http-exchange.ts';
+import { lookingUpFor } from '../targets/http/name-lookups.ts';
 import { requestHeaders } from '../targets/http/request-headers.ts';
 import { type AlertReport, attemptAlert } from './alert-attempt.ts';
 import { attemptOutcome, attemptRecord } from './attempt-outcome.ts';
@@ -22,6 +23,10 @@ export interface AttemptContext extends UploadContext {
 
 /** Delivers a message or a batch once and says what becomes of it. Rejects when a batch cannot be read, or an endpoint not be disabled. */
 export function attemptDelivery(job: Job, plan: ReadyPlan, context: AttemptContext): Promise<Settlement> {
+  return lookingUpFor(job.target.org, () => attempt(job, plan, context));
+}
+
+function attempt(job: Job, plan: ReadyPlan, context: AttemptContext): Promise<Settlement> {
   switch (plan.type) {
     case 'http':
       return attemptHttp(job, plan, context);

@@ -5,6 +5,7 @@ import type { Logger } from '../../core/logger.ts';
 import type { Task, TaskQueue } from '../../data/tasks/task-queue.ts';
 import type { RedisTrouble } from '../loops/redis-trouble.ts';
 import { Wakeup } from '../loops/wakeup.ts';
+import { lookingUpFor } from '../targets/http/name-lookups.ts';
 import type { TaskHandler } from './task-handler.ts';
 
 /** Tasks at the same time in one worker, besides its deliveries. */
@@ -93,7 +94,7 @@ export class TaskRunner {
       remainingMs: task.remainingMs,
       signal: AbortSignal.any([deadline.signal, this.#breakingOff.signal]),
     };
-    const outcome = await (handler?.run(task.input, context) ?? Promise.reject(unknownKind())).then(
+    const outcome = await lookingUpFor(task.org, () => handler?.run(task.input, context) ?? Promise.reject(unknownKind())).then(
       (result) => ({ result }),
       (error: unknown) => ({ error: this.#forCaller(task, error) }),
     );

@@ -6,6 +6,7 @@ import type { Receiver } from '../../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, routeRecord } from '../../../test/support/record-registry.ts';
 import { newTimedId } from '../../core/ids.ts';
 import { shardBase } from '../../data/shard/shard-keys.ts';
+import type { DeliveryOptions } from '../start-delivery.ts';
 
 const shards = 2;
 const suite = deliverySuite({ shards });
@@ -76,4 +77,49 @@ test('receivers that were fast and hang all at once leave slots for other organi
   await passes(() => expect(fast.requests.length).toBe(1));
   expect(performance.now() - began).toBeLessThan(soonMs);
   expect(turning.requests.length).toBeLessThanOrEqual(40 + slots - slots / 8);
+});
+
+test('names whose name servers are silent delay no other organization, also when attempts are given up before', async () => {
+  const fast = await suite.receiver();
+  const port = new URL(fast.url).port;
+  const hanging: string[] = [];
+  // As getaddrinfo has them: two threads, each taken until there is an answer.
+  let threads = 2;
+  const line: (() => void)[] = [];
+  const next = (): void => {
+    for (let begin = threads > 0 ? line.shift() : undefined; begin !== undefined; begin = threads > 0 ? line.shift() : undefined) {
+      threads--;
+      begin();
+    }
+  };
+  const lookup: DeliveryOptions['lookup'] = (hostname, _, callback) => {
+    line.push(() => {
+      if (hostname.startsWith('silent')) return void hanging.push(hostname);
+      threads++;
+      callback(null, [{ address: '127.0.0.1', family: 4 }]);
+      next();
+    });
+    next();
+  };
+  for (const org of ['org_b', 'org_c']) suite.registry.put('organization', { ...organizationRecord(), id: org });
+  for (let i = 0; i < 20; i++) {
+    const http = { url: `http://silent${i}.example:${port}/`, timeoutMs: i % 2 === 0 ? 1000 : 60_000 };
+    suite.registry.put('destination', destinationRecord(http, { id: `dst_a${i}`, org: 'org_a' }));
+    suite.registry.put('route', routeRecord({ id: `rte_a${i}`, org: 'org_a', destinations: [{ id: `dst_a${i}`, shard: 0 }] }));
+  }
+  suite.worker({ concurrency: slots, lookup });
+  for (let i = 0; i < 20; i++) await send('org_a', `a${i}`, 0);
+  await passes(() => expect(hanging.length).toBeGreaterThan(0));
+  for (const org of ['b', 'c', 'd']) {
+    if (org === 'd') suite.registry.put('organization', { ...organizationRecord(), id: 'org_d' });
+    suite.registry.put(
+      'destination',
+      destinationRecord({ url: `http://${org}.example:${port}/` }, { id: `dst_${org}`, org: `org_${org}` }),
+    );
+    suite.registry.put('route', routeRecord({ id: `rte_${org}`, org: `org_${org}`, destinations: [{ id: `dst_${org}`, shard: 0 }] }));
+    const before = fast.requests.length;
+    await send(`org_${org}`, org, 0);
+    await passes(() => expect(fast.requests.length).toBe(before + 1));
+  }
+  expect(hanging).toHaveLength(1);
 });

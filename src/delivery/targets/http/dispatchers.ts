@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
-import type { lookup as resolve } from 'node:dns';
+import { lookup as resolve } from 'node:dns';
 import { rootCertificates } from 'node:tls';
 import { LRUCache } from 'lru-cache';
 import { Agent, type Dispatcher } from 'undici';
 import { EgressPolicy, type EgressRules, RefusedAddresses } from './egress-policy.ts';
 import { guardedConnector, type TlsIdentity } from './guarded-connector.ts';
 import { ignoringContinue } from './ignored-continue.ts';
+import { type NameLookup, NameLookups } from './name-lookups.ts';
 
 const mostAgents = 1000;
 /** Names and values of all headers of a response together. Policies of browsers and sets of cookies need more than the 16 KiB of Node. */
@@ -29,7 +30,7 @@ export class Dispatchers {
   readonly #ca: string[] | undefined;
   readonly #proxy: URL | null;
   readonly #refused: RefusedAddresses;
-  readonly #lookup: typeof resolve | undefined;
+  readonly #lookups: NameLookups;
   readonly #agents = new LRUCache<string, Agent>({ max: mostAgents, dispose: (agent) => void agent.close().catch(() => undefined) });
 
   /**
@@ -41,16 +42,19 @@ export class Dispatchers {
     extraCa,
     proxyUrl,
     refused = new RefusedAddresses(),
-    lookup,
+    lookup = resolve,
+    lookupThreads,
   }: {
     connections: number;
     extraCa?: string;
     proxyUrl?: string;
     refused?: RefusedAddresses;
     /** For tests of what DNS answers. */
-    lookup?: typeof resolve;
+    lookup?: NameLookup | undefined;
+    /** Of libuv. Default: 4. */
+    lookupThreads?: number | undefined;
   }) {
-    this.#lookup = lookup;
+    this.#lookups = new NameLookups(lookup, lookupThreads);
     this.#refused = refused;
     this.#connections = connections;
     this.#ca = extraCa === undefined ? undefined : [...rootCertificates, extraCa];
@@ -74,7 +78,7 @@ export class Dispatchers {
           policy: new EgressPolicy(egress, this.#refused),
           tls: identity,
           proxy: usesProxy ? (this.#proxy ?? 'missing') : null,
-          lookup: this.#lookup,
+          lookup: this.#lookups.lookup,
         }),
       ),
       connections: this.#connections,

@@ -3,6 +3,7 @@ import { isIP, type LookupFunction, type Socket } from 'node:net';
 import { buildConnector } from 'undici';
 import { BlockedAddressError, BlockedHostError } from '../refusals.ts';
 import type { EgressPolicy } from './egress-policy.ts';
+import type { NameLookup } from './name-lookups.ts';
 import { openTunnel } from './tunnel.ts';
 
 /** A connection that takes longer than the longest attempt is given up. */
@@ -21,8 +22,8 @@ export interface ConnectorOptions {
   tls: TlsIdentity;
   /** Null: connect to the receiver itself; `missing`: there should be a proxy, and there is none. */
   proxy: URL | 'missing' | null;
-  /** For tests of what DNS answers. */
-  lookup?: typeof resolve;
+  /** Default: that of Node, by whoever asks first. */
+  lookup?: NameLookup;
 }
 
 /**
@@ -118,7 +119,7 @@ function portOf({ port, protocol }: buildConnector.Options): number {
   return Number(port) || (protocol === 'https:' ? 443 : 80);
 }
 
-function guardedLookup(policy: EgressPolicy, port: number, lookup: typeof resolve): LookupFunction {
+function guardedLookup(policy: EgressPolicy, port: number, lookup: NameLookup): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, { ...options, all: true }, (error, addresses) => {
       const blocked = error === null ? addresses.find(({ address }) => !policy.allows(hostname, address, port)) : undefined;

@@ -1,0 +1,14 @@
+/** Half of the threads of libuv look up names of hosts, each for as long as a name server is silent. */
+const threads = '64';
+const variable = 'UV_THREADPOOL_SIZE';
+
+/** Takes effect before libuv uses its threads for the first time. */
+export function setLookupThreads(): void {
+  process.env[variable] ??= threads;
+}
+
+/** How many threads libuv has. */
+export function lookupThreads(): number {
+  const said = Number(process.env[variable]);
+  return Number.isInteger(said) && said > 0 ? said : 4;
+}
