@@ -18,6 +18,11 @@ const content = z.object({ org: z.string().min(1), address: z.string().min(1), e
 /** The organization is in the token: whoever follows the link does not say it. Nothing else is sealed for this kind. */
 const context: SealingContext = { organization: '', kind: 'MailConfirmation', name: 'link', field: 'token' };
 
+/** The mailbox of an address as most servers have it: capital letters and what follows `+` in the local part make no other one. */
+export function mailboxOf(address: string): string {
+  return address.toLowerCase().replace(/\+[^@]*(?=@)/, '');
+}
+
 /** What a link holds; URLs may hold it as it is. */
 export function mailConfirmationToken({ org, address }: AskedRecipient, keyring: Keyring, nowMs: number): string {
   return keyring.seal(JSON.stringify({ org, address, expiresAtMs: nowMs + mailConfirmationMs }), context);

@@ -7,7 +7,7 @@ import type { Logger } from '../core/logger.ts';
 import type { Keyring } from '../core/sealing.ts';
 import { LastNotified } from '../data/alerts/last-notified.ts';
 import { MailBudget } from '../data/alerts/mail-budget.ts';
-import { MailRecipients } from '../data/alerts/mail-recipients.ts';
+import { MailboxLinks, MailRecipients } from '../data/alerts/mail-recipients.ts';
 import { CronExecutions } from '../data/cron/cron-executions.ts';
 import { CronBell, CronRuns } from '../data/cron/cron-runs.ts';
 import { MessageArchive } from '../data/history/message-archive.ts';
@@ -119,6 +119,8 @@ const defaultGraceMs = 25_000;
 const defaultMailsPerDay = 1000;
 /** Links to confirm an address, of an organization. */
 const confirmationsPerDay = 50;
+/** Links to confirm an address, to one mailbox in 7 days. */
+const confirmationsPerMailbox = { perOrganization: 3, ofAll: 20 };
 const defaultBatchAgeMs = 60_000;
 const defaultArchiveAgeMs = 600_000;
 /** Of a batch of an archive; what it becomes as JSON may be some times that. */
@@ -160,6 +162,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
               : new MailConfirmer({
                   recipients: new MailRecipients({ redis, prefix }),
                   links: new MailBudget({ redis, prefix, clock }, confirmationsPerDay, 'confirmations'),
+                  mailboxes: new MailboxLinks({ redis, prefix, clock }, confirmationsPerMailbox),
                   keyring,
                   pageUrl: options.mailConfirmationUrl,
                   logger,

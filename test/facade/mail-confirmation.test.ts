@@ -153,6 +153,25 @@ describe('where addresses have to be confirmed, an address', () => {
     );
     expect(spent).toBe('50');
   });
+
+  test.each([
+    ['tags', (i: number) => `victim+${i}@example.com`],
+    ['tags and capital letters', (i: number) => `${i % 2 === 0 ? 'Other' : 'oTHER'}+a${i}@example.com`],
+  ])('with %s shares the links of its mailbox: three of an organization, and others are asked all the same', async (what, addressOf) => {
+    const tagged = Array.from({ length: 20 }, (_, i) => addressOf(i));
+    const organization = `tags-${what.length}`;
+    const { mails } = await mailsOf(await channelOf(organization, ...tagged, `last-${what.length}@example.com`));
+    expect(mails.map(({ to }) => to)).toEqual([...tagged.slice(0, 3), `last-${what.length}@example.com`].map((each) => [each]));
+  });
+
+  test('gets at most 20 links in 7 days, whatever organizations ask', async () => {
+    let links = 0;
+    for (let i = 0; i < 8; i++) {
+      const send = await channelOf(`crowd-${i}`, ...[1, 2, 3].map((tag) => `crowded+${tag}@example.com`));
+      links += (await mailsOf(send)).mails.length;
+    }
+    expect(links).toBe(20);
+  });
 });
 
 test('the page to confirm addresses is not there where they need not be confirmed', async () => {

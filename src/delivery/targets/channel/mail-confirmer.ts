@@ -5,7 +5,7 @@ import type { Logger } from '../../../core/logger.ts';
 import { mailConfirmationToken, type UnconfirmedRecipient } from '../../../core/mail-confirmation.ts';
 import type { Keyring } from '../../../core/sealing.ts';
 import type { MailBudget } from '../../../data/alerts/mail-budget.ts';
-import type { MailRecipients } from '../../../data/alerts/mail-recipients.ts';
+import type { MailboxLinks, MailRecipients } from '../../../data/alerts/mail-recipients.ts';
 import type { HttpResult } from '../http/http-exchange.ts';
 import { isSurelyNotSent, type Mail } from './mailer.ts';
 
@@ -16,6 +16,7 @@ export interface MailConfirmerOptions {
   recipients: MailRecipients;
   /** Links of an organization in a day, besides its budget of e-mails. */
   links: MailBudget;
+  mailboxes: MailboxLinks;
   keyring: Keyring;
   /** The page behind the links. */
   pageUrl: string;
@@ -51,15 +52,21 @@ export class MailConfirmer {
     unconfirmed: readonly UnconfirmedRecipient[],
     { clock, signal, send }: { clock: Clock; signal: AbortSignal; send: (mail: Mail) => Promise<HttpResult> },
   ): Promise<void> {
-    const { recipients, links, logger } = this.#options;
+    const { recipients, links, mailboxes, logger } = this.#options;
     const endMs = clock.now() + maxAskingMs;
     try {
       for (const { address, state } of unconfirmed) {
         if (clock.now() >= endMs) return;
         const asking = state === 'waiting' ? await recipients.beginAsking(org, address) : null;
         if (asking === null) continue;
+        const mailbox = await mailboxes.take(org, address);
+        if (mailbox === null) {
+          await asking.failed();
+          continue;
+        }
         const link = await links.take(org, 1);
         if (link === null) {
+          await mailbox.giveBack();
           await asking.failed();
           return;
         }
@@ -67,7 +74,7 @@ export class MailConfirmer {
         if (isRefusedForGood(result) || !isSurelyNotSent(result, signal)) await asking.sent();
         else {
           await asking.failed();
-          await link.giveBack();
+          await Promise.all([link.giveBack(), mailbox.giveBack()]);
         }
         if (result.type === 'error') return;
       }
