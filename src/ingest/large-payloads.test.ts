@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { request as httpRequest } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { IngestUnderTest, signingSecret } from '../../test/support/ingest.ts';
+import { type Answer, IngestUnderTest, signingSecret } from '../../test/support/ingest.ts';
 import { largeJson, largePayload, mebibyte } from '../../test/support/large-payloads.ts';
 import { longestTurnOfBestRunMs } from '../../test/support/longest-turn.ts';
 import { recordLayoutVersion } from '../core/records.ts';
@@ -161,26 +161,49 @@ describe('an event with a payload of 25 MiB', () => {
     expect([[...statuses], longest < 100 ? 'short' : longest]).toEqual([[200], 'short']);
   });
 
-  test('is refused while the payloads of its organization take all of its share, and others are not', async () => {
-    await ingest.reset({ bytesOfOrganization: 30 * mebibyte }, undefined, { maxPayloadBytes, chunkReaders: everybody });
-    await ingest.publishSource(large);
-    await ingest.publishSource({ id: 'src_b', slug: 'b', org: 'org_b', ...large });
-    let release = (): void => {};
-    const held = new Promise<void>((resolve) => {
-      release = resolve;
+  describe.each(['Content-Length', 'Transfer-Encoding: chunked'])('with %s', (how) => {
+    const headers = how === 'Content-Length' ? json : { ...json, 'transfer-encoding': 'chunked' };
+
+    /** While one is stored, which `release` lets end. */
+    async function besideFirst(roomDeadlineMs: number): Promise<{ first: Promise<Answer>; release: () => void }> {
+      const limits = { largeMebibytes: 75, largeMebibytesOfOrganization: 25, roomDeadlineMs };
+      await ingest.reset(limits, undefined, { maxPayloadBytes: 25 * mebibyte, chunkReaders: everybody });
+      await ingest.publishSource(large);
+      await ingest.publishSource({ id: 'src_b', slug: 'b', org: 'org_b', ...large });
+      let release = (): void => {};
+      const held = new Promise<void>((resolve) => {
+        release = resolve;
+      });
+      const begun = new Promise<void>((resolve) => {
+        ingest.kept.hold = () => {
+          ingest.kept.hold = async () => {};
+          resolve();
+          return held;
+        };
+      });
+      const first = ingest.send(path, { headers, body });
+      await begun;
+      return { first, release };
+    }
+
+    test('waits until its organization has room in memory, and others do not wait for it', async () => {
+      const { first, release } = await besideFirst(60_000);
+      const statuses: string[] = [];
+      const second = ingest.send(path, { headers, body }).then(({ status }) => statuses.push(`second ${status}`));
+      statuses.push(`other ${(await ingest.send('/ingest/acme/b', { headers, body })).status}`);
+      release();
+      expect((await first).status).toBe(200);
+      await second;
+      expect(statuses).toEqual(['other 200', 'second 200']);
     });
-    const begun = new Promise<void>((resolve) => {
-      ingest.kept.hold = () => {
-        resolve();
-        return held;
-      };
+
+    test('is refused when there is no room in time, while small ones are taken', async () => {
+      const { first, release } = await besideFirst(200);
+      const refused = await ingest.send(path, { headers, body });
+      expect([refused.status, refused.body.code, refused.headers['retry-after']]).toEqual([503, 'UNAVAILABLE', '1']);
+      expect((await ingest.send(path, { headers: json, body: '{}' })).status).toBe(200);
+      release();
+      expect((await first).status).toBe(200);
     });
-    const first = ingest.send(path, { body });
-    await begun;
-    expect((await ingest.send(path, { body })).status).toBe(503);
-    ingest.kept.hold = async () => {};
-    expect((await ingest.send('/ingest/acme/b', { body })).status).toBe(200);
-    release();
-    expect((await first).status).toBe(200);
   });
 });

@@ -1,7 +1,11 @@
+import { wholePayloadBytes } from '../core/payload-sizes.ts';
+
 /** Bounds of what one process takes in; the payload's own limit is in the source's record. */
 export interface IngestLimits {
   /** Time for the configuration to be read, when it is not in memory. */
   planDeadlineMs: number;
+  /** Time that a body above 1 MiB waits for room in memory, before it is read; more is answered 503. */
+  roomDeadlineMs: number;
   /** Time for the body to arrive. */
   bodyDeadlineMs: number;
   /**
@@ -19,14 +23,19 @@ export interface IngestLimits {
   requestsInFlight: number;
   /** Those of one organization; more are answered 503. */
   requestsOfOrganization: number;
-  /** Bytes of bodies in memory; more are answered 503. */
+  /** Bytes of bodies up to 1 MiB in memory; more are answered 503. */
   bytesInFlight: number;
-  /** Those of one organization, at least as many as the largest payload may have; more are answered 503. */
+  /** Those of one organization; more are answered 503. */
   bytesOfOrganization: number;
+  /** MiB of bodies above 1 MiB in memory; more wait. */
+  largeMebibytes: number;
+  /** Those of one organization. */
+  largeMebibytesOfOrganization: number;
 }
 
 export const defaultIngestLimits: IngestLimits = {
   planDeadlineMs: 1500,
+  roomDeadlineMs: 5000,
   bodyDeadlineMs: 10_000,
   checkDeadlineMs: 10_000,
   storeDeadlineMs: 1500,
@@ -36,16 +45,20 @@ export const defaultIngestLimits: IngestLimits = {
   requestsOfOrganization: 1024,
   bytesInFlight: 64 * 1024 * 1024,
   bytesOfOrganization: 32 * 1024 * 1024,
+  largeMebibytes: 0,
+  largeMebibytesOfOrganization: 0,
 };
 
-/** Where the largest payload is above 1 MiB: a process takes four of them, two of an organization, and no less than otherwise. */
+/** Of payloads above 1 MiB a process takes four of the largest at a time, two of an organization. */
 export function limitsFor(maxPayloadBytes: number): IngestLimits {
-  const { bytesInFlight, bytesOfOrganization } = defaultIngestLimits;
-  return {
-    ...defaultIngestLimits,
-    bytesInFlight: Math.max(bytesInFlight, 4 * maxPayloadBytes),
-    bytesOfOrganization: Math.max(bytesOfOrganization, 2 * maxPayloadBytes),
-  };
+  if (maxPayloadBytes <= wholePayloadBytes) return defaultIngestLimits;
+  const largest = mebibytes(maxPayloadBytes);
+  return { ...defaultIngestLimits, largeMebibytes: 4 * largest, largeMebibytesOfOrganization: 2 * largest };
+}
+
+/** Whole ones, rounded up. */
+export function mebibytes(bytes: number): number {
+  return Math.ceil(bytes / 1_048_576);
 }
 
 /** Options for the http.Server that the handler is mounted on: bounds of what Node reads before the handler is called. */

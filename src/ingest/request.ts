@@ -9,10 +9,12 @@ import type { OpenShares } from '../core/open-shares.ts';
 import { wholePayloadBytes } from '../core/payload-sizes.ts';
 import { requestIdFor } from '../core/request-id.ts';
 import { maxQueryLength, queryOf } from '../core/sent-query.ts';
+import type { SharedRoom } from '../core/shared-room.ts';
 import { tellRate } from '../data/intake/rate-limit.ts';
 import type { ChunkReaders } from '../data/membership/chunk-readers.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { answerAccepted, answerError, answerHandshake, answerQuestion } from './answer.ts';
+import { ArrivingBody, hungUp, overloaded, overShare } from './arriving-body.ts';
 import { type BrokenSchemas, brokenSchemas, noBrokenSchemas } from './broken-schemas.ts';
 import type { Deadlined, Deadlines } from './deadlines.ts';
 import { EventContext } from './event-context.ts';
@@ -39,6 +41,7 @@ export interface IngestServices extends PlanServices, TakingServices {
   inFlight: { requests: number; bytes: number };
   /** Of each organization. */
   shares: { requests: OpenShares; bytes: OpenShares };
+  largeRoom: SharedRoom;
   /** Address by which senders reach the installation, if it is configured; some providers sign it. */
   publicUrl: string | undefined;
   /** Proxies whose X-Forwarded-For is believed. */
@@ -46,9 +49,6 @@ export interface IngestServices extends PlanServices, TakingServices {
 }
 
 const pathPattern = /^\/ingest\/([a-z0-9][a-z0-9-]{0,62})\/([a-z0-9][a-z0-9-]{0,62})\/?(?:\?|$)/;
-
-/** Thrown when the sender hangs up before its body is read: nobody waits for a response. */
-const hungUp = Symbol('hung up');
 
 /** One request, from its head to its answer. */
 export class IngestRequest implements Deadlined, Abandonment {
@@ -58,12 +58,11 @@ export class IngestRequest implements Deadlined, Abandonment {
   readonly #response: ServerResponse;
   readonly #requestId: string;
   readonly #startedMs = performance.now();
-  readonly #chunks: Buffer[] = [];
-  #size = 0;
+  #body: ArrivingBody | null = null;
   /** Whose places it takes. */
   #organization: string | null = null;
   #ending: AbortController | null = null;
-  #stage: 'plan' | 'body' | 'check' | 'store' | 'over' = 'plan';
+  #stage: 'plan' | 'room' | 'body' | 'check' | 'store' | 'over' = 'plan';
 
   constructor(services: IngestServices, request: IncomingMessage, response: ServerResponse) {
     this.#services = services;
@@ -82,21 +81,14 @@ export class IngestRequest implements Deadlined, Abandonment {
       this.#fail(thrown);
     } finally {
       inFlight.requests -= 1;
-      inFlight.bytes -= this.#size;
-      this.#giveBackShares();
+      this.#body?.giveBack();
+      if (this.#organization !== null) this.#services.shares.requests.giveBack(this.#organization);
     }
   }
 
   #takeShare(organization: string): void {
     if (!this.#services.shares.requests.take(organization)) throw overShare();
     this.#organization = organization;
-  }
-
-  #giveBackShares(): void {
-    const { requests, bytes } = this.#services.shares;
-    if (this.#organization === null) return;
-    requests.giveBack(this.#organization);
-    bytes.giveBack(this.#organization, this.#size);
   }
 
   /** It is answered, or the sender is gone. */
@@ -108,6 +100,7 @@ export class IngestRequest implements Deadlined, Abandonment {
   expire(): void {
     switch (this.#stage) {
       case 'plan':
+      case 'room':
       case 'check':
       case 'store':
         this.#fail(
@@ -142,9 +135,6 @@ export class IngestRequest implements Deadlined, Abandonment {
     if (query.length > maxQueryLength) throw new PosthornError('URI_TOO_LONG', `The query is longer than ${maxQueryLength} characters`);
     const limitBytes = await this.#payloadLimit(plan);
     if (this.#isOver()) return;
-    this.#checkAnnouncedSize(limitBytes);
-    this.#stage = 'body';
-    deadlines.set(this, limits.bodyDeadlineMs);
     const body = await this.#readBody(limitBytes, org);
     if (this.#isOver()) return;
     const receivedAtMs = clock.now();
@@ -209,11 +199,6 @@ export class IngestRequest implements Deadlined, Abandonment {
     return chunkReaders.areAll().then((areAll) => (areAll ? limitBytes : smallBytes));
   }
 
-  #checkAnnouncedSize(limitBytes: number): void {
-    const announced = this.#request.headers['content-length'];
-    if (announced !== undefined && Number(announced) > limitBytes) throw tooLarge(limitBytes);
-  }
-
   async #judge(plan: IngestPlan, received: Pick<ReceivedRequest, 'body' | 'query' | 'signed'>): Promise<LargeJudgement> {
     const { signal } = this.#beginCheck();
     return await judgeLarge(this.#services.sandbox, plan, { request: this.#request, ...received }, signal);
@@ -259,28 +244,24 @@ export class IngestRequest implements Deadlined, Abandonment {
     return { signatureValid: false, signed: null };
   }
 
-  /** The whole body. What comes after a refusal is thrown away. */
   #readBody(limitBytes: number, org: string): Promise<Buffer> {
-    const { inFlight, limits, shares } = this.#services;
-    const request = this.#request;
-    const chunks = this.#chunks;
-    return new Promise((resolve, reject) => {
-      if (request.destroyed && !request.complete) reject(hungUp);
-      request.on('data', (chunk: Buffer) => {
-        if (this.#stage !== 'body') return;
-        if (this.#size + chunk.length > limitBytes) return reject(tooLarge(limitBytes));
-        if (inFlight.bytes + chunk.length > limits.bytesInFlight) return reject(overloaded());
-        if (!shares.bytes.take(org, chunk.length)) return reject(overShare());
-        this.#size += chunk.length;
-        inFlight.bytes += chunk.length;
-        chunks.push(chunk);
-      });
-      request.on('end', () => {
-        resolve(chunks.length === 1 && chunks[0] !== undefined ? chunks[0] : Buffer.concat(chunks));
-        chunks.length = 0;
-      });
-      request.on('error', () => reject(hungUp));
-      request.on('close', () => reject(hungUp));
+    const { deadlines, limits } = this.#services;
+    const begin = (stage: 'room' | 'body', deadlineMs: number): void => {
+      this.#stage = stage;
+      deadlines.set(this, deadlineMs);
+    };
+    const reads = (): void => {
+      if (!this.#isOver()) begin('body', limits.bodyDeadlineMs);
+    };
+    this.#body = new ArrivingBody(this.#services, this.#request, { org, limitBytes });
+    this.#ending = new AbortController();
+    reads();
+    return this.#body.read({
+      // Who waits there is told before.
+      waitsForRoom: () => begin('room', limits.roomDeadlineMs + limits.bodyDeadlineMs),
+      reads,
+      isOver: () => this.#isOver(),
+      signal: this.#ending.signal,
     });
   }
 
@@ -313,7 +294,7 @@ export class IngestRequest implements Deadlined, Abandonment {
     metrics.requests.inc({ outcome });
     if (outcome !== 'accepted') return;
     metrics.durationSeconds.observe((performance.now() - this.#startedMs) / 1000);
-    metrics.payloadBytes.inc(this.#size);
+    metrics.payloadBytes.inc(this.#body?.size ?? 0);
   }
 
   /**
@@ -328,18 +309,4 @@ export class IngestRequest implements Deadlined, Abandonment {
     this.#request.once('close', () => deadlines.clear(this));
     deadlines.set(this, limits.drainDeadlineMs);
   }
-}
-
-function tooLarge(limitBytes: number): PosthornError {
-  return new PosthornError('PAYLOAD_TOO_LARGE', `The body is larger than ${limitBytes} bytes`);
-}
-
-function overShare(): PosthornError {
-  return new PosthornError('UNAVAILABLE', 'Too many events of the organization arrive at the same time; please send it again', {
-    retryAfterSeconds: 1,
-  });
-}
-
-function overloaded(): PosthornError {
-  return new PosthornError('UNAVAILABLE', 'Too many requests are under way', { retryAfterSeconds: 1 });
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
+import type { SharedRoom } from '../../core/shared-room.ts';
 import type { DeliveryQueue, Job, Settlement } from '../../data/queue/delivery-queue.ts';
 import type { ReadyPlan } from '../plans/delivery-plan.ts';
-import type { BatchRoom } from '../targets/warehouse/batch-room.ts';
 
 const mebibyte = 1_048_576;
 
@@ -18,7 +18,7 @@ const preparingMs = 25_000;
 export async function withPayload(
   job: Job,
   plan: ReadyPlan,
-  { queue, clock, room }: { queue: DeliveryQueue; clock: Clock; room: BatchRoom },
+  { queue, clock, room }: { queue: DeliveryQueue; clock: Clock; room: SharedRoom },
   deliver: (job: Job, isLate: () => boolean) => Promise<Settlement>,
 ): Promise<Settlement> {
   const { event } = job;

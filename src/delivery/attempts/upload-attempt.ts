@@ -1,9 +1,9 @@
 import type { Clock } from '../../core/clock.ts';
+import type { SharedRoom } from '../../core/shared-room.ts';
 import type { Batch, DeliveryQueue, Job, Outcome, Settlement } from '../../data/queue/delivery-queue.ts';
 import type { NewAttempt } from '../../data/shard/attempt-record.ts';
 import type { DeliveryMetrics } from '../metrics.ts';
 import type { ReadyWarehousePlan } from '../plans/delivery-plan.ts';
-import type { BatchRoom } from '../targets/warehouse/batch-room.ts';
 import { type UploadResult, upload, uploadTimeoutMs } from '../targets/warehouse/upload.ts';
 import { uploadRecord } from '../targets/warehouse/warehouse-attempt.ts';
 import { attemptOutcome, withWarning } from './attempt-outcome.ts';
@@ -29,8 +29,8 @@ export interface UploadContext {
   signal: AbortSignal;
   batches: BatchSource;
   /** For batches in memory: transforms have been run before. */
-  uploadRoom: BatchRoom;
-  transformRoom: BatchRoom;
+  uploadRoom: SharedRoom;
+  transformRoom: SharedRoom;
 }
 
 /**

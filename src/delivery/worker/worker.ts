@@ -2,6 +2,7 @@ import { accountOf } from '../../core/account.ts';
 import { withJitter } from '../../core/backoff.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
+import { SharedRoom } from '../../core/shared-room.ts';
 import type { Beat, WorkerDirectory } from '../../data/membership/worker-directory.ts';
 import { workerLifetimeMs } from '../../data/membership/worker-directory.ts';
 import type { Job, Settlement, Target, TurnOrder } from '../../data/queue/delivery-queue.ts';
@@ -16,7 +17,6 @@ import type { RedisTroubles } from '../loops/redis-trouble.ts';
 import { Wakeup } from '../loops/wakeup.ts';
 import type { DeliveryMetrics } from '../metrics.ts';
 import type { DeliveryPlan } from '../plans/delivery-plan.ts';
-import { BatchRoom } from '../targets/warehouse/batch-room.ts';
 import { Heart } from './heart.ts';
 import { RecentJobs } from './recent-jobs.ts';
 import { ShardLine, type ShardParts } from './shard-line.ts';
@@ -80,8 +80,8 @@ export class Worker {
   readonly #recentJobs: RecentJobs;
   readonly #shares: SlotShares;
   /** Beside other organizations the busiest one is served at it. */
-  readonly #rooms: { uploadRoom: BatchRoom; transformRoom: BatchRoom };
-  readonly #payloadRoom: BatchRoom;
+  readonly #rooms: { uploadRoom: SharedRoom; transformRoom: SharedRoom };
+  readonly #payloadRoom: SharedRoom;
   readonly #stopping = new AbortController();
   readonly #breakingOff = new AbortController();
   /** Slots that dequeues under way may fill. */
@@ -104,10 +104,10 @@ export class Worker {
     this.#shares = new SlotShares(slots);
     const places = Math.max(1, Math.min(mostUploads, Math.floor(slots / 4)));
     this.#rooms = {
-      uploadRoom: new BatchRoom({ places, placesOfOrganization: Math.max(1, Math.floor(places / 2)), clock }),
-      transformRoom: new BatchRoom({ places: Math.min(mostTransformed, places), placesOfOrganization: 1, clock }),
+      uploadRoom: new SharedRoom({ places, placesOfOrganization: Math.max(1, Math.floor(places / 2)), clock }),
+      transformRoom: new SharedRoom({ places: Math.min(mostTransformed, places), placesOfOrganization: 1, clock }),
     };
-    this.#payloadRoom = new BatchRoom({ places: payloadRoomMiB.all, placesOfOrganization: payloadRoomMiB.ofOrganization, clock });
+    this.#payloadRoom = new SharedRoom({ places: payloadRoomMiB.all, placesOfOrganization: payloadRoomMiB.ofOrganization, clock });
     this.#lines = shards.map(
       (parts) =>
         new ShardLine({

@@ -1,0 +1,151 @@
+import type { IncomingMessage } from 'node:http';
+import { PosthornError } from '../core/errors.ts';
+import type { OpenShares } from '../core/open-shares.ts';
+import { wholePayloadBytes } from '../core/payload-sizes.ts';
+import type { SharedRoom } from '../core/shared-room.ts';
+import { type IngestLimits, mebibytes } from './limits.ts';
+
+/** Thrown when the sender hangs up before its body is read: nobody waits for a response. */
+export const hungUp = Symbol('hung up');
+
+/** What the bodies in memory take, of all and of each organization. */
+export interface BodyRoom {
+  limits: Pick<IngestLimits, 'bytesInFlight'>;
+  /** Of bodies up to 1 MiB. */
+  inFlight: { bytes: number };
+  shares: { bytes: OpenShares };
+  /** Of larger ones, in MiB. */
+  largeRoom: SharedRoom;
+}
+
+/** What the reader of a body says to who waits for it. */
+export interface Waits {
+  /** The body needs room in memory before more of it is read: how long that takes is no fault of the sender. */
+  waitsForRoom(): void;
+  reads(): void;
+  /** It is answered, and what comes is thrown away. */
+  isOver(): boolean;
+  signal: AbortSignal;
+}
+
+/**
+ * The body of one request. One up to 1 MiB is refused where there is no room for it in memory. A larger one has room for all of it, as `Content-Length`
+ * announces it or else as the source allows, before it is read, and waits for that: it is written into one piece of memory as it comes.
+ */
+export class ArrivingBody {
+  readonly #room: BodyRoom;
+  readonly #request: IncomingMessage;
+  readonly #org: string;
+  readonly #limitBytes: number;
+  #chunks: Buffer[] = [];
+  /** Of a large body: all of it. */
+  #whole: Buffer | null = null;
+  #size = 0;
+  /** Taken of the room for small bodies. */
+  #taken = 0;
+  #leave: (() => void) | null = null;
+
+  constructor(room: BodyRoom, request: IncomingMessage, { org, limitBytes }: { org: string; limitBytes: number }) {
+    this.#room = room;
+    this.#request = request;
+    this.#org = org;
+    this.#limitBytes = limitBytes;
+  }
+
+  get size(): number {
+    return this.#size;
+  }
+
+  /** Rejects with PAYLOAD_TOO_LARGE, with UNAVAILABLE without room, or with `hungUp`. */
+  async read(waits: Waits): Promise<Buffer> {
+    const announced = Number(this.#request.headers['content-length'] ?? 0);
+    if (announced > this.#limitBytes) throw payloadTooLarge(this.#limitBytes);
+    if (announced > wholePayloadBytes) await this.#makeRoom(announced, waits);
+    return await this.#arrival(waits);
+  }
+
+  /** Gives back the room that it takes in memory. */
+  giveBack(): void {
+    this.#giveBackSmall();
+    this.#leave?.();
+    this.#leave = null;
+  }
+
+  #giveBackSmall(): void {
+    const { inFlight, shares } = this.#room;
+    inFlight.bytes -= this.#taken;
+    shares.bytes.giveBack(this.#org, this.#taken);
+    this.#taken = 0;
+  }
+
+  async #makeRoom(bytes: number, { waitsForRoom, reads, signal }: Waits): Promise<void> {
+    waitsForRoom();
+    const leave = await this.#room.largeRoom.enter(this.#org, mebibytes(bytes), signal);
+    if (leave === null) throw overShare();
+    this.#leave = leave;
+    reads();
+    this.#whole = Buffer.allocUnsafeSlow(bytes);
+    for (const chunk of this.#chunks) this.#append(this.#whole, chunk);
+    this.#chunks = [];
+    this.#giveBackSmall();
+  }
+
+  #append(whole: Buffer, chunk: Buffer): void {
+    this.#size += chunk.copy(whole, this.#size);
+  }
+
+  #arrival(waits: Waits): Promise<Buffer> {
+    const request = this.#request;
+    return new Promise((resolve, reject) => {
+      if (request.destroyed && !request.complete) reject(hungUp);
+      request.on('data', (chunk: Buffer) => {
+        if (waits.isOver()) return;
+        const size = this.#size + chunk.length;
+        if (size > this.#limitBytes) return reject(payloadTooLarge(this.#limitBytes));
+        if (this.#whole !== null) return this.#append(this.#whole, chunk);
+        if (size > wholePayloadBytes) return this.#grow(chunk, waits).catch(reject);
+        if (this.#room.inFlight.bytes + chunk.length > this.#room.limits.bytesInFlight) return reject(overloaded());
+        if (!this.#room.shares.bytes.take(this.#org, chunk.length)) return reject(overShare());
+        this.#taken += chunk.length;
+        this.#room.inFlight.bytes += chunk.length;
+        this.#size = size;
+        this.#chunks.push(chunk);
+      });
+      request.on('end', () => resolve(this.#all()));
+      request.on('error', () => reject(hungUp));
+      request.on('close', () => reject(hungUp));
+    });
+  }
+
+  /** A body that has not said how long it is turns out to be large. */
+  async #grow(chunk: Buffer, waits: Waits): Promise<void> {
+    this.#request.pause();
+    this.#chunks.push(chunk);
+    this.#size = 0;
+    await this.#makeRoom(this.#limitBytes, waits);
+    this.#request.resume();
+  }
+
+  #all(): Buffer {
+    const [first] = this.#chunks;
+    const chunks = this.#chunks;
+    this.#chunks = [];
+    if (this.#whole !== null) return this.#whole.subarray(0, this.#size);
+    return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks);
+  }
+}
+
+export function payloadTooLarge(limitBytes: number): PosthornError {
+  return new PosthornError('PAYLOAD_TOO_LARGE', `The body is larger than ${limitBytes} bytes`);
+}
+
+/** Of requests or bytes. */
+export function overShare(): PosthornError {
+  return new PosthornError('UNAVAILABLE', 'Too many events of the organization arrive at the same time; please send it again', {
+    retryAfterSeconds: 1,
+  });
+}
+
+export function overloaded(): PosthornError {
+  return new PosthornError('UNAVAILABLE', 'Too many requests are under way', { retryAfterSeconds: 1 });
+}
