@@ -100,6 +100,7 @@ async function runDelivery(context: RoleContext): Promise<void> {
       pool: config.deliveryPool,
       concurrency: config.deliveryConcurrency,
       lookupThreads: lookupThreads(),
+      maxPayloadBytes: config.maxPayloadBytes,
       memoryLimitBytes: config.redisMemoryLimitBytes,
       egress: { ...config.egress, refused },
       warehouse: config.warehouse,

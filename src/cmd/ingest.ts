@@ -34,7 +34,7 @@ async function runIngest(context: RoleContext): Promise<void> {
   const prefix = config.redisKeyPrefix;
   const link = new RedisLink(redisOf(config), { name: 'ingest', prefix, logger, readiness });
   const records = publishedRecords(link, context);
-  const sandbox = new Sandbox({ clock, processes: 2 });
+  const sandbox = new Sandbox({ clock, processes: 2, maxPayloadBytes: config.maxPayloadBytes });
   let shards = config.shards;
   const storing = { redis: link.command('events'), prefix, clock };
   const ingest = createIngestHandler({

@@ -1,5 +1,6 @@
-import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
+import { brotliCompressSync, constants, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { describe, expect, test } from '@jest/globals';
+import { wholePayloadBytes } from './payload-sizes.ts';
 import { readableLimits, readablePayload } from './readable-payload.ts';
 
 const json = Buffer.from('{"id":9007199254740993,"at":1.50}');
@@ -47,7 +48,7 @@ describe('a compressed payload is read without its content coding', () => {
 });
 
 describe('a payload that cannot be decompressed stays as it is, with the reason', () => {
-  const large = Buffer.alloc(readableLimits.bytes + 1, 'x');
+  const large = Buffer.alloc(wholePayloadBytes + 1, 'x');
   test.each<[string, Buffer, RegExp]>([
     ['gzip', Buffer.from('plain'), /^the payload is not valid gzip$/],
     ['gzip', gzipSync(json).subarray(0, -9), /not valid gzip/],
@@ -61,7 +62,7 @@ describe('a payload that cannot be decompressed stays as it is, with the reason'
     ['aws-chunked', Buffer.from('3\r\nabc\r\n'), /the content coding aws-chunked of the payload is not known/],
   ])('%s %#', (contentEncoding, body, problem) => {
     const read = readablePayload(body, { contentType: 'application/json', contentEncoding });
-    expect(read).toEqual({ bytes: body, problem: expect.stringMatching(problem) });
+    expect(read).toMatchObject({ bytes: body, problem: expect.stringMatching(problem) });
   });
 });
 
@@ -168,13 +169,36 @@ describe('a multipart form has its fields and not its files', () => {
   });
 });
 
-test.each<[string, string, string, Buffer, string | null]>([
-  ['JSON', '', 'application/json', Buffer.from(`{"a":"${'x'.repeat(1_048_576)}"}`), null],
-  ['JSON that a proxy has decompressed', 'gzip', 'application/json', Buffer.from(`{"a":"${'x'.repeat(1_048_576)}"}`), null],
-  ['a form', '', 'application/x-www-form-urlencoded', Buffer.from(`a=${'x'.repeat(1_048_576)}`), null],
-  ['compressed bytes', 'gzip', 'application/json', Buffer.alloc(1_048_577, 0x1f), 'the compressed payload has more than 1048576 bytes'],
-])('%s of more than 1 MiB stays as it is', (_what, contentEncoding, contentType, payload, problem) => {
-  const found = readablePayload(payload, { contentEncoding, contentType });
-  expect(found.problem).toBe(problem);
-  expect(found.bytes).toBe(payload);
+describe('a payload above 1 MiB is read as a small one, with the bound that is given', () => {
+  const text = 'x'.repeat(3 * wholePayloadBytes);
+  const large = Buffer.from(JSON.stringify({ a: text }));
+  const part = `--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n${text}\r\n--x--\r\n`;
+  test.each<[string, string, string, Buffer]>([
+    ['JSON', '', 'application/json', large],
+    ['JSON that a proxy has decompressed', 'gzip', 'application/json', large],
+    ['gzip', 'gzip', 'application/json', gzipSync(large, { level: 0 })],
+    ['deflate', 'deflate', 'application/json', deflateSync(large, { level: 0 })],
+    ['deflate without its head', 'deflate', 'application/json', deflateRawSync(large, { level: 0 })],
+    ['br', 'br', 'application/json', brotliCompressSync(large, { params: { [constants.BROTLI_PARAM_QUALITY]: 0 } })],
+    ['zstd', 'zstd', 'application/json', zstdCompressSync(large)],
+    ['a form', '', urlEncoded, Buffer.from(`a=${text}`)],
+    ['a form in two codings', 'gzip, br', urlEncoded, brotliCompressSync(gzipSync(`a=${text}`, { level: 0 }))],
+    ['a form with JSON in its field payload', '', urlEncoded, Buffer.from(`payload=${encodeURIComponent(large.toString())}`)],
+    ['a multipart form', '', 'multipart/form-data; boundary=x', Buffer.from(part)],
+  ])('%s', (_what, contentEncoding, contentType, payload) => {
+    const { bytes, problem } = readablePayload(payload, { contentEncoding, contentType }, 4 * wholePayloadBytes);
+    expect(problem).toBeNull();
+    expect(JSON.parse(bytes.toString()).a === text).toBe(true);
+  });
+
+  test.each<[string, Buffer]>([
+    ['gzip', gzipSync(large)],
+    ['deflate', deflateSync(large)],
+    ['br', brotliCompressSync(large)],
+    ['zstd', zstdCompressSync(large)],
+    ['gzip, gzip', gzipSync(gzipSync(large))],
+  ])('%s that is larger than that stays as it is', (contentEncoding, payload) => {
+    const read = readablePayload(payload, { contentEncoding, contentType: 'application/json' }, 2 * wholePayloadBytes);
+    expect(read).toEqual({ bytes: payload, problem: expect.stringMatching(/more than 2097152 bytes/), isTooLarge: true });
+  });
 });

@@ -6,8 +6,6 @@ import { payloadText } from './payload-text.ts';
 import { isJson } from './read-json.ts';
 
 export const readableLimits = {
-  /** Of a decompressed payload. */
-  bytes: wholePayloadBytes,
   codings: 2,
   /** Of a form. */
   fields: 5000,
@@ -27,26 +25,26 @@ export interface ReadablePayload {
   bytes: Buffer;
   /** Why a compressed payload stays as it is; null: it does not, or was not compressed. */
   problem: string | null;
+  /** Without its content coding it has more than `maxBytes`, and therefore stays as it is. */
+  isTooLarge?: true;
 }
 
 /**
  * Returns what filters, schemas, transforms and field mappings read of a payload: a compressed one decompressed, and a form as JSON, an object with its
  * fields. A field that occurs several times has the list of its values; files have no field. A form whose only field is `payload`, with JSON in it, is
- * that JSON, as GitHub, Slack and Plex send it. A payload of more than 1 MiB as it was sent has fields only when it is JSON. A form with more fields than
- * `readableLimits.fields` has none. Posthorn stores and relays the bytes as they were sent.
+ * that JSON, as GitHub, Slack and Plex send it. A form with more fields than `readableLimits.fields` has none. Posthorn stores and relays the bytes as they
+ * were sent. It takes up to some ms for each MiB, so that payloads above 1 MiB are read in the sandbox. `maxBytes`: of a decompressed payload; default: 1 MiB.
  */
-export function readablePayload(payload: Buffer, { contentType, contentEncoding }: PayloadFormat): ReadablePayload {
-  if (payload.length > wholePayloadBytes) return largePayload(payload, contentEncoding);
-  const plain = contentEncoding === '' ? { bytes: payload, problem: null } : decompressed(payload, contentEncoding);
+export function readablePayload(
+  payload: Buffer,
+  { contentType, contentEncoding }: PayloadFormat,
+  maxBytes = wholePayloadBytes,
+): ReadablePayload {
+  const plain: ReadablePayload =
+    contentEncoding === '' ? { bytes: payload, problem: null } : decompressed(payload, contentEncoding, maxBytes);
   if (plain.problem !== null || !formType.test(contentType)) return plain;
   const fields = isMultipart(contentType) ? multipartFields(plain.bytes, contentType) : urlEncodedFields(plain.bytes);
   return fields === null ? plain : { bytes: Buffer.from(formJson(fields)), problem: null };
-}
-
-/** It stays as it is: to decompress it, or to read the fields of a form, would take too long in one turn of the event loop. */
-function largePayload(payload: Buffer, contentEncoding: string): ReadablePayload {
-  const isPlain = /^[\s,]*(?:identity[\s,]*)*$/i.test(contentEncoding) || /^\s*[[{"]/.test(payloadText(payload.subarray(0, 64)));
-  return { bytes: payload, problem: isPlain ? null : `the compressed payload has more than ${wholePayloadBytes} bytes` };
 }
 
 /** Returns the format that the headers of a request name. */
@@ -80,7 +78,7 @@ const codings = new Map<string, Decompress>([
   ['zstd', zstdDecompressSync],
 ]);
 
-function decompressed(payload: Buffer, contentEncoding: string): ReadablePayload {
+function decompressed(payload: Buffer, contentEncoding: string, maxBytes: number): ReadablePayload {
   const applied = contentEncoding
     .split(',')
     .map((name) => name.trim().toLowerCase())
@@ -93,10 +91,11 @@ function decompressed(payload: Buffer, contentEncoding: string): ReadablePayload
     const decompress = codings.get(name);
     if (decompress === undefined) return kept(`the content coding ${name.slice(0, 40)} of the payload is not known`);
     try {
-      bytes = decompress(bytes, { maxOutputLength: readableLimits.bytes });
+      bytes = decompress(bytes, { maxOutputLength: maxBytes });
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ERR_BUFFER_TOO_LARGE') return kept(`the payload is not valid ${name}`);
-      return kept(`the payload has more than ${readableLimits.bytes} bytes without its content coding ${name}`);
+      const tooLarge = kept(`the payload has more than ${maxBytes} bytes without its content coding ${name}`);
+      return tooLarge.problem === null ? tooLarge : { ...tooLarge, isTooLarge: true };
     }
   }
   return { bytes, problem: null };

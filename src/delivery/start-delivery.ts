@@ -68,6 +68,8 @@ export interface DeliveryOptions {
   workerId?: string;
   /** Attempts at the same time; default 64. */
   concurrency?: number;
+  /** Of the installation. Default: 1 MiB. */
+  maxPayloadBytes?: number;
   egress: Partial<InstallationEgress> & { allowedCidrs: readonly string[]; refused?: RefusedAddresses };
   /** PEM of certificate authorities trusted besides the well-known ones. */
   extraCa?: string;
@@ -131,6 +133,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   const { redis, openBlocking, prefix, registry, keyring, clock, logger, egress, version } = options;
   const {
     concurrency: slots = 64,
+    maxPayloadBytes,
     retention = { finishedMs: 7 * dayMs, deadLettersMs: 30 * dayMs },
     shards = 1,
     pool = defaultPool,
@@ -189,7 +192,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   const maxAttempts = options.webhooks.retries.delaysMs.length + 1;
   const { findFurther } = webhookSending({ redis, prefix, clock, logger, store, maxAttempts });
   const carrier = new OutboxCarrier({ redis, prefix, findFurther, clock, isBesideOthers: () => worker.hasOthersBesideBusiest });
-  const sandbox = new Sandbox({ clock, processes: sandboxProcesses });
+  const sandbox = new Sandbox({ clock, processes: sandboxProcesses, ...(maxPayloadBytes !== undefined && { maxPayloadBytes }) });
   const queues = Array.from({ length: shards }, (_, shard) =>
     wrapQueue(new RedisDeliveryQueue({ redis, prefix, shard, memoryLimitBytes: options.memoryLimitBytes, pool })),
   );

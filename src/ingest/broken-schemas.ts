@@ -1,3 +1,4 @@
+import type { PayloadFormat } from '../core/readable-payload.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { IngestPlan } from './plan.ts';
 
@@ -8,11 +9,17 @@ export type BrokenSchemas = ReadonlyMap<string, string>;
 
 export const noBrokenSchemas: BrokenSchemas = new Map();
 
+/** A payload, and what its sender says of it; null: it is readable as it is. */
+export interface CheckedPayload {
+  body: Buffer;
+  format: PayloadFormat | null;
+}
+
 /** Asks the sandbox, once for all schemas. Rejects with UNAVAILABLE when that has too much to do, and when `signal` ends the wait. */
 export async function brokenSchemas(
   sandbox: Sandbox,
   { source, schemas }: IngestPlan,
-  body: Buffer,
+  { body, format }: CheckedPayload,
   signal: AbortSignal,
 ): Promise<BrokenSchemas> {
   const broken = new Map<string, string>();
@@ -23,7 +30,7 @@ export async function brokenSchemas(
   }
   if (known.length === 0) return broken;
   const texts = known.map(({ jsonSchema }) => jsonSchema);
-  const problems = await sandbox.validate(source.org, texts, body, { mostProblems: 1, signal });
+  const problems = await sandbox.validate(source.org, texts, body, { mostProblems: 1, format, signal });
   for (const [position, { id }] of known.entries()) {
     const [problem] = problems[position] ?? [];
     if (problem !== undefined) broken.set(id, `payload${problem.path} ${problem.message}`.slice(0, keptLength));

@@ -3,7 +3,7 @@ import type { FilterContext } from '../core/filter-path.ts';
 import { readLargePayload, wholeJsonBytes } from '../core/large-json.ts';
 import { payloadText } from '../core/payload-text.ts';
 import { readJson } from '../core/read-json.ts';
-import { readablePayload, requestFormat } from '../core/readable-payload.ts';
+import { type ReadablePayload, readablePayload, requestFormat } from '../core/readable-payload.ts';
 import { type QueryParameters, queryParameters } from '../core/sent-query.ts';
 
 /** What the filters of an event look at. The body is parsed when the first of them asks, and once. */
@@ -11,7 +11,7 @@ export class EventContext implements FilterContext {
   readonly headers: IncomingHttpHeaders;
   readonly #body: Buffer;
   readonly #query: string;
-  #readable: Buffer | null = null;
+  #readable: ReadablePayload | null = null;
   #parameters: QueryParameters | null = null;
   #parsed: { payload: unknown } | null = null;
 
@@ -40,7 +40,16 @@ export class EventContext implements FilterContext {
 
   /** What has fields: the body without its content coding, and a form as JSON. */
   get readable(): Buffer {
-    this.#readable ??= readablePayload(this.#body, requestFormat(this.headers)).bytes;
+    return this.#read.bytes;
+  }
+
+  /** Whether it is no longer small without its content coding: then it is not decompressed here. */
+  get isTooLarge(): boolean {
+    return this.#read.isTooLarge === true;
+  }
+
+  get #read(): ReadablePayload {
+    this.#readable ??= readablePayload(this.#body, requestFormat(this.headers));
     return this.#readable;
   }
 

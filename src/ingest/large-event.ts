@@ -1,3 +1,4 @@
+import { requestFormat } from '../core/readable-payload.ts';
 import { queryParameters } from '../core/sent-query.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { patternsUntried } from './event.ts';
@@ -25,7 +26,7 @@ export async function judgeLarge(
     source.org,
     { filters, headers, query: queryParameters(received.query), fields },
     received.body,
-    signal,
+    { format: requestFormat(headers), signal },
   );
   const untried = problem === undefined ? patternsUntried : `the filter was not tried: ${problem.message}`;
   const verdicts = asking.map(({ id }, i) => {

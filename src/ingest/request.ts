@@ -7,6 +7,7 @@ import type { Logger } from '../core/logger.ts';
 import { type Abandonment, loopTurns } from '../core/loop-turns.ts';
 import type { OpenShares } from '../core/open-shares.ts';
 import { wholePayloadBytes } from '../core/payload-sizes.ts';
+import { requestFormat } from '../core/readable-payload.ts';
 import { requestIdFor } from '../core/request-id.ts';
 import { maxQueryLength, queryOf } from '../core/sent-query.ts';
 import type { SharedRoom } from '../core/shared-room.ts';
@@ -138,18 +139,18 @@ export class IngestRequest implements Deadlined, Abandonment {
     const body = await this.#readBody(limitBytes, org);
     if (this.#isOver()) return;
     const receivedAtMs = clock.now();
-    const isLarge = body.length > wholePayloadBytes;
     const { signatureValid, signed } = await this.#checkSignature(plan, body, receivedAtMs);
     if (this.#isOver()) return;
     const handshake = signatureValid === false ? null : handshakeAnswer(plan.source.provider, body);
     if (handshake !== null) return this.#endHandshake(handshake);
-    const judged = isLarge ? await this.#judge(plan, { body, query, signed }) : null;
+    const sent = new EventContext(this.#request.headers, body, query);
+    const judged = (await this.#isJudgedElsewhere(plan, body, sent)) ? await this.#judge(plan, { body, query, signed }) : null;
     if (this.#isOver()) return;
-    const context = new EventContext(this.#request.headers, body, query, judged?.document);
-    const broken = plan.schemas.length === 0 ? noBrokenSchemas : await this.#checkSchemas(plan, context);
+    const context = judged === null ? sent : new EventContext(this.#request.headers, body, query, judged.document);
+    const broken = plan.schemas.length === 0 ? noBrokenSchemas : await this.#checkSchemas(plan, context, judged === null ? null : body);
     if (this.#isOver()) return;
     this.#stage = 'store';
-    deadlines.set(this, isLarge ? limits.storeLargeDeadlineMs : limits.storeDeadlineMs);
+    deadlines.set(this, body.length > wholePayloadBytes ? limits.storeLargeDeadlineMs : limits.storeDeadlineMs);
     const received = { request: this.#request, body, query, receivedAtMs, signatureValid, signed, ...(judged !== null && { judged }) };
     const { eventId, isDuplicate } = await takeEvent(this.#services, plan, { received, context, broken }, this);
     if (this.#isOver()) return;
@@ -199,15 +200,28 @@ export class IngestRequest implements Deadlined, Abandonment {
     return chunkReaders.areAll().then((areAll) => (areAll ? limitBytes : smallBytes));
   }
 
+  /** Whether the sandbox reads the payload: one above 1 MiB, also when it has so much without its content coding only. */
+  async #isJudgedElsewhere({ source, routes, schemas, dedup }: IngestPlan, body: Buffer, context: EventContext): Promise<boolean> {
+    if (body.length > wholePayloadBytes) return true;
+    if (this.#services.maxPayloadBytes <= wholePayloadBytes || this.#request.headers['content-encoding'] === undefined) return false;
+    if (schemas.length === 0 && dedup === null && !routes.some(({ filter }) => filter?.readsPayload === true)) return false;
+    await loopTurns.of(source.org).runShort(context.decode(), this);
+    return context.isTooLarge;
+  }
+
   async #judge(plan: IngestPlan, received: Pick<ReceivedRequest, 'body' | 'query' | 'signed'>): Promise<LargeJudgement> {
     const { signal } = this.#beginCheck();
     return await judgeLarge(this.#services.sandbox, plan, { request: this.#request, ...received }, signal);
   }
 
-  async #checkSchemas(plan: IngestPlan, context: EventContext): Promise<BrokenSchemas> {
+  /** `judgedBody`: that of a payload that is not read here. */
+  async #checkSchemas(plan: IngestPlan, context: EventContext, judgedBody: Buffer | null): Promise<BrokenSchemas> {
     const { signal } = this.#beginCheck();
-    const readable = await loopTurns.of(plan.source.org).runShort(context.decode(), this);
-    return await brokenSchemas(this.#services.sandbox, plan, readable, signal);
+    const checked =
+      judgedBody === null
+        ? { body: await loopTurns.of(plan.source.org).runShort(context.decode(), this), format: null }
+        : { body: judgedBody, format: requestFormat(context.headers) };
+    return await brokenSchemas(this.#services.sandbox, plan, checked, signal);
   }
 
   #beginCheck(): AbortController {

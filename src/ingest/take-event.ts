@@ -77,7 +77,11 @@ function* judgedInPieces(
   broken: BrokenSchemas,
 ): Generator<undefined, RoutedEvent> {
   if (plan.dedup?.readsPayload(received) === true) yield* context.parse();
-  if (received.judged !== undefined && plan.dedup !== null) yield* digestInPieces(received.body);
+  if (received.judged !== undefined && plan.dedup !== null) {
+    yield* digestInPieces(received.body);
+    // Of a form its provider may sign another text.
+    if (received.signed !== null && received.signed.body !== received.body) yield* digestInPieces(received.signed.body);
+  }
   return yield* routedInPieces(plan, context, broken, received.judged);
 }
 

@@ -1,6 +1,7 @@
 /** What goes to a process of the sandbox and what comes back. Only texts and numbers cross; a payload is there without a byte order mark. */
 
 import type { IncomingHttpHeaders } from 'node:http';
+import type { PayloadFormat } from '../core/readable-payload.ts';
 import type { QueryParameters } from '../core/sent-query.ts';
 
 export type TransformType = 'jsonata' | 'javascript' | 'liquid';
@@ -47,6 +48,12 @@ export interface SchemaProblem {
 /** Goes before a job with a large payload: that piece by piece, in the place of the text in the job. */
 export interface PayloadPiece {
   piece: Uint8Array;
+}
+
+/** A job with a payload that went before it, and what its sender says of that; null: it is read as it is. */
+export interface LargeJob {
+  job: Job;
+  format: PayloadFormat | null;
 }
 
 export type Reply =
@@ -105,8 +112,8 @@ export const largeForm: SandboxForm = {
   javascriptMemoryBytes: 268_435_456,
   computingMs: 4000,
   hardDeadlineMs: 5000,
-  waitingJobs: 16,
-  waitingOfOrganization: 4,
+  waitingJobs: 128,
+  waitingOfOrganization: 32,
   waitingBytes: 134_217_728,
   waitingBytesOfOrganization: 67_108_864,
 };

@@ -80,7 +80,8 @@ describe('a payload above 1 MiB', () => {
         () => order.push(organization),
         (error: unknown) => Promise.reject(error),
       );
-    const waiting = Array.from({ length: 1 + largeForm.waitingOfOrganization }, () => judge('org_a'));
+    const waits = Math.floor(largeForm.waitingBytesOfOrganization / payload.length);
+    const waiting = Array.from({ length: 1 + waits }, () => judge('org_a'));
     await expect(judge('org_a')).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     waiting.push(judge('org_b'));
     await Promise.all(waiting);
@@ -91,7 +92,7 @@ describe('a payload above 1 MiB', () => {
     const ending = new AbortController();
     const asked = { filters: [], headers: {}, query: {}, fields: ['kind'] };
     const first = sandbox.judge('org_a', asked, payload);
-    const second = sandbox.judge('org_a', asked, payload, ending.signal);
+    const second = sandbox.judge('org_a', asked, payload, { signal: ending.signal });
     ending.abort();
     await expect(second).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     await first;

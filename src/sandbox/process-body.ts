@@ -1,12 +1,14 @@
+import { largestPayloadBytes } from '../core/payload-sizes.ts';
 import { payloadText } from '../core/payload-text.ts';
 import { isJson } from '../core/read-json.ts';
+import { readablePayload } from '../core/readable-payload.ts';
 import { CodeError, type TransformEngine } from './engines/engine.ts';
 import { javascriptEngine } from './engines/javascript.ts';
 import { checkSchema, validate } from './engines/json-schema.ts';
 import { jsonataEngine } from './engines/jsonata.ts';
 import { liquidEngine } from './engines/liquid.ts';
 import { harden } from './harden.ts';
-import { failed, type Job, type PayloadPiece, type Reply, sandboxLimits, type TransformType } from './jobs.ts';
+import { failed, type Job, type LargeJob, type PayloadPiece, type Reply, sandboxLimits, type TransformType } from './jobs.ts';
 import { judge } from './judge.ts';
 import { watchParent } from './watch-parent.ts';
 
@@ -45,9 +47,9 @@ function output(type: TransformType, text: string | null, warning: string | null
   return { type: 'output', output: { contentType, body: text, warning } };
 }
 
-async function replyTo(job: Job): Promise<Reply> {
+async function replyTo(job: () => Job): Promise<Reply> {
   try {
-    return await perform(job);
+    return await perform(job());
   } catch (error) {
     if (error instanceof CodeError) return failed(error.message, error.line, error.column);
     return failed(error instanceof Error ? error.message : String(error));
@@ -58,19 +60,23 @@ const send = process.send?.bind(process);
 if (send === undefined) throw new Error('this module is the body of a process of its own');
 /** Of the payload of the next job. */
 let pieces: Uint8Array[] = [];
-process.on('message', (message: Job | PayloadPiece) => {
+process.on('message', (message: Job | PayloadPiece | LargeJob) => {
   if ('piece' in message) {
     pieces.push(message.piece);
     return;
   }
-  void replyTo(withPayload(message)).then((reply) => send(reply));
+  void replyTo('format' in message ? () => withPayload(message) : () => message).then((reply) => send(reply));
 });
 
-function withPayload(job: Job): Job {
-  if (pieces.length === 0 || !('payload' in job)) return job;
-  const payload = payloadText(Buffer.concat(pieces));
+/** Throws CodeError for a transform whose payload cannot be decompressed: it would see other bytes than it was written for. */
+function withPayload({ job, format }: LargeJob): Job {
+  const sent = Buffer.concat(pieces);
   pieces = [];
-  return { ...job, payload };
+  if (!('payload' in job)) return job;
+  if (format === null) return { ...job, payload: payloadText(sent) };
+  const { bytes, problem } = readablePayload(sent, format, largestPayloadBytes);
+  if (problem !== null && job.task === 'transform') throw new CodeError(problem);
+  return { ...job, payload: payloadText(bytes) };
 }
 
 process.on('disconnect', () => process.exit());

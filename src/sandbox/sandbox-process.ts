@@ -3,7 +3,8 @@ import { realpathSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 import type { Clock } from '../core/clock.ts';
-import { failed, type Job, type PayloadPiece, type Reply, type SandboxForm } from './jobs.ts';
+import type { PayloadFormat } from '../core/readable-payload.ts';
+import { failed, type Job, type LargeJob, type PayloadPiece, type Reply, type SandboxForm } from './jobs.ts';
 import { processCpuMs } from './process-cpu.ts';
 
 /** How a process ends for which the code is to blame: V8 aborts when the heap is full. */
@@ -16,6 +17,12 @@ const starvedDeadlines = 3;
 const body = fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? './process-body.ts' : './process-body.js', import.meta.url));
 const source = fileURLToPath(new URL('../', import.meta.url));
 const packages = realpathSync(createRequire(import.meta.url).resolve('jsonata')).replace(/(?<=[\\/]node_modules[\\/]).*$/s, '');
+
+/** What goes before its job piece by piece, and what its sender says of it; null: it is read as it is. */
+export interface LargePayload {
+  payload: Buffer;
+  format: PayloadFormat | null;
+}
 
 /** Of a payload that goes before its job: about 1 ms of work. */
 const pieceBytes = 1_048_576;
@@ -50,7 +57,7 @@ export class SandboxProcess {
    * Rejects when no process could be started, when somebody else has ended it, or when the machine gave it no time to compute; what the
    * code does wrong is a reply. `onStart`: the job begins now. `large`: its payload, of which the job then has nothing.
    */
-  async run(job: Job, onStart: () => void, large: Buffer | null = null): Promise<Reply> {
+  async run(job: Job, onStart: () => void, large: LargePayload | null = null): Promise<Reply> {
     this.#starting ??= this.#start();
     let child: ChildProcess;
     try {
@@ -103,7 +110,7 @@ export class SandboxProcess {
     });
   }
 
-  #exchange(child: ChildProcess, job: Job, large: Buffer | null): Promise<Reply> {
+  #exchange(child: ChildProcess, job: Job, large: LargePayload | null): Promise<Reply> {
     const { computingMs, hardDeadlineMs } = this.#form;
     return new Promise((resolve, reject) => {
       const cleanUp = (): void => {
@@ -147,7 +154,10 @@ export class SandboxProcess {
         if (error !== null) fail();
       };
       if (large === null) child.send(job, sent);
-      else sendPieces(child, large).then(() => child.send(job, sent), fail);
+      else {
+        const message: LargeJob = { job, format: large.format };
+        sendPieces(child, large.payload).then(() => child.send(message, sent), fail);
+      }
     });
   }
 

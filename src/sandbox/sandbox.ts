@@ -3,6 +3,7 @@ import type { Clock } from '../core/clock.ts';
 import { PosthornError } from '../core/errors.ts';
 import { wholePayloadBytes } from '../core/payload-sizes.ts';
 import { payloadText } from '../core/payload-text.ts';
+import { type PayloadFormat, readablePayload } from '../core/readable-payload.ts';
 import type { FilterDefinition } from '../core/records.ts';
 import type { QueryParameters } from '../core/sent-query.ts';
 import {
@@ -19,7 +20,7 @@ import {
   unchecked,
   usualForm,
 } from './jobs.ts';
-import { SandboxProcess } from './sandbox-process.ts';
+import { type LargePayload, SandboxProcess } from './sandbox-process.ts';
 import { type Turn, Turns } from './turns.ts';
 
 const limits = {
@@ -32,7 +33,7 @@ interface Waiting {
   /** Called at its turn: what waits has no text of its payload. */
   job: () => Job;
   /** A payload that goes piece by piece before its job. */
-  large: Buffer | null;
+  large: LargePayload | null;
   onStart: () => void;
   resolve: (reply: Reply) => void;
   reject: (error: unknown) => void;
@@ -42,6 +43,8 @@ interface Waiting {
 
 export interface SandboxOptions {
   clock: Clock;
+  /** Of the installation: one with more than 1 MiB has processes for what has more than 1 MiB without its content coding, too. Default: 1 MiB. */
+  maxPayloadBytes?: number;
   /** How many at most; they start when there is something to do. */
   processes: number;
   form?: SandboxForm;
@@ -52,6 +55,19 @@ export interface TransformEvent {
   /** JSON text of everything but the payload. */
   description: string;
   payload: Buffer;
+  /** What the sender says of the payload. Default: nothing, and it is read as it is. */
+  format?: PayloadFormat | null;
+}
+
+/** What a job looks at. `isLarge`: in the process for such payloads, which reads it by its format, if there is one. */
+interface ReadPayload extends LargePayload {
+  isLarge: boolean;
+}
+
+/** `format`: what the sender says of the payload; absent: it is read as it is. */
+interface PayloadOptions {
+  format?: PayloadFormat | null;
+  signal?: AbortSignal | undefined;
 }
 
 /**
@@ -62,6 +78,7 @@ export interface TransformEvent {
 export class Sandbox {
   readonly #clock: Clock;
   readonly #form: SandboxForm;
+  readonly #maxPayloadBytes: number;
   readonly #turns: Turns<Waiting>;
   readonly #idle: SandboxProcess[];
   readonly #processes: readonly SandboxProcess[];
@@ -69,7 +86,8 @@ export class Sandbox {
   #isClosed = false;
   #large: Sandbox | null = null;
 
-  constructor({ clock, processes, form = usualForm }: SandboxOptions) {
+  constructor({ clock, processes, maxPayloadBytes = wholePayloadBytes, form = usualForm }: SandboxOptions) {
+    this.#maxPayloadBytes = maxPayloadBytes;
     this.#clock = clock;
     this.#form = form;
     this.#turns = new Turns(processes, () => clock.now());
@@ -81,12 +99,14 @@ export class Sandbox {
   async transform(
     organization: string,
     { type, code }: { type: TransformType; code: string },
-    { description, payload }: TransformEvent,
+    { description, payload, format = null }: TransformEvent,
     signal?: AbortSignal,
   ): Promise<{ output: TransformOutput; problem?: undefined } | { output?: undefined; problem: Problem }> {
-    const isLarge = payload.length > wholePayloadBytes;
+    const { read, problem } = this.#read(payload, format);
+    if (problem !== null) return { problem: { message: problem, line: null, column: null } };
+    const { isLarge } = read;
     const job = (text: string): Job => ({ task: 'transform', organization, type, code, event: description, payload: text, isLarge });
-    const reply = await this.#runWith(organization, job, payload, { signal });
+    const reply = await this.#runWith(organization, job, read, { signal });
     if (reply.type === 'output') return { output: reply.output };
     return { problem: problemOf(reply) };
   }
@@ -96,11 +116,11 @@ export class Sandbox {
     organization: string,
     asked: { filters: readonly FilterDefinition[]; headers: IncomingHttpHeaders; query: QueryParameters; fields: readonly string[] },
     payload: Buffer,
-    signal?: AbortSignal,
+    { format = null, signal }: PayloadOptions = {},
   ): Promise<{ judgement: Judgement; problem?: undefined } | { judgement?: undefined; problem: Problem }> {
     const filters = JSON.stringify(asked.filters);
     const job = (text: string): Job => ({ task: 'judge', ...asked, filters, payload: text });
-    const reply = await this.#runWith(organization, job, payload, { signal });
+    const reply = await this.#runWith(organization, job, { payload, format, isLarge: true }, { signal });
     return reply.type === 'judged' ? { judgement: reply.judgement } : { problem: problemOf(reply) };
   }
 
@@ -125,8 +145,9 @@ export class Sandbox {
     organization: string,
     schemas: readonly string[],
     payload: Buffer,
-    { mostProblems, signal }: { mostProblems: number; signal?: AbortSignal | undefined },
+    { mostProblems, format = null, signal }: { mostProblems: number } & PayloadOptions,
   ): Promise<SchemaProblem[][]> {
+    const { read } = this.#read(payload, format);
     let computedMs = 0;
     const check = async (some: readonly string[]): Promise<Reply> => {
       let startedAtMs = this.#clock.now();
@@ -134,7 +155,7 @@ export class Sandbox {
       const onStart = (): void => {
         startedAtMs = this.#clock.now();
       };
-      const reply = await this.#runWith(organization, job, payload, { signal, onStart });
+      const reply = await this.#runWith(organization, job, read, { signal, onStart });
       computedMs += this.#clock.now() - startedAtMs;
       return reply;
     };
@@ -161,18 +182,27 @@ export class Sandbox {
     for (const process of this.#processes) process.close();
   }
 
+  /** A small payload is made readable here, a large one, and one that becomes large by it, in the process that looks at it. */
+  #read(payload: Buffer, format: PayloadFormat | null): { read: ReadPayload; problem: string | null } {
+    if (payload.length > wholePayloadBytes || format === null)
+      return { read: { payload, format, isLarge: payload.length > wholePayloadBytes }, problem: null };
+    const { bytes, problem, isTooLarge = false } = readablePayload(payload, format);
+    if (isTooLarge && this.#maxPayloadBytes > wholePayloadBytes) return { read: { payload, format, isLarge: true }, problem: null };
+    return { read: { payload: bytes, format: null, isLarge: bytes.length > wholePayloadBytes }, problem };
+  }
+
   /** Runs a job that looks at a payload, the large ones elsewhere. */
   #runWith(
     organization: string,
     job: (text: string) => Job,
-    payload: Buffer,
+    { payload, format, isLarge }: ReadPayload,
     options: { signal?: AbortSignal | undefined; onStart?: () => void },
   ): Promise<Reply> {
     const bytes = payload.length;
-    if (bytes <= wholePayloadBytes) return this.#run(organization, () => job(payloadText(payload)), { bytes, ...options });
+    if (!isLarge) return this.#run(organization, () => job(payloadText(payload)), { bytes, ...options });
     if (this.#isClosed) return Promise.reject(ending());
     this.#large ??= new Sandbox({ clock: this.#clock, processes: 1, form: largeForm });
-    return this.#large.#run(organization, () => job(''), { bytes, large: payload, ...options });
+    return this.#large.#run(organization, () => job(''), { bytes, large: { payload, format }, ...options });
   }
 
   #run(
@@ -183,7 +213,7 @@ export class Sandbox {
       large = null,
       signal,
       onStart = () => {},
-    }: { bytes?: number; large?: Buffer | null; signal?: AbortSignal | undefined; onStart?: () => void } = {},
+    }: { bytes?: number; large?: LargePayload | null; signal?: AbortSignal | undefined; onStart?: () => void } = {},
   ): Promise<Reply> {
     return new Promise((resolve, reject) => {
       if (this.#isClosed) throw ending();

@@ -5,6 +5,7 @@ import { type AddressInfo, connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Registry } from 'prom-client';
 import { createHttpServer } from '../../src/cmd/http-server.ts';
+import { largestPayloadBytes } from '../../src/core/payload-sizes.ts';
 import type { PayloadSchemaRecord, RouteRecord, SourceRecord } from '../../src/core/records.ts';
 import { Keyring } from '../../src/core/sealing.ts';
 import { recordSealingContext } from '../../src/core/sealing-contexts.ts';
@@ -66,7 +67,7 @@ export class IngestUnderTest {
   epoch = 0;
   kept = new KeptEvents();
   metrics = new Registry();
-  readonly #sandbox = new Sandbox({ clock: patientBy(3), processes: 1 });
+  readonly #sandbox = new Sandbox({ clock: patientBy(3), processes: 1, maxPayloadBytes: largestPayloadBytes });
   #server: Server | null = null;
   #port = 0;
 

@@ -1,12 +1,10 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { updateInPieces } from '../hash-in-pieces.ts';
-import { wholePayloadBytes } from '../payload-sizes.ts';
 import type { ProviderDescriptor, SignedRequest, Verifier } from './descriptor.ts';
 import { digestFromBase64, digestFromHex, hmacKeys, signedByAny } from './hmac.ts';
+import { signedFormFields } from './twilio-form.ts';
 
 const form = /^application\/x-www-form-urlencoded\b/i;
-/** Of a form; Twilio sends about a hundred. More would be sorted before anything is verified. */
-const maxFields = 5000;
 const empty = Buffer.alloc(0);
 const defaultPorts = { 'https:': '443', 'http:': '80' };
 
@@ -41,30 +39,7 @@ function* signedFields({ headers, body, path }: SignedRequest): Generator<undefi
     return sent !== null && timingSafeEqual(sent, hash.digest()) ? empty : null;
   }
   if (!form.test(headers['content-type'] ?? '')) return body.length === 0 ? empty : null;
-  // Forms of Twilio are small, and a large one takes too long to be read in one turn of the event loop.
-  if (body.length > wholePayloadBytes) return null;
-  const text = body.toString('utf8');
-  if (text.split('&', maxFields + 1).length > maxFields) return null;
-  // `getAll` goes through all fields: asked for each name, it would take the square of their number.
-  const valuesByName = new Map<string, string | Set<string>>();
-  new URLSearchParams(text).forEach((value, name) => {
-    const known = valuesByName.get(name);
-    if (known === undefined) valuesByName.set(name, value);
-    else if (typeof known !== 'string') known.add(value);
-    else if (known !== value) valuesByName.set(name, new Set([known, value]));
-  });
-  let signed = '';
-  for (const name of [...valuesByName.keys()].sort()) {
-    const values = valuesByName.get(name) ?? '';
-    signed +=
-      typeof values === 'string'
-        ? name + values
-        : [...values]
-            .sort()
-            .map((value) => name + value)
-            .join('');
-  }
-  return Buffer.from(signed);
+  return yield* signedFormFields(body);
 }
 
 /**

@@ -1,3 +1,4 @@
+import { brotliCompressSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 import { testKeyring } from '../../../test/support/controllers.ts';
@@ -106,11 +107,52 @@ describe('a transform of a payload above 1 MiB', () => {
     const to = await receiver();
     suite.registry.put('destination', destinationRecord({ url: to.url }));
     suite.registry.put('transform', { v: recordLayoutVersion, id: 'trf_a', org: 'org_a', type, code, generation: 1 });
-    worker();
+    worker({ maxPayloadBytes: 32 * mebibyte });
     const payload = largeJson(10 * mebibyte, { kind: 'large' });
     const event = await send({ payload });
     await suite.becomes(messageId(event), { status: 'delivered' });
     expect(JSON.parse(to.requests[0]?.body.toString() ?? '')).toEqual({ n: JSON.parse(payload.toString()).items.length, kind: 'large' });
+  });
+
+  const text = 'x'.repeat(2 * mebibyte);
+  const object = JSON.stringify({ kind: 'large', text });
+  const form = 'application/x-www-form-urlencoded';
+  const multipart = `--x\r\nContent-Disposition: form-data; name="kind"\r\n\r\nlarge\r\n--x\r\nContent-Disposition: form-data; name="text"\r\n\r\n`;
+  const json = 'application/json';
+  const sent: [string, string, string, Buffer | string][] = [
+    ['a form', form, '', `kind=large&text=${text}`],
+    ['a small form', form, '', 'kind=large'],
+    ['a multipart form', 'multipart/form-data; boundary=x', '', `${multipart}${text}\r\n--x--\r\n`],
+    ['gzip', json, 'gzip', gzipSync(object, { level: 0 })],
+    ['deflate', json, 'deflate', deflateSync(object, { level: 0 })],
+    ['gzip that is small', json, 'gzip', gzipSync(object)],
+    ['br that is small', json, 'br', brotliCompressSync(object)],
+    ['zstd that is small', json, 'zstd', zstdCompressSync(object)],
+  ];
+  test.each(sent)('reads the fields of %s', async (_what, contentType, coding, payload) => {
+    const to = await receiver();
+    suite.registry.put('destination', destinationRecord({ url: to.url }));
+    const code = '{"kind": payload.kind}';
+    suite.registry.put('transform', { v: recordLayoutVersion, id: 'trf_a', org: 'org_a', type: 'jsonata', code, generation: 1 });
+    worker({ maxPayloadBytes: 32 * mebibyte });
+    const headers: [string, string][] = coding === '' ? [] : [['content-encoding', coding]];
+    const event = await send({ payload: Buffer.from(payload), contentType, headers });
+    await suite.becomes(messageId(event), { status: 'delivered' });
+    expect(to.requests[0]?.body.toString()).toBe('{"kind":"large"}');
+  });
+
+  test.each<[string, string, Buffer]>([
+    ['is no gzip', 'gzip', largePayload(2 * mebibyte)],
+    ['is a bomb', 'gzip', gzipSync(Buffer.alloc(33 * mebibyte, 'x'))],
+    ['has a coding that is not known', 'aws-chunked', largePayload(2 * mebibyte)],
+  ])('that %s ends the message with its reason', async (_what, coding, payload) => {
+    const to = await receiver();
+    suite.registry.put('destination', destinationRecord({ url: to.url }));
+    suite.registry.put('transform', { v: recordLayoutVersion, id: 'trf_a', org: 'org_a', type: 'jsonata', code: '1', generation: 1 });
+    worker({ maxPayloadBytes: 32 * mebibyte });
+    const event = await send({ payload, contentType: json, headers: [['content-encoding', coding]] });
+    await suite.becomes(messageId(event), { status: 'transform_failed' });
+    expect(to.requests).toHaveLength(0);
   });
 
   test('that needs too much memory or time ends the message with its reason', async () => {
@@ -118,7 +160,7 @@ describe('a transform of a payload above 1 MiB', () => {
     suite.registry.put('destination', destinationRecord({ url: to.url }));
     const code = '(() => { for (;;); })()';
     suite.registry.put('transform', { v: recordLayoutVersion, id: 'trf_a', org: 'org_a', type: 'javascript', code, generation: 1 });
-    worker();
+    worker({ maxPayloadBytes: 32 * mebibyte });
     const event = await send({ payload: largeJson(2 * mebibyte) });
     await passes(
       async () => expect(await suite.reader.delivery('org_a', messageId(event))).toMatchObject({ status: 'transform_failed' }),

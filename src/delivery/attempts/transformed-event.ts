@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Clock } from '../../core/clock.ts';
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
-import { readablePayload, storedFormat } from '../../core/readable-payload.ts';
+import { storedFormat } from '../../core/readable-payload.ts';
 import type { TransformRecord } from '../../core/records.ts';
 import type { DeliveryQueue, Job, Outcome } from '../../data/queue/delivery-queue.ts';
 import type { EventOutput } from '../../data/queue/event-output.ts';
@@ -103,9 +103,8 @@ export class EventTransformer {
   async #run({ eventId, target }: TransformableMessage, event: StoredEvent, transform: TransformRecord): Promise<Made> {
     const startedAtMs = this.#clock.now();
     const description = describeEvent({ ...event, id: eventId, source: event.sourceSlug });
-    const { bytes: payload, problem: unreadable } = readablePayload(event.payload, storedFormat(event.contentType, event.headers));
-    if (unreadable !== null) return { unsent: { type: 'unsent', status: 'transform_failed', reason: unreadable, tookMs: 0 } };
-    const run = this.#sandbox.transform(target.org, transform, { description, payload });
+    const format = storedFormat(event.contentType, event.headers);
+    const run = this.#sandbox.transform(target.org, transform, { description, payload: event.payload, format });
     const { output, problem } = await run.catch((error: unknown) => {
       if (!isPosthornError(error, 'UNAVAILABLE')) throw error;
       throw new TransformUnavailableError('UNAVAILABLE', error.message, { retryAfterSeconds: 1, cause: error });
