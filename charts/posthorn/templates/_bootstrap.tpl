@@ -43,7 +43,7 @@ replicas: {{ .replicas }}
 {{- end }}
 concurrency: {{ .concurrency }}
 terminationGracePeriodSeconds: {{ max 15 (add $root.Values.drainSeconds 10) }}
-resources: {{ toJson .resources }}
+resources: {{ include "posthorn.resources" (list $root "delivery") | fromYaml | toJson }}
 networkPolicy: { enabled: {{ $root.Values.networkPolicies.enabled }} }
 {{- with .serviceAccountAnnotations }}
 serviceAccount: { annotations: {{ toJson . }} }

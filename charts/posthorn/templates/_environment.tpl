@@ -74,6 +74,11 @@ POSTHORN_API_INGEST: {{ ne .Values.api.ingest "Off" | quote }}
 {{- define "posthorn.settings.ingest" -}}
 {{ include "posthorn.settings.process" . }}
 {{- include "posthorn.settings.senders" . }}
+{{- include "posthorn.settings.payloads" . }}
+{{- end -}}
+
+{{/* The size of payloads: the same where they are taken and where they are read. */}}
+{{- define "posthorn.settings.payloads" -}}
 {{- if ne (int64 .Values.ingest.maxPayloadBytes) 1048576 }}
 POSTHORN_MAX_PAYLOAD_BYTES: {{ int64 .Values.ingest.maxPayloadBytes | quote }}
 {{- end }}
@@ -82,6 +87,7 @@ POSTHORN_MAX_PAYLOAD_BYTES: {{ int64 .Values.ingest.maxPayloadBytes | quote }}
 {{- define "posthorn.settings.delivery" -}}
 {{- $v := .Values -}}
 {{ include "posthorn.settings.common" . }}
+{{- include "posthorn.settings.payloads" . }}
 POSTHORN_WAREHOUSE_BATCH_SECONDS: {{ $v.warehouse.batchSeconds | quote }}
 {{- include "posthorn.setting" (list "POSTHORN_REDIS_MEMORY_LIMIT" $v.redis.memoryLimit) }}
 {{- include "posthorn.setting" (list "POSTHORN_EGRESS_ALLOWED_CIDRS" (join "," $v.egress.allowedCidrs)) }}

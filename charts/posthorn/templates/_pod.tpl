@@ -135,7 +135,7 @@ spec:
       readinessProbe: { httpGet: { path: /readyz, port: ops }, periodSeconds: 2 }
       startupProbe: { httpGet: { path: /livez, port: ops }, periodSeconds: 1, failureThreshold: 60 }
       resources:
-        {{- toYaml $own.resources | nindent 8 }}
+        {{- include "posthorn.resources" (list . $component) | nindent 8 }}
       securityContext: {{ include "posthorn.containerSecurity" . }}
       {{- with $volumes }}
       volumeMounts:
@@ -151,4 +151,50 @@ spec:
     {{- end }}
   {{- end }}
 {{- end -}}
+{{- end -}}
+
+{{/* MiB of the largest payload, rounded up; 0 where no payload is above 1 MiB. */}}
+{{- define "posthorn.largestMebibytes" -}}
+{{- $bytes := int64 .Values.ingest.maxPayloadBytes -}}
+{{- if gt $bytes 1048576 }}{{ div (add $bytes 1048575) 1048576 }}{{ else }}0{{ end -}}
+{{- end -}}
+
+{{/* MiB that ingest and each worker need above what they need for payloads up to 1 MiB: the process of the sandbox for large payloads, and 8 payloads. */}}
+{{- define "posthorn.largeMemory" -}}
+{{- $largest := include "posthorn.largestMebibytes" . | int -}}
+{{- if $largest }}{{ add 768 (mul 8 $largest) }}{{ else }}0{{ end -}}
+{{- end -}}
+
+{{/* Of ingest or a worker: (list $ "ingest"). The memory of the chart's own values grows with the largest payload; any other is what it says. */}}
+{{- define "posthorn.resources" -}}
+{{- $component := index . 1 -}}
+{{- with index . 0 -}}
+{{- $resources := deepCopy (index .Values $component).resources -}}
+{{- $largest := include "posthorn.largestMebibytes" . | int -}}
+{{- if and $largest (has $component (list "ingest" "delivery")) }}
+{{- if eq (dig "limits" "memory" "" $resources | toString) "512Mi" }}
+{{- $_ := set $resources.limits "memory" (printf "%dMi" (add 512 (include "posthorn.largeMemory" . | int))) }}
+{{- end }}
+{{- if eq (dig "requests" "memory" "" $resources | toString) "128Mi" }}
+{{- $_ := set $resources.requests "memory" (printf "%dMi" (add 128 (mul 4 $largest))) }}
+{{- end }}
+{{- end }}
+{{- toYaml $resources }}
+{{- end -}}
+{{- end -}}
+
+{{/* Components whose memory limit, of the user's own, is less than large payloads need, with that need in MiB. */}}
+{{- define "posthorn.shortOfMemory" -}}
+{{- $more := include "posthorn.largeMemory" . | int -}}
+{{- if $more }}
+{{- range $component := list "ingest" "delivery" }}
+{{- $limit := dig "limits" "memory" "" (index $.Values $component).resources | toString }}
+{{- $mebibytes := 0 }}
+{{- if regexMatch "^[0-9]+Mi$" $limit }}{{ $mebibytes = trimSuffix "Mi" $limit | int }}{{ end }}
+{{- if regexMatch "^[0-9]+Gi$" $limit }}{{ $mebibytes = mul 1024 (trimSuffix "Gi" $limit | int) }}{{ end }}
+{{- if and $mebibytes (ne $limit "512Mi") (lt (int $mebibytes) (add 512 $more | int)) }}
+{{ $component }}.resources.limits.memory is {{ $limit }}, payloads of this size need {{ add 512 $more }}Mi
+{{- end }}
+{{- end }}
+{{- end }}
 {{- end -}}
