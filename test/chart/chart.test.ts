@@ -304,10 +304,11 @@ describe('memory for payloads above 1 MiB', () => {
     const objects = manifests(await template(...sets.flatMap((set) => ['--set', set])));
     const ingest = objects.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name === 'posthorn-ingest');
     const bootstrap = objects.find(({ kind, metadata }) => kind === 'ConfigMap' && metadata.name === 'posthorn-bootstrap');
-    const pool = parseAllDocuments((bootstrap?.['data'] as Record<string, string>)['delivery-pool.yaml'] ?? '')[0]?.toJS();
-    const spec = ingest?.['spec'] as { template: { spec: { containers: { resources: Resources }[] } } };
+    const files = bootstrap?.['data'] as Record<string, string> | undefined;
+    const pool = parseAllDocuments(files?.['delivery-pool.yaml'] ?? '')[0]?.toJS();
+    const spec = ingest?.['spec'] as { template: { spec: { containers: { resources: Resources }[] } } } | undefined;
     const of = ({ requests, limits }: Resources = {}): [unknown, unknown] => [requests?.memory, limits?.memory];
-    return { ingest: of(spec.template.spec.containers[0]?.resources), delivery: of(pool?.spec.resources) };
+    return { ingest: of(spec?.template.spec.containers[0]?.resources), delivery: of(pool?.spec.resources) };
   }
 
   test.each<[string, string[], [string | undefined, string | undefined], [string, string]]>([

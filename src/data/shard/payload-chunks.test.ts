@@ -1,4 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import type { Command } from 'ioredis';
 import { acceptOnly } from '../../../test/support/accept-only.ts';
 import { chunksOf, largePayload, mebibyte } from '../../../test/support/large-payloads.ts';
 import { eventForShards, newEvent } from '../../../test/support/new-event.ts';
@@ -154,9 +155,9 @@ describe.each([
     const losing = new Proxy(redis, {
       get: (target, name) => {
         const member: unknown = Reflect.get(target, name);
-        if (name !== 'set') return typeof member === 'function' ? member.bind(target) : member;
-        return async (key: string, ...rest: never[]) =>
-          key.endsWith(':2') ? 'OK' : await Reflect.apply(target.set, target, [key, ...rest]);
+        if (name !== 'sendCommand') return typeof member === 'function' ? member.bind(target) : member;
+        return async (command: Command) =>
+          String(command.args[0]).endsWith(':2') ? command.resolve('OK') : await target.sendCommand(command);
       },
     });
     const event = newEvent({ payload: largePayload() });

@@ -3,6 +3,7 @@ import { Semaphore } from '../../core/semaphore.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { Script } from '../../redis/script.ts';
 import { redisUnavailable, throwUnavailable } from '../../redis/unavailable.ts';
+import { setUncopied } from '../../redis/uncopied-set.ts';
 import { shardKeys } from './shard-keys.ts';
 
 /** The same in `includes/chunks.lua`. */
@@ -108,7 +109,7 @@ export class PayloadChunks {
   }
 
   async #set(shard: number, { token }: ChunkedPayload, k: number, chunk: Buffer): Promise<void> {
-    await this.#redis.set(shardKeys(this.#prefix, shard).chunk(token, k), chunk, 'PX', unnamedMs, 'NX').catch(throwUnavailable);
+    await setUncopied(this.#redis, shardKeys(this.#prefix, shard).chunk(token, k), chunk, ['PX', unnamedMs, 'NX']).catch(throwUnavailable);
   }
 
   async #get(shard: number, { token }: ChunkedPayload, k: number): Promise<Buffer | null> {
