@@ -135,7 +135,7 @@ export class ArrivingBody {
   }
 }
 
-export function payloadTooLarge(limitBytes: number): PosthornError {
+function payloadTooLarge(limitBytes: number): PosthornError {
   return new PosthornError('PAYLOAD_TOO_LARGE', `The body is larger than ${limitBytes} bytes`);
 }
 
