@@ -1,4 +1,5 @@
 import { readFieldMapping } from '../core/field-mapping.ts';
+import { parsePlainJson } from '../core/plain-json.ts';
 import { platformIdentityNotAllowed } from '../core/platform-identity.ts';
 import type { AccessKeyRecord, DestinationRecord, FieldMappingRule, ObjectStoreRecord, WarehouseRecord } from '../core/records.ts';
 import type { SealedRecordField } from '../core/sealing-contexts.ts';
@@ -112,7 +113,7 @@ function compileStore(
 /** A JSON object with `client_email` and `private_key`. */
 function isServiceAccountKey(text: string): boolean {
   try {
-    const key: unknown = JSON.parse(text);
+    const key: unknown = parsePlainJson(text);
     if (typeof key !== 'object' || key === null || !('client_email' in key) || !('private_key' in key)) return false;
     return typeof key.client_email === 'string' && typeof key.private_key === 'string';
   } catch {

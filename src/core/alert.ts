@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parsePlainJson } from './plain-json.ts';
 
 /** What an alert tells; also the body that a channel of type webhook gets. Times are ISO 8601. */
 const alert = z.object({
@@ -47,7 +48,7 @@ export function alertWithoutMessage(
 /** Null when the text is no alert. */
 export function parseAlert(json: string): Alert | null {
   try {
-    return alert.parse(JSON.parse(json));
+    return alert.parse(parsePlainJson(json));
   } catch {
     return null;
   }

@@ -1,4 +1,5 @@
 import { isContainer } from './exact-number.ts';
+import { parsePlainJson } from './plain-json.ts';
 import type { QueryParameters } from './sent-query.ts';
 
 /** What a filter looks at. `headers` has lower-case names; a name that occurs several times, there or in the query, may have a list of values. */
@@ -137,7 +138,7 @@ function unquoted([, single, double = '']: RegExpExecArray): string | null {
       ? double
       : single.replaceAll(/\\(.)|"/gs, (part, escaped: string | undefined) => (escaped === "'" ? "'" : part === '"' ? '\\"' : part));
   try {
-    return JSON.parse(`"${text}"`) as string;
+    return parsePlainJson(`"${text}"`) as string;
   } catch {
     return null;
   }

@@ -1,4 +1,5 @@
 import { closingQuote, skipSpace } from './json-scan.ts';
+import { parsePlainJson } from './plain-json.ts';
 
 const quote = 0x22;
 const [braceOpen, braceClose, bracketOpen, bracketClose] = [0x7b, 0x7d, 0x5b, 0x5d];
@@ -21,7 +22,7 @@ export function* jsonMember(json: Buffer, name: string): Generator<undefined, Bu
     }
     if (json[at] !== quote) return found;
     const keyEnd = endOfString(json, at);
-    const isNamed = JSON.parse(json.toString('utf8', at, keyEnd)) === name;
+    const isNamed = parsePlainJson(json.toString('utf8', at, keyEnd)) === name;
     const start = skipSpace(json, json.indexOf(0x3a, keyEnd) + 1);
     const end = yield* endOfValue(json, start);
     if (isNamed) found = json.subarray(start, end);

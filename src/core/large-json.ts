@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { isContainer } from './exact-number.ts';
 import { closingQuote } from './json-scan.ts';
 import { payloadText } from './payload-text.ts';
+import { parsePlainJson } from './plain-json.ts';
 import { parseJson } from './read-json.ts';
 
 const [quote, comma] = [0x22, 0x2c];
@@ -67,7 +68,7 @@ export function* readLargePayload(payload: Buffer): Generator<undefined, unknown
     return yield* parseLargeJson(isUtf8(payload) ? payload : Buffer.from(payloadText(payload)));
   } catch {
     try {
-      return JSON.parse(payloadText(payload)) as unknown;
+      return parsePlainJson(payloadText(payload)) as unknown;
     } catch {
       return undefined;
     }
@@ -160,7 +161,7 @@ function pathOf(text: Uint8Array, open: readonly Open[]): PropertyKey[] {
   return open.slice(1, toldSteps + 1).map(({ keyStart, keyEnd }, i): PropertyKey => {
     const outer = open[i];
     if (outer?.isArray === true) return outer.commas;
-    const key: unknown = JSON.parse(new TextDecoder().decode(text.subarray(keyStart, keyEnd)));
+    const key: unknown = parsePlainJson(new TextDecoder().decode(text.subarray(keyStart, keyEnd)));
     return String(key);
   });
 }
@@ -202,7 +203,7 @@ class JoinedPieces {
     for (const [level, { keyStart, keyEnd }] of open.entries()) {
       const outer = path[level - 1];
       if (Array.isArray(outer)) inner = outer.at(-1);
-      else if (outer !== undefined) inner = outer[JSON.parse(this.#middle.decode(this.#text.subarray(keyStart, keyEnd)))];
+      else if (outer !== undefined) inner = outer[parsePlainJson(this.#middle.decode(this.#text.subarray(keyStart, keyEnd)))];
       if (!isContainer(inner)) throw new SyntaxError('brackets do not match');
       path.push(inner);
     }

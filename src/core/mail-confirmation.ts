@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parsePlainJson } from './plain-json.ts';
 import type { Keyring, SealingContext } from './sealing.ts';
 
 /** Below the public address of the installation. */
@@ -31,7 +32,7 @@ export function mailConfirmationToken({ org, address }: AskedRecipient, keyring:
 /** Null: this installation has not made the token, or it counts no more. */
 export function askedRecipient(token: string, keyring: Keyring, nowMs: number): AskedRecipient | null {
   try {
-    const { org, address, expiresAtMs } = content.parse(JSON.parse(keyring.open(token, context)));
+    const { org, address, expiresAtMs } = content.parse(parsePlainJson(keyring.open(token, context)));
     return nowMs < expiresAtMs ? { org, address } : null;
   } catch {
     return null;

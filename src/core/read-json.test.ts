@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { isJson, readJson } from './read-json.ts';
+import { isJson } from './plain-json.ts';
+import { readJson } from './read-json.ts';
 
 test.each([
   '{"a":1,1.0:2}',

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { ExactNumber, jsonNumberPattern } from './exact-number.ts';
 import { endOfJsonString, inexactNumbers } from './json-numbers.ts';
+import { isBeforeColon, parsePlainJson } from './plain-json.ts';
 
 /** What a JSON text says, as `parseJson` reads it; undefined for a text that is no JSON. */
 export function readJson(text: string): unknown {
@@ -11,27 +12,17 @@ export function readJson(text: string): unknown {
   }
 }
 
-/** Whether a text is JSON. */
-export function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /** What stands before the place of a number while that stands for it as a string. Random, so that no text has it. */
 const mark = randomBytes(9).toString('base64url');
 
 /**
- * What a JSON text says, as `JSON.parse` does it but for numbers that are written differently than the double nearest to them: these are `ExactNumber`.
+ * What a JSON text says, as `JSON.parse` should but for numbers that are written differently than the double nearest to them: these are `ExactNumber`.
  * Throws SyntaxError.
  */
 export function parseJson(text: string): unknown {
   // A text without digits, such as white space alone, has no numbers to look for.
   const places = /\d/.test(text) ? inexactNumbers(text) : [];
-  if (places.length === 0) return JSON.parse(text);
+  if (places.length === 0) return parsePlainJson(text);
   const pieces: string[] = [];
   let end = 0;
   for (let i = 0; i < places.length; i += 2) {
@@ -43,14 +34,8 @@ export function parseJson(text: string): unknown {
     pieces.push(jsonNumberPattern.test(written) && !isBeforeColon(text, end) ? `"${mark}${start}"` : written);
   }
   pieces.push(text.slice(end));
-  const value: unknown = JSON.parse(pieces.join(''));
+  const value: unknown = parsePlainJson(pieces.join(''));
   return withNumbers(value, text, places);
-}
-
-function isBeforeColon(text: string, from: number): boolean {
-  let at = from;
-  while (/[ \t\n\r]/.test(text[at] ?? '')) at++;
-  return text[at] === ':';
 }
 
 const [quote, comma, braceOpen, braceClose, bracketOpen, bracketClose] = [0x22, 0x2c, 0x7b, 0x7d, 0x5b, 0x5d];
@@ -130,7 +115,7 @@ function member(container: object, place: Open, text: string): unknown {
 }
 
 function nameOf({ keyStart, keyEnd }: Open, text: string): string {
-  return String(JSON.parse(text.slice(keyStart, keyEnd)));
+  return String(parsePlainJson(text.slice(keyStart, keyEnd)));
 }
 
 /** Of members of one name the last counts, as `JSON.parse` has it. */

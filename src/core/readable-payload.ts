@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from 'node:http';
 import { brotliDecompressSync, gunzipSync, inflateRawSync, inflateSync, zstdDecompressSync } from 'node:zlib';
 import { wholePayloadBytes } from './payload-sizes.ts';
 import { payloadText } from './payload-text.ts';
-import { isJson } from './read-json.ts';
+import { isJson } from './plain-json.ts';
 
 export const readableLimits = {
   codings: 2,

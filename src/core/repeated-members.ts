@@ -1,4 +1,5 @@
 import { closingQuote, skipSpace } from './json-scan.ts';
+import { parsePlainJson } from './plain-json.ts';
 
 const quote = 0x22;
 const backslash = 0x5c;
@@ -62,5 +63,5 @@ export function* repeatedMember(json: Uint8Array, freeField?: string): Generator
 
 function nameIn(bytes: Uint8Array): string {
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString();
-  return bytes.includes(backslash) ? (JSON.parse(`"${text}"`) as string) : text;
+  return bytes.includes(backslash) ? (parsePlainJson(`"${text}"`) as string) : text;
 }

@@ -1,6 +1,6 @@
 import { largestPayloadBytes } from '../core/payload-sizes.ts';
 import { payloadText } from '../core/payload-text.ts';
-import { isJson } from '../core/read-json.ts';
+import { isJson } from '../core/plain-json.ts';
 import { readablePayload } from '../core/readable-payload.ts';
 import { CodeError, type TransformEngine } from './engines/engine.ts';
 import { javascriptEngine } from './engines/javascript.ts';

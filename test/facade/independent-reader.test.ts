@@ -27,13 +27,11 @@ const plain = fc.constantFrom('a', '1', ' ', 'é', '\u2028', '\u007f', '🚀', '
 const string = fc.array(fc.oneof(plain, escaped, hex, surrogate), { maxLength: 5 }).map((parts) => `"${parts.join('')}"`);
 
 const space = fc.stringMatching(/^[ \t\r\n]{0,2}$/);
-/**
- * Some of them are few, so that they come twice. None has a backslash: `JSON.parse` of Node.js 24 takes a name with an escape, such as `"\u0061"`, for the
- * name `\` when an earlier text had that one after the same members.
- */
+/** Some of them are few, so that they come twice. */
 const name = fc.oneof(
   fc.constantFrom('"a"', '"b"', '"\\u0061"', '"__proto__"', '"1"', '"0"', '"toJSON"', '""'),
-  string.filter((text) => !String(JSON.parse(text)).includes('\\')),
+  fc.constantFrom('"\\\\"', '"\\\\u0"', '"\\n"', '"\\u005c"'),
+  string,
 );
 const { value } = fc.letrec<{ value: string }>((tie) => ({
   value: fc.oneof(

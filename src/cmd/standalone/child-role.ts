@@ -2,6 +2,7 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { z } from 'zod';
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
+import { parsePlainJson } from '../../core/plain-json.ts';
 import type { Component } from '../../runtime/supervisor.ts';
 import { askOps } from '../ask-ops.ts';
 import { missingOf } from '../readiness.ts';
@@ -117,7 +118,7 @@ const report = z.object({ checks: z.record(z.string(), z.object({ ok: z.boolean(
 async function missingIn(opsUrl: string): Promise<string | null> {
   try {
     const { text } = await askOps(`${opsUrl}/readyz`, requestDeadlineMs);
-    return missingOf(report.parse(JSON.parse(text)).checks);
+    return missingOf(report.parse(parsePlainJson(text)).checks);
   } catch {
     return 'does not answer';
   }

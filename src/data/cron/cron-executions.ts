@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { base32 } from '../../core/ids.ts';
+import { parsePlainJson } from '../../core/plain-json.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
@@ -75,7 +76,7 @@ export class CronExecutions {
     );
     return found.flatMap((each, i): CronExecution[] => {
       if (each === null) return [];
-      const execution = entry.parse(JSON.parse(each.slice(1)));
+      const execution = entry.parse(parsePlainJson(each.slice(1)));
       if (execution.org !== null && execution.org !== org) return [];
       // An answer without a body, or one that is not kept any more.
       return [{ ...execution, responseBody: texts[i] ?? null }];

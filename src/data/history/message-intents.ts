@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
+import { parsePlainJson } from '../../core/plain-json.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
@@ -106,6 +107,6 @@ export class MessageIntents {
 }
 
 function known(id: string, state: string | undefined, text: string): { intent: Intent } | { outcome: IntentOutcome } {
-  const content: unknown = JSON.parse(text);
+  const content: unknown = parsePlainJson(text);
   return state === 'ended' ? { outcome: { id, ...storedOutcome.parse(content) } } : { intent: { id, ...storedIntent.parse(content) } };
 }

@@ -1,3 +1,4 @@
+import { parsePlainJson } from '../../core/plain-json.ts';
 import type { AttemptErrorType, AttemptView } from './messages.ts';
 
 /**
@@ -83,7 +84,7 @@ function decodeShort(stored: string): NewAttempt | null {
 }
 
 function decodeLong(stored: string): NewAttempt | null {
-  const value: unknown = JSON.parse(stored);
+  const value: unknown = parsePlainJson(stored);
   if (!Array.isArray(value)) return null;
   const [startedAtMs, durationMs, responseStatus, responseBody, letter, errorMessage]: unknown[] = value;
   if (typeof startedAtMs !== 'number' || typeof durationMs !== 'number' || typeof letter !== 'string') return null;

@@ -1,4 +1,5 @@
 import { PosthornError } from '../../core/errors.ts';
+import { parsePlainJson } from '../../core/plain-json.ts';
 import { parseJson } from '../../core/read-json.ts';
 import type { NewEvent, WebhookEventPart } from './messages.ts';
 import type { ChunkedPayload } from './payload-chunks.ts';
@@ -113,7 +114,7 @@ function chunkedPayload(text: string): ChunkedPayload {
 
 /** Metadata alone has numbers of a sender: of the other events nothing is read twice. */
 function readDescription(text: string): unknown {
-  const description: unknown = JSON.parse(text);
+  const description: unknown = parsePlainJson(text);
   return isDescription(description) && description.w?.m !== undefined ? parseJson(text) : description;
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parsePlainJson } from '../../core/plain-json.ts';
 import { parseJson } from '../../core/read-json.ts';
 import type { HeaderRecord } from '../../core/records.ts';
 import type {
@@ -187,7 +188,7 @@ export function encodeEndpoint({
 }
 
 export function decodeEndpoint(json: string): EndpointContent {
-  const stored = endpointJson.parse(JSON.parse(json));
+  const stored = endpointJson.parse(parsePlainJson(json));
   const [failureThreshold, successThreshold, cooldownSeconds] = stored.b ?? [];
   return {
     url: stored.a,
@@ -237,7 +238,7 @@ export function encodeSubscription(content: SubscriptionContent): string {
 }
 
 export function decodeSubscription(json: string): SubscriptionContent {
-  const stored = subscriptionJson.parse(JSON.parse(json));
+  const stored = subscriptionJson.parse(parsePlainJson(json));
   return {
     filterExpression: stored.f ?? null,
     labelFilters: stored.l ?? {},

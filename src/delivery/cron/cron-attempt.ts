@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
 import { withoutByteOrderMark } from '../../core/payload-text.ts';
-import { isJson } from '../../core/read-json.ts';
+import { isJson } from '../../core/plain-json.ts';
 import type { CronJobRecord } from '../../core/records.ts';
 import { recordSealingContext } from '../../core/sealing-contexts.ts';
 import type { CronExecution, CronExecutions } from '../../data/cron/cron-executions.ts';

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
+import { parsePlainJson } from '../../core/plain-json.ts';
 import { idempotentAnswerSealingContext } from '../../core/sealing-contexts.ts';
 import type { IdempotencyClaim } from '../../data/intake/idempotent-answers.ts';
 import type { Caller } from './caller.ts';
@@ -72,7 +73,7 @@ export async function answerOnce(
   switch (outcome.state) {
     case 'answered': {
       const text = outcome.answer === tooLarge ? null : opened(outcome.answer);
-      if (text !== null) return replayed(keptAnswer.parse(JSON.parse(text)));
+      if (text !== null) return replayed(keptAnswer.parse(parsePlainJson(text)));
       if (answersAgain) return replayed(await perform({ mark, isTakenOver: true }));
       const why = outcome.answer === tooLarge ? 'is too large to be kept' : 'does not open with the encryption keys that there are';
       throw conflict(`The request was carried out, but its answer ${why}.`);

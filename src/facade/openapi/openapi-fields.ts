@@ -1,3 +1,4 @@
+import { parsePlainJson } from '../../core/plain-json.ts';
 import { isRecord } from '../../resources/field-tree.ts';
 import type { Components } from './openapi-components.ts';
 import { pascal } from './openapi-errors.ts';
@@ -44,7 +45,7 @@ function shareOutermost(components: Components): boolean {
     const name = taken.has(lower(short)) ? first.owner.replace(/^(Create|Update)/, '') + pascal(first.field) : short;
     if (taken.has(lower(name)) || saved(text, name, each.length) < leastSaved) continue;
     taken.add(lower(name));
-    components.refer('schemas', name, JSON.parse(text));
+    components.refer('schemas', name, parsePlainJson(text));
     for (const { properties, field } of each) {
       const { default: standard } = { ...(isRecord(properties[field]) && properties[field]) };
       properties[field] = { $ref: reference + name, ...(standard !== undefined && { default: standard }) };

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
+import { parsePlainJson } from '../../core/plain-json.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
 import type { Place } from '../http/operation.ts';
 import type { ServedKind } from '../http/services.ts';
@@ -43,7 +44,7 @@ export function exclusively<T>(place: Place, kinds: readonly ServedKind[], actio
 }
 
 async function awaitWrite<K extends ServedKind>(place: Place, kind: K, note: string): Promise<void> {
-  const { namespace, name, uid, generation } = writeNote.parse(JSON.parse(note));
+  const { namespace, name, uid, generation } = writeNote.parse(parsePlainJson(note));
   const { caches, clock, store } = place.services;
   const isSeen = (object: PosthornObject<ServedKind> | undefined): boolean => {
     if (object === undefined) return generation === null;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { isPosthornError } from '../../core/errors.ts';
+import { parsePlainJson } from '../../core/plain-json.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
 import { toPosthornError } from '../http/error-response.ts';
 import type { Place } from '../http/operation.ts';
@@ -63,7 +64,7 @@ export async function finishLeft(place: Place, left: ReadonlyMap<string, string>
   };
   for (const [id, text] of left) {
     await unlessRefused(async () => {
-      const begun = writes.parse(JSON.parse(text));
+      const begun = writes.parse(parsePlainJson(text));
       for (const object of begun.objects) await unlessRefused(() => finish(place, begun, object, note));
     });
     await services.begunWrites.end(org, id);

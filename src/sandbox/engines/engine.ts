@@ -1,4 +1,4 @@
-import { isJson } from '../../core/read-json.ts';
+import { isJson } from '../../core/plain-json.ts';
 import type { Problem } from '../jobs.ts';
 
 /** What a transform sees: JSON texts of the event's description and, in most cases, of its payload. */

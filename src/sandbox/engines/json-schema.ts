@@ -3,6 +3,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { LRUCache } from 'lru-cache';
 import { RE2JS } from 're2js';
+import { parsePlainJson } from '../../core/plain-json.ts';
 import { type SchemaProblem, unchecked } from '../jobs.ts';
 import { CodeError } from './engine.ts';
 import { type ExactValue, exactValue, isValidExactly, needsExactNumbers, useExactKeywords } from './exact-schema.ts';
@@ -88,7 +89,7 @@ export function validate(schemas: readonly string[], payload: string, mostProble
   let value: ExactValue;
   const isInexact = needsExactNumbers(payload);
   try {
-    value = isInexact ? exactValue(payload) : plainValue(JSON.parse(payload));
+    value = isInexact ? exactValue(payload) : plainValue(parsePlainJson(payload));
   } catch {
     return schemas.map(() => [{ path: '', message: 'is not JSON' }]);
   }
@@ -136,7 +137,7 @@ function compile(schema: string, { findsAll, isExact }: { findsAll: boolean; isE
 }
 
 function draftOf(schema: string): { draft: Draft; parsed: Record<string, unknown>; value: ExactValue } {
-  const value = needsExactNumbers(schema) ? exactValue(schema) : plainValue(JSON.parse(schema));
+  const value = needsExactNumbers(schema) ? exactValue(schema) : plainValue(parsePlainJson(schema));
   const parsed: Record<string, unknown> = Object(value.plain);
   const { $schema = drafts['2020-12'].names[0] } = parsed;
   const name = typeof $schema === 'string' ? $schema.replace(/#$/, '') : '';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { compareNumbers, ExactNumber, isDouble, jsonNumber } from '../../core/exact-number.ts';
 import { forEachNumber, inexactNumbers } from '../../core/json-numbers.ts';
-import { isJson } from '../../core/read-json.ts';
+import { isJson } from '../../core/plain-json.ts';
 
 /** Doubles, told apart by their sign when they are zero. */
 type Key = number | '-0';

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
+import { parsePlainJson } from '../../core/plain-json.ts';
 
 /** metav1.Status, as far as an error can be told from it. */
 const statusSchema = z.object({
@@ -57,7 +58,7 @@ function parseStatus(body: unknown): Status {
   let value = body;
   if (typeof body === 'string') {
     try {
-      value = JSON.parse(body);
+      value = parsePlainJson(body);
     } catch {
       value = { message: body.slice(0, 500) };
     }

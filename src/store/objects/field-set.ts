@@ -1,4 +1,5 @@
 import { canonicalJson } from '../../core/canonical-json.ts';
+import { parsePlainJson } from '../../core/plain-json.ts';
 import { type FieldNode, isRecord } from '../../resources/field-tree.ts';
 
 /**
@@ -14,7 +15,7 @@ export function pathText(elements: readonly string[]): string {
 }
 
 export function pathElements(path: string): string[] {
-  return JSON.parse(`[${path}]`);
+  return parsePlainJson(`[${path}]`);
 }
 
 /** Whether `path` is `ancestor` or lies below it. */
@@ -28,7 +29,7 @@ export function readablePath(path: string): string {
     const rest = element.slice(2);
     if (element.startsWith('f:')) return `.${rest}`;
     if (element.startsWith('v:')) return `[=${rest}]`;
-    const keys: [string, unknown][] = Object.entries(JSON.parse(rest));
+    const keys: [string, unknown][] = Object.entries(parsePlainJson(rest));
     return `[${keys.map(([key, value]) => `${key}=${JSON.stringify(value)}`).join(',')}]`;
   });
   return parts.join('').replace(/^\./, '');
@@ -130,5 +131,5 @@ function gather(trie: Record<string, unknown>, path: string[], fields: Set<strin
 /** As `itemElement` writes it: the API server escapes &, < and > in the keys and values of items. */
 function plainElement(element: string): string {
   if (!/^[kv]:.*\\/s.test(element)) return element;
-  return element.slice(0, 2) + canonicalJson(JSON.parse(element.slice(2)));
+  return element.slice(0, 2) + canonicalJson(parsePlainJson(element.slice(2)));
 }

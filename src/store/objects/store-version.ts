@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
 import { base32 } from '../../core/ids.ts';
+import { parsePlainJson } from '../../core/plain-json.ts';
 import type { Version } from '../store.ts';
 
 /**
@@ -57,7 +58,7 @@ export function writeContinueToken({ version, after }: ContinueToken): string {
 /** Throws BAD_REQUEST when it is none. */
 export function readContinueToken(text: string): ContinueToken {
   try {
-    const { version, after } = tokenSchema.parse(JSON.parse(Buffer.from(text, 'base64url').toString('utf8')));
+    const { version, after } = tokenSchema.parse(parsePlainJson(Buffer.from(text, 'base64url').toString('utf8')));
     const revision = parseVersion(version);
     if (revision !== null) return { version: revision, after };
   } catch {

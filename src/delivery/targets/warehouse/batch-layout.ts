@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parsePlainJson } from '../../../core/plain-json.ts';
 import type { WarehouseLayout } from '../../../core/records.ts';
 
 const layout = z.object({ prefix: z.string(), fileFormat: z.enum(['jsonl', 'json']), partitionBy: z.enum(['date', 'hour', 'source']) });
@@ -13,5 +14,5 @@ export function layoutText({ prefix, fileFormat, partitionBy }: WarehouseLayout)
 
 /** From `layoutText`. Throws for what is none. */
 export function readLayout(text: string): WarehouseLayout {
-  return layout.parse(JSON.parse(text));
+  return layout.parse(parsePlainJson(text));
 }

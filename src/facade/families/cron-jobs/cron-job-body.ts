@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { parseCronExpression } from '../../../core/cron-expression.ts';
 import { isPosthornError, PosthornError } from '../../../core/errors.ts';
+import { parsePlainJson } from '../../../core/plain-json.ts';
 import { isTimeZone } from '../../../core/time-zone.ts';
 import { description } from '../../../resources/fields.ts';
 import { kinds, type SpecInputOf } from '../../../resources/kinds.ts';
@@ -23,7 +24,7 @@ const headerText = z
   .meta({ format: 'header-map' })
   .transform((text, context) => {
     try {
-      return JSON.parse(text);
+      return parsePlainJson(text);
     } catch {
       context.addIssue({ code: 'custom', message: 'must be an object, or such an object as JSON text' });
       return z.NEVER;

@@ -5,6 +5,7 @@ import { PosthornError } from '../../../core/errors.ts';
 import { readFieldMapping } from '../../../core/field-mapping.ts';
 import { looksMasked, masked } from '../../../core/masking.ts';
 import { originOf } from '../../../core/origin.ts';
+import { parsePlainJson } from '../../../core/plain-json.ts';
 import { platformIdentityNotAllowed } from '../../../core/platform-identity.ts';
 import { isSendable, sendableRule } from '../../../resources/http-header.ts';
 import { kinds, type PosthornObject, type SpecInputOf, type SpecOf } from '../../../resources/kinds.ts';
@@ -278,7 +279,7 @@ const serviceAccountKey = z
   .string()
   .transform((text, context): unknown => {
     try {
-      return JSON.parse(text);
+      return parsePlainJson(text);
     } catch {
       context.addIssue('is not JSON');
       return z.NEVER;

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { payloadText, withoutByteOrderMark } from '../../../core/payload-text.ts';
-import { isJson } from '../../../core/read-json.ts';
+import { isJson } from '../../../core/plain-json.ts';
 import { RawJson } from '../../http/raw-json.ts';
 
 /** How a payload is shown: JSON as it is, other text as text, both without a byte order mark; everything else in base64. */

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
+import { parsePlainJson } from '../../../../core/plain-json.ts';
 import { webhookOrganization } from '../../../../core/webhook.ts';
 import type { NewEvent } from '../../../../data/shard/messages.ts';
 import type { Call } from '../../../http/operation.ts';
@@ -40,7 +41,7 @@ export function answerToKeep({ messagesQueued, endpoints }: Pick<EventAnswer, 'm
 export async function firstAnswer(call: Call, eventId: string): Promise<EventAnswer> {
   const text = await call.services.webhookMessages.answer(call.caller.organization.id, eventId);
   if (text === null) return await rebuiltAnswer(call, eventId);
-  const { n, e } = keptAnswer.parse(JSON.parse(text));
+  const { n, e } = keptAnswer.parse(parsePlainJson(text));
   return { eventId, messagesQueued: n, endpoints: e.map(([id, url]) => ({ id, url })) };
 }
 
