@@ -1,4 +1,4 @@
-import { isJson } from '../../core/plain-json.ts';
+import { isJson, parsePlainJson } from '../../core/plain-json.ts';
 import type { Problem } from '../jobs.ts';
 
 /** What a transform sees: JSON texts of the event's description and, in most cases, of its payload. */
@@ -38,7 +38,7 @@ export interface TransformEngine {
  */
 export function eventOf(
   { event, payload }: Pick<EngineInput, 'event' | 'payload'>,
-  parse: (json: string) => unknown = JSON.parse,
+  parse: (json: string) => unknown = parsePlainJson,
 ): Record<string, unknown> {
   return { ...Object(parse(event)), payload: isJson(payload) ? parse(payload) : payload };
 }

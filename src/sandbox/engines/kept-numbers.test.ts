@@ -30,6 +30,12 @@ describe.each(natives)('%s', (type, engine, code) => {
     expect([output?.includes('19.90'), warnings]).toEqual([false, []]);
   });
 
+  test('writes -0 as a zero, not as the text of a number that is too small for a double', async () => {
+    const { output, warnings } = await run(engine, code, '{"a":-0,"b":1e-400}');
+    expect(output).toMatch(/^\{"a":-?0,"b":1e-400\}$/);
+    expect(warnings).toEqual([]);
+  });
+
   test.each([
     ['{"a":9007199254740993,"b":9007199254740992}', '9007199254740993 and 9007199254740992'],
     ['{"a":0.1000000000000000055,"b":0.1}', '0.1000000000000000055 and 0.1'],

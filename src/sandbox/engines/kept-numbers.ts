@@ -63,9 +63,9 @@ export class KeptNumbers {
     }
   }
 
-  /** Whether JSON writes some of the doubles as something else: infinite ones as null, and -0 as 0. */
+  /** Whether JSON writes some of the doubles as something else, infinite ones as null, or writes another one as they are: -0 as 0. */
   get hasUnwritable(): boolean {
-    return [...this.#texts.keys()].some((key) => key === '-0' || !Number.isFinite(key));
+    return [...this.#texts.keys()].some((key) => key === '-0' || key === 0 || !Number.isFinite(key));
   }
 
   /** What a double is written as; undefined: as JSON does it. */
