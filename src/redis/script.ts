@@ -4,6 +4,9 @@ import { expandScript, type ScriptPart } from './script-text.ts';
 
 export type ScriptArgument = string | number | Buffer;
 
+/** Indentation, and lines of comment: Redis keeps the text of every script. Their line ends stay, so that errors name the lines of the files. */
+const unneeded = /^[ \t]*--.*$|^[ \t]+/gm;
+
 /** A Lua file with its includes (`expandScript`), sent once per server and called by its SHA-1 from then on (docs/decisions/0005-evalsha-not-function.md). */
 export class Script {
   /** Scripts share the texts of their includes in memory, which are most of most scripts. */
@@ -28,7 +31,7 @@ export class Script {
   }
 
   get #text(): string {
-    return this.#parts.map((part) => part.text).join('');
+    return this.#parts.map((part) => part.text.replaceAll(unneeded, '')).join('');
   }
 
   async #call(
