@@ -12,8 +12,8 @@ import { ApiKeyUsage } from '../data/intake/api-key-usage.ts';
 import { IdempotentAnswers } from '../data/intake/idempotent-answers.ts';
 import { RedisIntake } from '../data/intake/intake.ts';
 import { RateLimiter } from '../data/intake/rate-limit.ts';
-import { BegunWrites } from '../data/locks/begun-writes.ts';
 import { OrganizationLock } from '../data/locks/organization-lock.ts';
+import { WriteAheadLog } from '../data/locks/write-ahead-log.ts';
 import { Circuits } from '../data/queue/circuits.ts';
 import type { RegistryReader } from '../data/registry/registry.ts';
 import { RedisTaskCaller } from '../data/tasks/task-caller.ts';
@@ -24,7 +24,7 @@ import { webhookSending } from '../data/webhooks/webhook-sending.ts';
 import { WebhookStatistics } from '../data/webhooks/webhook-statistics.ts';
 import { createFacade } from '../facade/app.ts';
 import { KubernetesCallers } from '../facade/http/kubernetes-callers.ts';
-import { finishBegunWrites } from '../facade/records/finish-begun-writes.ts';
+import { recoverPendingWrites } from '../facade/records/recover-pending-writes.ts';
 import { answerError } from '../ingest/answer.ts';
 import type { IngestHandler } from '../ingest/handler.ts';
 import { isIngestTarget } from '../ingest/path.ts';
@@ -86,7 +86,7 @@ async function runApi(context: RoleContext): Promise<void> {
     shards: () => shards,
     memoryLimitBytes: config.redisMemoryLimitBytes,
   });
-  const begunWrites = new BegunWrites(shared);
+  const writeAheadLog = new WriteAheadLog(shared);
   const services = {
     store,
     caches: resources.caches,
@@ -120,7 +120,7 @@ async function runApi(context: RoleContext): Promise<void> {
     apiKeyUsage: new ApiKeyUsage(shared),
     lastNotified: new LastNotified(shared),
     organizationLock: new OrganizationLock(shared),
-    begunWrites,
+    writeAheadLog,
     idempotentAnswers: new IdempotentAnswers({ redis: link.main, prefix }),
     rateLimiter: new RateLimiter(shared),
     clock,
@@ -154,7 +154,7 @@ async function runApi(context: RoleContext): Promise<void> {
   } else ending.abort();
   records.start();
   const following = resources.run(ending.signal);
-  const finishing = begunWrites.run((org) => finishBegunWrites(services, org), ending.signal);
+  const finishing = writeAheadLog.run((org) => recoverPendingWrites(services, org), ending.signal);
   let isSynced = false;
   void resources.synced.then(() => {
     isSynced = true;

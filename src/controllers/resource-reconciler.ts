@@ -10,10 +10,10 @@ import type { ResourceCache } from '../store/cache.ts';
 import type { Key } from '../store/store.ts';
 import { adviceOn, type Finding, judgementOf, type Verdict } from './conditions.ts';
 import { type ControllerCaches, indexes } from './controller-caches.ts';
-import type { CredentialsPlace } from './credentials-place.ts';
+import type { CredentialsSink } from './credentials-sink.ts';
 import { GoneIds } from './gone-ids.ts';
 import { notProgrammed, programmed } from './in-force.ts';
-import { idOfAnother, type RecordPlace } from './record-place.ts';
+import { idOfAnother, type RecordSink } from './record-sink.ts';
 import { asksForIdOfApi, asksForOwnedId, holdsItsId, idOf, isLive, organizationOf } from './references.ts';
 import { type ObjectSecrets, type SecretReader, secretNotFound } from './secret-reader.ts';
 import type { StatusWriter } from './status-writer.ts';
@@ -42,7 +42,7 @@ export interface RecordRules<K extends PosthornKind, Published, Stored = Publish
     published: () => Promise<Stored | null>,
     secrets: ObjectSecrets,
   ): Promise<Evaluation<Published>>;
-  /** The place that receives the credentials of what is published; only of kinds for which the API has made Secrets that do not name it. */
+  /** The sink that receives the credentials of what is published; only of kinds for which the API has made Secrets that do not name it. */
   originOf?(stored: Stored): string | null;
   /** The record with this id is no more; also told when there was none. */
   retracted?(id: string): void;
@@ -89,24 +89,24 @@ interface Result {
 export class ResourceReconciler<K extends PosthornKind, Published, Stored = Published> {
   readonly gone: GoneIds<K>;
   readonly #rules: RecordRules<K, Published, Stored>;
-  readonly #place: RecordPlace<Published, Stored> | null;
+  readonly #sink: RecordSink<Published, Stored> | null;
   readonly #cache: ResourceCache<K>;
   readonly #caches: ControllerCaches;
   readonly #status: StatusWriter;
   readonly #secrets: SecretReader;
-  readonly #credentials: CredentialsPlace | null;
+  readonly #credentials: CredentialsSink | null;
   readonly #clock: Clock;
 
   constructor(
     rules: RecordRules<K, Published, Stored>,
-    place: RecordPlace<Published, Stored> | null,
+    sink: RecordSink<Published, Stored> | null,
     cache: ResourceCache<K>,
     options: ResourceReconcilerOptions,
-    credentials: CredentialsPlace | null = null,
+    credentials: CredentialsSink | null = null,
   ) {
     this.gone = new GoneIds(rules.kind);
     this.#rules = rules;
-    this.#place = place;
+    this.#sink = sink;
     this.#cache = cache;
     this.#caches = options.caches;
     this.#status = options.status;
@@ -154,9 +154,9 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
     }
     if (asksForOwnedId(this.#caches, this.#cache, object)) return nothing(refused(idOfAnother, true));
     if (!holdsItsId(this.#caches, this.#cache, object)) return nothing(refused(taken, true));
-    const place = this.#place;
+    const sink = this.#sink;
     const facts = organizationFacts(organization);
-    const published = async (): Promise<Stored | null> => (place === null ? null : place.get(id, facts));
+    const published = async (): Promise<Stored | null> => (sink === null ? null : sink.get(id, facts));
     const secrets = this.#secrets.of({
       user: object,
       organization: facts,
@@ -172,16 +172,16 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
     await this.#credentials?.publish({ id, org: facts.id, generation }, await secrets.all());
     const { record, status = {} } = evaluation;
     if (evaluation.isWithdrawn === true) {
-      await place?.retract(id, namespace);
+      await sink?.retract(id, namespace);
       this.#rules.retracted?.(id);
     }
-    const obstacle = place === null || record === undefined ? null : await place.publish(record);
+    const obstacle = sink === null || record === undefined ? null : await sink.publish(record);
     const refusal = evaluation.refusal ?? obstacle?.refusal;
     const unresolved = evaluation.unresolved ?? obstacle?.unresolved;
-    const isPublished = place === null ? refusal === undefined && unresolved === undefined : record !== undefined && obstacle === null;
+    const isPublished = sink === null ? refusal === undefined && unresolved === undefined : record !== undefined && obstacle === null;
     const stored = isPublished ? null : await published();
     const disabling = disablingOf(object);
-    if (stored !== null && disabling !== null) await place?.disable(stored, disabling.reason);
+    if (stored !== null && disabling !== null) await sink?.disable(stored, disabling.reason);
     return {
       verdict: {
         accepted: refusal === undefined ? { status: 'True', reason: 'Accepted', message: '' } : { status: 'False', ...refusal },
@@ -189,7 +189,7 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
           unresolved === undefined ? { status: 'True', reason: 'ResolvedRefs', message: '' } : { status: 'False', ...unresolved },
         programmed: isPublished
           ? programmed(refusal !== undefined)
-          : notProgrammed(stored === null || place === null ? null : { generation: place.generationOf(stored) }, disabling !== null),
+          : notProgrammed(stored === null || sink === null ? null : { generation: sink.generationOf(stored) }, disabling !== null),
         isStalled: evaluation.refusal !== undefined,
       },
       fields: status,
@@ -201,8 +201,8 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
   async #retract(id: string, namespace: string): Promise<void> {
     const mayHaveRecord = isLiveIn(this.#caches);
     const isHolder = (object: ObjectOf<K>): boolean => mayHaveRecord(object) && holdsItsId(this.#caches, this.#cache, object);
-    if (this.#place === null || this.#cache.byIndex(indexes.id, id).some(isHolder)) return;
-    await this.#place.retract(id, namespace);
+    if (this.#sink === null || this.#cache.byIndex(indexes.id, id).some(isHolder)) return;
+    await this.#sink.retract(id, namespace);
     await this.#credentials?.retract(id);
     this.#rules.retracted?.(id);
   }

@@ -23,7 +23,7 @@ import type { CompleteStore } from '../store/store.ts';
 import { apiKeyRules } from './api-key/api-key-rules.ts';
 import { CodeChecks } from './code-checks.ts';
 import { type ControllerCaches, indexes, nameIn } from './controller-caches.ts';
-import { CredentialsPlace } from './credentials-place.ts';
+import { CredentialsSink } from './credentials-sink.ts';
 import { destinationRules } from './destination/destination-rules.ts';
 import type { EventRecorder } from './event-recorder.ts';
 import { FencedPublisher } from './fenced-publisher.ts';
@@ -42,7 +42,7 @@ import { OrganizationQuotas, quotaKind } from './organization/organization-quota
 import { OrganizationReconciler } from './organization/organization-reconciler.ts';
 import { bindingNames, type Installation, OrganizationRights, roleBindingKind } from './organization/organization-rights.ts';
 import { payloadSchemaRules } from './payload-schema/payload-schema-rules.ts';
-import { registryPlace } from './record-place.ts';
+import { registrySink } from './record-sink.ts';
 import { organizationOf } from './references.ts';
 import { type Queues, requeueOnChange } from './requeue.ts';
 import { ResourceReconciler, type ResourceRules } from './resource-reconciler.ts';
@@ -55,14 +55,14 @@ import { StatusWriter } from './status-writer.ts';
 import { watchMarker } from './store-marker.ts';
 import { runSweep } from './sweep.ts';
 import { transformRules } from './transform/transform-rules.ts';
-import { webhookApplicationPlace } from './webhook-application/webhook-application-place.ts';
 import { webhookApplicationRules } from './webhook-application/webhook-application-rules.ts';
-import { webhookEndpointPlace } from './webhook-endpoint/webhook-endpoint-place.ts';
+import { webhookApplicationSink } from './webhook-application/webhook-application-sink.ts';
 import { webhookEndpointRules } from './webhook-endpoint/webhook-endpoint-rules.ts';
-import { webhookEventTypePlace } from './webhook-event-type/webhook-event-type-place.ts';
+import { webhookEndpointSink } from './webhook-endpoint/webhook-endpoint-sink.ts';
 import { webhookEventTypeRules } from './webhook-event-type/webhook-event-type-rules.ts';
-import { webhookSubscriptionPlace } from './webhook-subscription/webhook-subscription-place.ts';
+import { webhookEventTypeSink } from './webhook-event-type/webhook-event-type-sink.ts';
 import { webhookSubscriptionRules } from './webhook-subscription/webhook-subscription-rules.ts';
+import { webhookSubscriptionSink } from './webhook-subscription/webhook-subscription-sink.ts';
 
 export interface RunControllersOptions {
   /** Running; they may have been started long before. */
@@ -159,13 +159,13 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
   const directory = new ShardDirectory(publisher, shards);
   const checks = new CodeChecks(sandbox);
   const common = { caches, status, secrets, clock };
-  const credentials = new CredentialsPlace(publisher, keyring);
+  const credentials = new CredentialsSink(publisher, keyring);
   const published = <K extends ConfigurationKind, R extends RecordKind>(
     rules: ResourceRules<K, R>,
     cache: ResourceCache<K>,
-    ofSecrets: CredentialsPlace | null = null,
+    ofSecrets: CredentialsSink | null = null,
   ) =>
-    new ResourceReconciler(rules, rules.recordKind === null ? null : registryPlace(publisher, rules.recordKind), cache, common, ofSecrets);
+    new ResourceReconciler(rules, rules.recordKind === null ? null : registrySink(publisher, rules.recordKind), cache, common, ofSecrets);
   const webhooks = options.webhooks(epoch);
   const code = new RouteCode({ caches, publisher, checks });
   const requeueReferrers =
@@ -181,7 +181,7 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
   const { objects, installation } = options;
   const quotas = objects === null ? null : new OrganizationQuotas({ ...options, objects });
   const rights = objects === null || installation === null ? null : new OrganizationRights({ ...options, objects, installation });
-  const webhookPlaces = { webhooks, publisher, organizations: caches.Organization };
+  const webhookSinks = { webhooks, publisher, organizations: caches.Organization };
   const reconcilers = {
     Organization: new OrganizationReconciler({ ...options, ...common, publisher, quotas, rights }),
     Source: published(sourceRules(keyring), caches.Source, credentials),
@@ -195,25 +195,25 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
     ApiKey: published(apiKeyRules(caches), caches.ApiKey),
     WebhookEventType: new ResourceReconciler(
       webhookEventTypeRules(checks, clock),
-      webhookEventTypePlace(webhookPlaces),
+      webhookEventTypeSink(webhookSinks),
       caches.WebhookEventType,
       common,
     ),
     WebhookApplication: new ResourceReconciler(
       webhookApplicationRules(),
-      webhookApplicationPlace({ ...webhookPlaces, shards, created: requeueReferrers('WebhookEndpoint', indexes.application) }),
+      webhookApplicationSink({ ...webhookSinks, shards, created: requeueReferrers('WebhookEndpoint', indexes.application) }),
       caches.WebhookApplication,
       common,
     ),
     WebhookEndpoint: new ResourceReconciler(
       webhookEndpointRules({ ...options, ended: requeueSubscriptionsOf }),
-      webhookEndpointPlace({ ...webhookPlaces, created: requeueReferrers('WebhookSubscription', indexes.endpoint) }),
+      webhookEndpointSink({ ...webhookSinks, created: requeueReferrers('WebhookSubscription', indexes.endpoint) }),
       caches.WebhookEndpoint,
       common,
     ),
     WebhookSubscription: new ResourceReconciler(
       webhookSubscriptionRules(caches, code),
-      webhookSubscriptionPlace(webhookPlaces),
+      webhookSubscriptionSink(webhookSinks),
       caches.WebhookSubscription,
       common,
     ),

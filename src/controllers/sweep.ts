@@ -8,7 +8,7 @@ import { type ControllerCaches, indexes } from './controller-caches.ts';
 import type { FencedPublisher } from './fenced-publisher.ts';
 import { goneAmong } from './gone-among.ts';
 import { organizationIdOf } from './references.ts';
-import { webhookEventTypePlace } from './webhook-event-type/webhook-event-type-place.ts';
+import { webhookEventTypeSink } from './webhook-event-type/webhook-event-type-sink.ts';
 import { sweepEventTypes, sweepWebhooks, type WebhookSweepOptions } from './webhook-sweep.ts';
 
 export interface SweepOptions extends WebhookSweepOptions {
@@ -104,7 +104,7 @@ async function sweep(options: SweepOptions, signal: AbortSignal): Promise<void> 
   await retractGone('cronJob', caches.HttpCronJob);
   await retractGone('credentials', [caches.Source, caches.Destination, caches.NotificationChannel, caches.HttpCronJob]);
   await retractGone('apiKey', caches.ApiKey);
-  const eventTypes = webhookEventTypePlace({ ...options, organizations: caches.Organization });
+  const eventTypes = webhookEventTypeSink({ ...options, organizations: caches.Organization });
   await retractGone('eventType', caches.WebhookEventType, (id) => eventTypes.retract(id, ''));
   await retractGone('organization', caches.Organization);
   await sweepWebhooks(options, signal);

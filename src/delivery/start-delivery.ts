@@ -28,7 +28,7 @@ import { Archiver } from './archive/archiver.ts';
 import type { AlertReport } from './attempts/alert-attempt.ts';
 import { EventTransformer } from './attempts/transformed-event.ts';
 import { CronRunner } from './cron/cron-runner.ts';
-import { RedisTroubles } from './loops/redis-trouble.ts';
+import { RedisBackoffs } from './loops/redis-backoff.ts';
 import { deliveryMetrics, mailCounter } from './metrics.ts';
 import { type DeliveryPlan, deliveryPlan } from './plans/delivery-plan.ts';
 import { type WebhookPlanSources, WebhookPlans } from './plans/webhook-plan.ts';
@@ -44,8 +44,8 @@ import { cronRunHandler } from './tasks/cron-run.ts';
 import { destinationTestHandler } from './tasks/destination-test.ts';
 import { endpointTestHandler } from './tasks/endpoint-test.ts';
 import { TaskRunner } from './tasks/task-runner.ts';
-import { TargetKeeper } from './worker/target-keeper.ts';
-import { WebhookKeeper } from './worker/webhook-keeper.ts';
+import { EndpointConfigSync } from './worker/endpoint-config-sync.ts';
+import { TargetConfigSync } from './worker/target-config-sync.ts';
 import { Worker } from './worker/worker.ts';
 
 export interface DeliveryOptions {
@@ -186,7 +186,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   const webhookPlans = new WebhookPlans({ ...outgoing, webhooks: options.webhooks });
   const planOf = (target: Target): Promise<DeliveryPlan> => deliveryPlan({ ...outgoing, webhookPlans }, target);
   const id = options.workerId ?? `w_${randomBytes(9).toString('base64url')}${poolMark(pool)}`;
-  const troubles = new RedisTroubles(logger);
+  const backoffs = new RedisBackoffs(logger);
   const store = new RedisWebhookStore({ redis, prefix, clock, logger });
   const plansNow = new WebhookPlans({ ...outgoing, webhooks: { ...options.webhooks, directory: store } });
   const maxAttempts = options.webhooks.retries.delaysMs.length + 1;
@@ -221,9 +221,9 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     void carrier.carry(shard).catch((error) => logger.debug({ err: error, shard }, 'outbox entries could not be transferred'));
   const keepers = (queue: DeliveryQueue, shard: number) => {
     const onChange = (): void => worker.wake(shard);
-    const keeper = new TargetKeeper({ queue, registry, clock, logger, planOf, onChange, carryOutbox: carryOutboxOf(shard) });
+    const keeper = new TargetConfigSync({ queue, registry, clock, logger, planOf, onChange, carryOutbox: carryOutboxOf(shard) });
     const { directory } = options.webhooks;
-    return { keeper, webhookKeeper: new WebhookKeeper({ shard, queue, keeper, directory, clock, onChange }) };
+    return { keeper, webhookKeeper: new EndpointConfigSync({ shard, queue, keeper, directory, clock, onChange }) };
   };
   const worker = new Worker({
     directory: new RedisWorkerDirectory({ redis, prefix, shards }),
@@ -247,7 +247,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     clock,
     logger,
     metrics,
-    troubles,
+    backoffs,
     userAgent,
     retention,
     onAlert,
@@ -262,7 +262,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     bell: new CronBell({ blocking: openBlocking(), prefix, pool }),
     worker: id,
     logger,
-    trouble: troubles.watch(),
+    backoff: backoffs.watch(),
     metrics,
   });
   const tasks = new TaskRunner({
@@ -276,7 +276,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     worker: id,
     clock,
     logger,
-    trouble: troubles.watch(),
+    backoff: backoffs.watch(),
     metrics,
   });
   const limits = { ...archiveBatch, ageMs: options.warehouse?.archiveAgeMs ?? defaultArchiveAgeMs };

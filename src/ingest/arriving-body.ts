@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { PosthornError } from '../core/errors.ts';
 import type { OpenShares } from '../core/open-shares.ts';
+import type { OrganizationBudget } from '../core/organization-budget.ts';
 import { wholePayloadBytes } from '../core/payload-sizes.ts';
-import type { SharedRoom } from '../core/shared-room.ts';
 import { type IngestLimits, mebibytes } from './limits.ts';
 
 /** Thrown when the sender hangs up before its body is read: nobody waits for a response. */
@@ -15,7 +15,7 @@ export interface BodyRoom {
   inFlight: { bytes: number };
   shares: { bytes: OpenShares };
   /** Of larger ones, in MiB. */
-  largeRoom: SharedRoom;
+  largeRoom: OrganizationBudget;
 }
 
 /** What the reader of a body says to who waits for it. */

@@ -4,9 +4,9 @@ import { AddressList } from '../core/address-list.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
 import { OpenShares } from '../core/open-shares.ts';
+import { OrganizationBudget } from '../core/organization-budget.ts';
 import { wholePayloadBytes } from '../core/payload-sizes.ts';
 import type { Keyring } from '../core/sealing.ts';
-import { SharedRoom } from '../core/shared-room.ts';
 import type { Intake } from '../data/intake/intake.ts';
 import type { ChunkReaders } from '../data/membership/chunk-readers.ts';
 import type { RegistryReader } from '../data/registry/registry.ts';
@@ -62,7 +62,7 @@ export function createIngestHandler({
     deadlines: new Deadlines(options.clock),
     inFlight: { requests: 0, bytes: 0 },
     shares: { requests: new OpenShares(inForce.requestsOfOrganization), bytes: new OpenShares(inForce.bytesOfOrganization) },
-    largeRoom: new SharedRoom({
+    largeRoom: new OrganizationBudget({
       places: inForce.largeMebibytes,
       placesOfOrganization: inForce.largeMebibytesOfOrganization,
       clock: options.clock,

@@ -6,11 +6,11 @@ import { isPosthornError, PosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { type Abandonment, loopTurns } from '../core/loop-turns.ts';
 import type { OpenShares } from '../core/open-shares.ts';
+import type { OrganizationBudget } from '../core/organization-budget.ts';
 import { wholePayloadBytes } from '../core/payload-sizes.ts';
 import { requestFormat } from '../core/readable-payload.ts';
 import { requestIdFor } from '../core/request-id.ts';
 import { maxQueryLength, queryOf } from '../core/sent-query.ts';
-import type { SharedRoom } from '../core/shared-room.ts';
 import { tellRate } from '../data/intake/rate-limit.ts';
 import type { ChunkReaders } from '../data/membership/chunk-readers.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
@@ -42,7 +42,7 @@ export interface IngestServices extends PlanServices, TakingServices {
   inFlight: { requests: number; bytes: number };
   /** Of each organization. */
   shares: { requests: OpenShares; bytes: OpenShares };
-  largeRoom: SharedRoom;
+  largeRoom: OrganizationBudget;
   /** Address by which senders reach the installation, if it is configured; some providers sign it. */
   publicUrl: string | undefined;
   /** Proxies whose X-Forwarded-For is believed. */

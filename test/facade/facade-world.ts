@@ -19,8 +19,8 @@ import { ApiKeyUsage } from '../../src/data/intake/api-key-usage.ts';
 import { IdempotentAnswers } from '../../src/data/intake/idempotent-answers.ts';
 import { RedisIntake } from '../../src/data/intake/intake.ts';
 import { RateLimiter } from '../../src/data/intake/rate-limit.ts';
-import { BegunWrites } from '../../src/data/locks/begun-writes.ts';
 import { OrganizationLock } from '../../src/data/locks/organization-lock.ts';
+import { WriteAheadLog } from '../../src/data/locks/write-ahead-log.ts';
 import { Circuits } from '../../src/data/queue/circuits.ts';
 import { RedisMessageAcceptor } from '../../src/data/queue/message-acceptor.ts';
 import { changeStreamBlockMs } from '../../src/data/registry/change-stream.ts';
@@ -34,7 +34,7 @@ import { WebhookStatistics } from '../../src/data/webhooks/webhook-statistics.ts
 import type { Delivery, DeliveryOptions } from '../../src/delivery/start-delivery.ts';
 import { createFacade, type FacadeOptions } from '../../src/facade/app.ts';
 import { KubernetesCallers } from '../../src/facade/http/kubernetes-callers.ts';
-import { finishBegunWrites } from '../../src/facade/records/finish-begun-writes.ts';
+import { recoverPendingWrites } from '../../src/facade/records/recover-pending-writes.ts';
 import { blockingConnection } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';
@@ -170,7 +170,7 @@ export async function startFacadeWorld(
     apiKeyUsage: new ApiKeyUsage(shared),
     lastNotified: new LastNotified(shared),
     organizationLock: new OrganizationLock(shared),
-    begunWrites: new BegunWrites(shared),
+    writeAheadLog: new WriteAheadLog(shared),
     idempotentAnswers: new IdempotentAnswers({ redis: redis.client, prefix }),
     rateLimiter: new RateLimiter(shared),
     clock,
@@ -293,7 +293,7 @@ async function startReplica(services: Omit<FacadeOptions, 'caches'>): Promise<Re
   await once(server, 'listening');
   return {
     baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    finishBegun: () => services.begunWrites.look((org) => finishBegunWrites({ ...services, caches: caches.caches }, org)),
+    finishBegun: () => services.writeAheadLog.scanOnce((org) => recoverPendingWrites({ ...services, caches: caches.caches }, org)),
     stop: async () => {
       server.closeAllConnections();
       server.close();

@@ -2,7 +2,7 @@ import type { RedisClient } from '../../redis/connection.ts';
 import { scanKeys } from '../../redis/scan-keys.ts';
 import { Script } from '../../redis/script.ts';
 import { redisUnavailable } from '../../redis/unavailable.ts';
-import type { MessagePlace } from '../history/message-view.ts';
+import type { MessageLocation } from '../history/message-view.ts';
 import { batchMarker } from '../queue/batch-reply.ts';
 import { recordId, recordKey } from '../shard/record-key.ts';
 import { list, text } from '../shard/script-reply.ts';
@@ -62,7 +62,7 @@ export async function checkShards({
 async function look(redis: RedisClient, prefix: string, shards: number) {
   const findings = new Map<string, Finding>();
   const sum = { messages: 0, unfinished: 0 };
-  const moved: MessagePlace[] = [];
+  const moved: MessageLocation[] = [];
   for (let shard = 0; shard < shards; shard++) {
     const walk = new ShardWalk(redis, prefix, shard);
     const seen = await walk.findings();
@@ -92,7 +92,7 @@ class ShardWalk {
   /** Event → how many of its messages are still to be made. */
   readonly #toBeMade = new Map<string, number>();
   /** What went to other shards and has arrived, with where it is. */
-  readonly moved: MessagePlace[] = [];
+  readonly moved: MessageLocation[] = [];
 
   constructor(redis: RedisClient, prefix: string, shard: number) {
     this.#redis = redis;

@@ -1,7 +1,7 @@
 import { mostGathered } from '../shard/index-pages.ts';
 import { recordId } from '../shard/record-key.ts';
 import type { ShardReader } from '../shard/shard-reader.ts';
-import type { MessagePlace } from './message-view.ts';
+import type { MessageLocation } from './message-view.ts';
 
 /**
  * Messages that a look into each shard finds, each once, with the shard where it was found. Null where a look does not know, or all together are
@@ -10,10 +10,10 @@ import type { MessagePlace } from './message-view.ts';
 export async function fewMessages(
   shards: readonly ShardReader[],
   look: (shard: ShardReader) => Promise<string[] | null>,
-): Promise<MessagePlace[] | null> {
+): Promise<MessageLocation[] | null> {
   const keys = await Promise.all(shards.map(look));
   if (keys.includes(null)) return null;
-  const found = new Map<string, MessagePlace>();
+  const found = new Map<string, MessageLocation>();
   for (const [i, { shard }] of shards.entries())
     for (const key of keys[i] ?? []) {
       const id = recordId('msg_', shard, key);

@@ -2,7 +2,7 @@ import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { unfinishedIntentsKey } from '../intake/intake-keys.ts';
-import { UnfinishedWork } from '../locks/unfinished-work.ts';
+import { RecoveryScanner } from '../locks/recovery-scanner.ts';
 import { finishIntent } from './carry-out-intent.ts';
 import { MessageIntents } from './message-intents.ts';
 
@@ -10,12 +10,12 @@ import { MessageIntents } from './message-intents.ts';
 export class IntentFinisher {
   readonly #options: { redis: RedisClient; prefix: string; clock: Clock; logger: Logger };
   readonly #intents: MessageIntents;
-  readonly #unfinished: UnfinishedWork;
+  readonly #unfinished: RecoveryScanner;
 
   constructor(options: { redis: RedisClient; prefix: string; clock: Clock; logger: Logger }) {
     this.#options = options;
     this.#intents = new MessageIntents(options);
-    this.#unfinished = new UnfinishedWork({ ...options, key: unfinishedIntentsKey(options.prefix) });
+    this.#unfinished = new RecoveryScanner({ ...options, key: unfinishedIntentsKey(options.prefix) });
   }
 
   /** Every 30 s until the signal aborts. */
@@ -30,7 +30,7 @@ export class IntentFinisher {
 
   /** One look. Throws UNAVAILABLE. */
   look(signal?: AbortSignal): Promise<void> {
-    return this.#unfinished.look((account) => this.#finish(account, signal), signal);
+    return this.#unfinished.scanOnce((account) => this.#finish(account, signal), signal);
   }
 
   /** One that cannot be finished holds up no other. */

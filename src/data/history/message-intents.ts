@@ -7,7 +7,7 @@ import { Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { monthOf, quotaExceeded } from '../intake/intake.ts';
 import { intakeKeys, unfinishedIntentsKey } from '../intake/intake-keys.ts';
-import { UnfinishedWork } from '../locks/unfinished-work.ts';
+import { RecoveryScanner } from '../locks/recovery-scanner.ts';
 
 /** What shall be done to messages, which may lie in several shards. */
 export interface Intent {
@@ -50,11 +50,11 @@ const reply = z.union([
  */
 export class MessageIntents {
   readonly #options: { redis: RedisClient; prefix: string; clock: Clock };
-  readonly #unfinished: UnfinishedWork;
+  readonly #unfinished: RecoveryScanner;
 
   constructor(options: { redis: RedisClient; prefix: string; clock: Clock }) {
     this.#options = options;
-    this.#unfinished = new UnfinishedWork({ ...options, key: unfinishedIntentsKey(options.prefix) });
+    this.#unfinished = new RecoveryScanner({ ...options, key: unfinishedIntentsKey(options.prefix) });
   }
 
   /** To be called before `begin`: who finishes what is left looks there. */

@@ -31,7 +31,7 @@ import { type IndexEntry, ShardReader } from '../shard/shard-reader.ts';
 import { CounterReader } from './counters.ts';
 import { failedSamples } from './failed-samples.ts';
 import { fewMessages } from './few-messages.ts';
-import { attemptViews, deliveryView, eventStatus, eventView, lettersOf, type MessagePlace } from './message-view.ts';
+import { attemptViews, deliveryView, eventStatus, eventView, lettersOf, type MessageLocation } from './message-view.ts';
 
 /** Shown with an event (`read.lua`). */
 const mostDeliveriesOfEvent = 1000;
@@ -40,7 +40,7 @@ const mostMoves = 4;
 /** Of messages that all stand in the index of failures. */
 const failedStatuses: ReadonlySet<DeliveryStatus> = new Set(['retrying', 'failed', 'schema_failed', 'transform_failed', 'dlq']);
 
-interface PlacedDelivery extends MessagePlace {
+interface PlacedDelivery extends MessageLocation {
   view: DeliveryView;
   number: number;
 }
@@ -219,11 +219,11 @@ export class RedisMessageReader implements MessageReader {
   }
 
   /** Messages by id, wherever they have moved. What is just on its way is shown as it was where it left. */
-  async #deliveries(places: readonly MessagePlace[]): Promise<Map<string, PlacedDelivery>> {
+  async #deliveries(places: readonly MessageLocation[]): Promise<Map<string, PlacedDelivery>> {
     const found = new Map<string, PlacedDelivery>();
     let open = places;
     for (let moves = 0; moves < mostMoves && open.length > 0; moves++) {
-      const next: MessagePlace[] = [];
+      const next: MessageLocation[] = [];
       const read = await this.#perShard(open, (reader, keys) => reader.messages(keys));
       for (const { id, shard, key, reply } of read) {
         if (reply === null || reply === undefined) continue;
@@ -246,11 +246,11 @@ export class RedisMessageReader implements MessageReader {
     });
   }
 
-  async #letters(places: readonly MessagePlace[]): Promise<Map<string, string>> {
+  async #letters(places: readonly MessageLocation[]): Promise<Map<string, string>> {
     const found = new Map<string, string>();
     let open = places;
     for (let moves = 0; moves < mostMoves && open.length > 0; moves++) {
-      const next: MessagePlace[] = [];
+      const next: MessageLocation[] = [];
       for (const { id, reply } of await this.#perShard(open, (reader, keys) => reader.letters(keys))) {
         if (reply === null || reply === undefined) continue;
         found.set(id, reply.letter);
@@ -262,7 +262,7 @@ export class RedisMessageReader implements MessageReader {
   }
 
   async #perShard<R>(
-    places: readonly MessagePlace[],
+    places: readonly MessageLocation[],
     read: (reader: ShardReader, keys: readonly string[]) => Promise<readonly R[]>,
   ): Promise<{ id: string; shard: number; key: string; reply: R | undefined }[]> {
     const byShard = Map.groupBy(places, ({ shard }) => shard);

@@ -137,11 +137,11 @@ export class RedisMessageReplayer implements MessageReplayer {
     const messages = byShard(wanted, (id) => placed.get(id)?.shard ?? null);
     const intent: Intent = { id: randomUUID(), action: 'archive', beganAtMs: this.#world.clock.now(), isAskedAgain: false, messages };
     // What lies in one shard is one step.
-    const results = messages.length <= 1 ? await carryOut(this.#world, intent) : await this.#carryOutNoted(account, intent);
+    const results = messages.length <= 1 ? await carryOut(this.#world, intent) : await this.#runLogged(account, intent);
     return wanted.filter((id) => results.get(id) === 'done');
   }
 
-  async #carryOutNoted(account: string, intent: Intent): Promise<Map<string, MessageResult>> {
+  async #runLogged(account: string, intent: Intent): Promise<Map<string, MessageResult>> {
     await this.#intents.announce(account);
     await this.#intents.begin(account, intent, null);
     return finishIntent(this.#world, account, intent);

@@ -174,7 +174,7 @@ export function eventView(
   view: Omit<EventView, 'status'>;
   chunks: ChunkedPayload | null;
   letters: string;
-  elsewhere: (MessagePlace & { letterOfMissing: string })[];
+  elsewhere: (MessageLocation & { letterOfMissing: string })[];
 } {
   const [stored, letters, count, size, elsewhere] = list(reply);
   const event = decodeEvent(bytes(stored));
@@ -200,13 +200,13 @@ export function eventView(
 }
 
 /** A message and the shard to look for it. */
-export interface MessagePlace {
+export interface MessageLocation {
   id: string;
   shard: number;
 }
 
 /** From lists of a key, a shard or '' for the one that the id names, and the letter that stands for a message that is not found. */
-function placesOf(shard: number, reply: unknown): (MessagePlace & { letterOfMissing: string })[] {
+function placesOf(shard: number, reply: unknown): (MessageLocation & { letterOfMissing: string })[] {
   return list(reply).map((place) => {
     const [key = '', other = '', letterOfMissing = ''] = list(place).map(text);
     const id = recordId('msg_', shard, key);

@@ -22,7 +22,7 @@ const longestPauseMs = 100;
 const renew = new Script(new URL('./lock-renew.lua', import.meta.url));
 const release = new Script(new URL('./lock-release.lua', import.meta.url));
 
-/** The lock, the hash of its holders' notes, and that of what they have begun (`BegunWrites`). */
+/** The lock, the hash of its holders' notes, and that of what they have begun (`WriteAheadLog`). */
 export function organizationLockKeys(prefix: string, organization: string): { lock: string; notes: string; begun: string } {
   const lock = `${prefix}{lock:${organization}}`;
   return { lock, notes: `${lock}:notes`, begun: `${lock}:begun` };

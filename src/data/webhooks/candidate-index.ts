@@ -1,4 +1,4 @@
-import type { SubscriptionWishes } from './event-judge.ts';
+import type { SubscriptionCriteria } from './subscription-matcher.ts';
 import type { CandidatePage, WebhookCandidate } from './webhook-candidates.ts';
 
 /** Of so many candidates everything is kept, and of further ones what they want. */
@@ -7,8 +7,8 @@ const keptWhole = 2000;
 const mostWishes = 20_000;
 
 /** Subscriptions that want the same. */
-export interface WishGroup {
-  wishes: SubscriptionWishes;
+export interface CriteriaGroup {
+  wishes: SubscriptionCriteria;
   /** Of the subscriptions, ascending. */
   numbers: readonly number[];
   /** Of their applications. */
@@ -22,7 +22,7 @@ interface Content {
   first: readonly WebhookCandidate[];
   /** Place where those begin that are not kept whole; null: all are. */
   next: number | null;
-  groups: ReadonlyMap<string, WishGroup>;
+  groups: ReadonlyMap<string, CriteriaGroup>;
   reach: Reach;
   /** By application the subscriptions that wait for it to be enabled. */
   dormant: ReadonlyMap<number, ReadonlySet<number>>;
@@ -47,7 +47,7 @@ export class CandidateIndex {
   }
 
   /** What those after the first ones want; null: that is not known. */
-  get groups(): readonly WishGroup[] | null {
+  get groups(): readonly CriteriaGroup[] | null {
     return this.#content.reach === 'all' ? [...this.#content.groups.values()] : null;
   }
 
@@ -133,7 +133,7 @@ export class CandidateIndex {
 /** Makes an index from all candidates, page by page, in their order. */
 export class CandidateIndexBuilder {
   readonly #first: WebhookCandidate[] = [];
-  readonly #groups = new Map<string, { wishes: SubscriptionWishes; numbers: number[]; applications: number[] }>();
+  readonly #groups = new Map<string, { wishes: SubscriptionCriteria; numbers: number[]; applications: number[] }>();
   readonly #dormant = new Map<number, Set<number>>();
   #beyond: number | null = null;
   #last: CandidatePage | null = null;
@@ -180,11 +180,11 @@ export class CandidateIndexBuilder {
   }
 }
 
-function withMembers(wishes: SubscriptionWishes, members: readonly (readonly [number, number])[]): WishGroup {
+function withMembers(wishes: SubscriptionCriteria, members: readonly (readonly [number, number])[]): CriteriaGroup {
   return { wishes, numbers: members.map(([number]) => number), applications: members.map(([, application]) => application) };
 }
 
-function wishesOf({ filterExpression, labelFilters, labelFilterMode }: WebhookCandidate): SubscriptionWishes {
+function wishesOf({ filterExpression, labelFilters, labelFilterMode }: WebhookCandidate): SubscriptionCriteria {
   return { filterExpression, labelFilters, labelFilterMode };
 }
 

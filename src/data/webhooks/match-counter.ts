@@ -2,7 +2,7 @@ import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
 import type { Abandonment } from '../../core/loop-turns.ts';
 import { Semaphore } from '../../core/semaphore.ts';
-import type { JudgedEvent } from './event-judge.ts';
+import type { JudgedEvent } from './subscription-matcher.ts';
 import type { Narrowing, WebhookMatcher, WebhookMatches } from './webhook-matcher.ts';
 
 const longestMs = 20_000;

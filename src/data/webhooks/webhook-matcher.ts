@@ -4,8 +4,8 @@ import { type Abandonment, loopTurns } from '../../core/loop-turns.ts';
 import type { Turns } from '../../core/pace.ts';
 import { CandidateCache } from './candidate-cache.ts';
 import type { CandidateIndex } from './candidate-index.ts';
-import { EventJudge, type JudgedEvent, type SubscriptionWishes } from './event-judge.ts';
 import { FilterErrorNotes } from './filter-error-notes.ts';
+import { type JudgedEvent, type SubscriptionCriteria, SubscriptionMatcher } from './subscription-matcher.ts';
 import { type CandidatePage, candidatesPerRead, type WebhookCandidate, type WebhookCandidates } from './webhook-candidates.ts';
 import type { WebhookStore } from './webhooks.ts';
 
@@ -40,9 +40,9 @@ type Walk = (from: number) => Promise<CandidatePage>;
 /** Whether an event meets what a subscription wants; of a candidate its last error is noted. */
 interface Judge {
   /** To be awaited before each, when there is anything to wait for. */
-  before(wishes: SubscriptionWishes): Promise<void> | null;
+  before(wishes: SubscriptionCriteria): Promise<void> | null;
   ofCandidate(candidate: WebhookCandidate): boolean;
-  ofWishes(wishes: SubscriptionWishes): boolean;
+  ofWishes(wishes: SubscriptionCriteria): boolean;
 }
 
 /** Finds the subscriptions that an event goes to. Rejects with UNAVAILABLE when Redis does not answer. */
@@ -50,7 +50,7 @@ export class WebhookMatcher {
   readonly #candidates: WebhookCandidates;
   readonly #notes: FilterErrorNotes;
   readonly #windowPlaces: number;
-  readonly #judge = new EventJudge();
+  readonly #judge = new SubscriptionMatcher();
   readonly #cache: CandidateCache;
 
   constructor(options: {
@@ -187,9 +187,9 @@ export class WebhookMatcher {
       before,
       ofWishes: (wishes) => judge(wishes).isMatch,
       ofCandidate: (candidate) => {
-        const { isMatch, wasAsked, error } = judge(candidate);
+        const { isMatch, wasEvaluated, error } = judge(candidate);
         const { subscriptionId, filterExpression } = candidate;
-        if (wasAsked && error !== candidate.lastFilterError && this.#notes.note(org, subscriptionId, { filterExpression, error }))
+        if (wasEvaluated && error !== candidate.lastFilterError && this.#notes.note(org, subscriptionId, { filterExpression, error }))
           candidate.lastFilterError = error;
         return isMatch;
       },

@@ -2,7 +2,7 @@ import { webhookOrganization } from '../../core/webhook.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { fewMessages } from '../history/few-messages.ts';
-import { attemptViews, deadLetterReasons, deliveryView, eventView, type MessagePlace } from '../history/message-view.ts';
+import { attemptViews, deadLetterReasons, deliveryView, eventView, type MessageLocation } from '../history/message-view.ts';
 import type { Position } from '../shard/cursor.ts';
 import { decodeEvent, type StoredEvent } from '../shard/event-text.ts';
 import { failureWalk } from '../shard/failure-walk.ts';
@@ -242,19 +242,19 @@ export class WebhookMessages {
     return found.view.org === webhookOrganization(org) ? { reader, key, found } : null;
   }
 
-  async #found(places: readonly MessagePlace[]): Promise<FoundMessage[]> {
+  async #found(places: readonly MessageLocation[]): Promise<FoundMessage[]> {
     const byShard = Map.groupBy(places, ({ shard }) => shard);
     const found = await Promise.all([...byShard].map(([shard, group]) => messagesIn(this.#in(shard), group)));
     return found.flat().filter((message) => message !== null);
   }
 
   /** Which of the messages go to endpoints of the application. */
-  async #sentTo(applicationId: string | undefined, places: readonly MessagePlace[]): Promise<ReadonlySet<string>> {
+  async #sentTo(applicationId: string | undefined, places: readonly MessageLocation[]): Promise<ReadonlySet<string>> {
     const found = applicationId === undefined ? [] : await this.#found(places);
     return new Set(found.flatMap(({ view }) => (view.routeId === applicationId ? [view.id] : [])));
   }
 
-  async #letters(places: readonly MessagePlace[]): Promise<ReadonlyMap<string, string>> {
+  async #letters(places: readonly MessageLocation[]): Promise<ReadonlyMap<string, string>> {
     const byShard = Map.groupBy(places, ({ shard }) => shard);
     const found = await Promise.all(
       [...byShard].map(async ([shard, group]) => {
@@ -376,7 +376,7 @@ function shownOf({ applicationId, endpointId, eventType }: WebhookMessageFilter,
 }
 
 /** The messages of a shard at these places; null for those that are gone. */
-async function messagesIn(reader: ShardReader, places: readonly MessagePlace[]): Promise<(ReturnType<typeof deliveryView> | null)[]> {
+async function messagesIn(reader: ShardReader, places: readonly MessageLocation[]): Promise<(ReturnType<typeof deliveryView> | null)[]> {
   const keys = places.map(({ id }) => recordKey(id, reader.shard) ?? '');
   const replies = await reader.messages(keys);
   return keys.map((key, i) => (replies[i] == null ? null : deliveryView(reader.shard, key, replies[i])));

@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { UnfinishedWork } from '../locks/unfinished-work.ts';
+import { RecoveryScanner } from '../locks/recovery-scanner.ts';
 import { integer } from '../shard/script-reply.ts';
 import { sharedWebhookKeys } from './webhook-keys.ts';
 import { WebhookScripts } from './webhook-scripts.ts';
@@ -16,13 +16,13 @@ const stepsAtOnce = 20;
  */
 export class WebhookSweeper {
   readonly #logger: Logger;
-  readonly #unfinished: UnfinishedWork;
+  readonly #unfinished: RecoveryScanner;
   readonly #scripts: WebhookScripts;
   readonly #underWay = new Set<string>();
 
   constructor(options: { redis: RedisClient; prefix: string; clock: Clock; logger: Logger }) {
     this.#logger = options.logger;
-    this.#unfinished = new UnfinishedWork({ ...options, key: sharedWebhookKeys(options.prefix).unfinished });
+    this.#unfinished = new RecoveryScanner({ ...options, key: sharedWebhookKeys(options.prefix).unfinished });
     this.#scripts = new WebhookScripts(options);
   }
 
@@ -59,7 +59,7 @@ export class WebhookSweeper {
 
   /** One look. Throws UNAVAILABLE. */
   sweep(signal?: AbortSignal): Promise<void> {
-    return this.#unfinished.look((org) => this.#finish(org, signal), signal);
+    return this.#unfinished.scanOnce((org) => this.#finish(org, signal), signal);
   }
 
   async #finish(org: string, signal?: AbortSignal): Promise<boolean> {

@@ -9,8 +9,8 @@ import { layoutText, readLayout } from '../targets/warehouse/batch-layout.ts';
 import { upload } from '../targets/warehouse/upload.ts';
 import { uploadRecord } from '../targets/warehouse/warehouse-attempt.ts';
 import { archiveContent } from './archive-content.ts';
-import { type ArchivePlaceSources, archivePlace } from './archive-place.ts';
 import { ArchiveSettings } from './archive-settings.ts';
+import { type ArchiveTargetSources, archiveTarget } from './archive-target.ts';
 
 const intervalMs = 3000;
 /** However little has changed: Redis may have been emptied. */
@@ -21,7 +21,7 @@ const longestGatherMs = 1000;
 const mostWrites = 4;
 const retryDelays = { firstMs: 5000, mostMs: 600_000 };
 
-export interface ArchiverOptions extends ArchivePlaceSources {
+export interface ArchiverOptions extends ArchiveTargetSources {
   archives: readonly MessageArchive[];
   registry: RegistryReader;
   worker: string;
@@ -126,17 +126,17 @@ export class Archiver {
   async #write(archive: MessageArchive, org: string, destinationId: string | null): Promise<void> {
     const { worker, clock, metrics } = this.#options;
     const { signal } = this.#stopping;
-    const place = await archivePlace(this.#options, org, destinationId);
-    if (typeof place === 'string' || destinationId === null) {
-      await this.#onFailure(archive, org, String(place));
+    const target = await archiveTarget(this.#options, org, destinationId);
+    if (typeof target === 'string' || destinationId === null) {
+      await this.#onFailure(archive, org, String(target));
       return;
     }
-    const batch = await archive.batch(org, worker, { layout: layoutText(place.layout), destinationId });
+    const batch = await archive.batch(org, worker, { layout: layoutText(target.layout), destinationId });
     if (batch === null) return;
     const { objects, count } = await archiveContent(batch.id, readLayout(batch.layout), archive.messages(org, batch));
     if (objects.length > 0) {
       const startedAtMs = clock.now();
-      const result = await upload(place.store, objects, { dispatcher: place.dispatcher(), secrets: place.secrets, clock, signal });
+      const result = await upload(target.store, objects, { dispatcher: target.dispatcher(), secrets: target.secrets, clock, signal });
       if (signal.aborted && result.type === 'error') {
         await archive.release(org);
         return;

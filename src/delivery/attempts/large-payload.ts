@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/clock.ts';
-import type { SharedRoom } from '../../core/shared-room.ts';
+import type { OrganizationBudget } from '../../core/organization-budget.ts';
 import type { DeliveryQueue, Job, Settlement } from '../../data/queue/delivery-queue.ts';
 import type { ReadyPlan } from '../plans/delivery-plan.ts';
 
@@ -18,7 +18,7 @@ const preparingMs = 25_000;
 export async function withPayload(
   job: Job,
   plan: ReadyPlan,
-  { queue, clock, room }: { queue: DeliveryQueue; clock: Clock; room: SharedRoom },
+  { queue, clock, room }: { queue: DeliveryQueue; clock: Clock; room: OrganizationBudget },
   deliver: (job: Job, isLate: () => boolean) => Promise<Settlement>,
 ): Promise<Settlement> {
   const { event } = job;

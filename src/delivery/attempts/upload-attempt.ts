@@ -1,5 +1,5 @@
 import type { Clock } from '../../core/clock.ts';
-import type { SharedRoom } from '../../core/shared-room.ts';
+import type { OrganizationBudget } from '../../core/organization-budget.ts';
 import type { Batch, DeliveryQueue, Job, Outcome, Settlement } from '../../data/queue/delivery-queue.ts';
 import type { NewAttempt } from '../../data/shard/attempt-record.ts';
 import type { DeliveryMetrics } from '../metrics.ts';
@@ -29,8 +29,8 @@ export interface UploadContext {
   signal: AbortSignal;
   batches: BatchSource;
   /** For batches in memory: transforms have been run before. */
-  uploadRoom: SharedRoom;
-  transformRoom: SharedRoom;
+  uploadRoom: OrganizationBudget;
+  transformRoom: OrganizationBudget;
 }
 
 /**

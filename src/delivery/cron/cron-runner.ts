@@ -1,7 +1,7 @@
 import type { Counter } from 'prom-client';
 import type { Logger } from '../../core/logger.ts';
 import type { CronBell, CronRun } from '../../data/cron/cron-runs.ts';
-import type { RedisTrouble } from '../loops/redis-trouble.ts';
+import type { RedisBackoff } from '../loops/redis-backoff.ts';
 import { Wakeup } from '../loops/wakeup.ts';
 import { attemptCronRun, type CronAttemptOptions } from './cron-attempt.ts';
 
@@ -15,7 +15,7 @@ export interface CronRunnerOptions extends CronAttemptOptions {
   /** Of the worker; makes the tokens of this runner its own. */
   worker: string;
   logger: Logger;
-  trouble: RedisTrouble;
+  backoff: RedisBackoff;
   metrics: { cronRuns: Counter<'outcome'> };
 }
 
@@ -51,7 +51,7 @@ export class CronRunner {
   }
 
   async #bellLoop(): Promise<void> {
-    const { bell, clock, trouble } = this.#options;
+    const { bell, clock, backoff } = this.#options;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       try {
@@ -61,14 +61,14 @@ export class CronRunner {
         while (this.#inFlight >= slots && !signal.aborted) await clock.sleep(100, signal);
       } catch (error) {
         if (signal.aborted) return;
-        await clock.sleep(trouble.met(error), signal);
+        await clock.sleep(backoff.recordFailure(error), signal);
         this.#wakeup.signal();
       }
     }
   }
 
   async #takeLoop(): Promise<void> {
-    const { runs, worker, clock, trouble } = this.#options;
+    const { runs, worker, clock, backoff } = this.#options;
     const { signal } = this.#stopping;
     for (let takes = 1; !signal.aborted; ) {
       if (this.#inFlight >= slots) {
@@ -79,12 +79,12 @@ export class CronRunner {
         this.#hasEnded = false;
         const full = [...this.#inFlightOf].filter(([, count]) => count >= slots / 2).map(([org]) => org);
         const taken = await runs.take(`${worker}.${takes}`, Math.min(16, slots - this.#inFlight), full);
-        trouble.over();
+        backoff.recordSuccess();
         takes++;
         for (const run of taken.runs) this.#begin(run);
         if (!taken.hasMore && !this.#hasEnded) await this.#wakeup.wait();
       } catch (error) {
-        await clock.sleep(trouble.met(error), signal);
+        await clock.sleep(backoff.recordFailure(error), signal);
       }
     }
   }

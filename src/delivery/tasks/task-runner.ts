@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts';
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { Task, TaskQueue } from '../../data/tasks/task-queue.ts';
-import type { RedisTrouble } from '../loops/redis-trouble.ts';
+import type { RedisBackoff } from '../loops/redis-backoff.ts';
 import { Wakeup } from '../loops/wakeup.ts';
 import { lookingUpFor } from '../targets/http/name-lookups.ts';
 import type { TaskHandler } from './task-handler.ts';
@@ -18,7 +18,7 @@ export interface TaskRunnerOptions {
   worker: string;
   clock: Clock;
   logger: Logger;
-  trouble: RedisTrouble;
+  backoff: RedisBackoff;
   metrics: { tasks: Counter<'kind' | 'outcome'> };
 }
 
@@ -53,7 +53,7 @@ export class TaskRunner {
   }
 
   async #take(): Promise<void> {
-    const { queue, worker, clock, trouble } = this.#options;
+    const { queue, worker, clock, backoff } = this.#options;
     const { signal } = this.#stopping;
     let mayHaveTasks = true;
     for (let takes = 1; !signal.aborted; ) {
@@ -64,14 +64,14 @@ export class TaskRunner {
         }
         if (!mayHaveTasks) await queue.wait();
         const { task, hasMore } = await queue.take(`${worker}.${takes}`);
-        trouble.over();
+        backoff.recordSuccess();
         takes++;
         mayHaveTasks = hasMore;
         if (task !== null) this.#begin(task);
       } catch (error) {
         if (signal.aborted) return;
         mayHaveTasks = true;
-        await clock.sleep(trouble.met(error), signal);
+        await clock.sleep(backoff.recordFailure(error), signal);
       }
     }
   }

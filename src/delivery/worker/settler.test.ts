@@ -9,7 +9,7 @@ import type { Job } from '../../data/queue/delivery-queue.ts';
 import { RedisMessageAcceptor } from '../../data/queue/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
 import { systemClock } from '../../runtime/clock.ts';
-import { RedisTroubles } from '../loops/redis-trouble.ts';
+import { RedisBackoffs } from '../loops/redis-backoff.ts';
 import { Settler } from './settler.ts';
 
 const prefix = 'test:';
@@ -53,7 +53,7 @@ async function callsFor(jobs: readonly Job[]): Promise<number[]> {
     },
     worker: 'w1',
     clock: systemClock,
-    trouble: new RedisTroubles(silentLogger).watch(),
+    backoff: new RedisBackoffs(silentLogger).watch(),
     onSettled: (_, answer) => void settled.push(...answer.settled),
   });
   for (const job of jobs) settler.add({ job, outcome: delivered, maxAttempts: null });

@@ -1,6 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
 import type { DeliveryQueue, SettleAnswer, Settlement } from '../../data/queue/delivery-queue.ts';
-import type { RedisTrouble } from '../loops/redis-trouble.ts';
+import type { RedisBackoff } from '../loops/redis-backoff.ts';
 
 const mostPerCall = 64;
 /** Of so many destinations a call takes 2 to 3 ms of Redis: what is done for each costs more than what is done for a message. */
@@ -11,7 +11,7 @@ export interface SettlerOptions {
   queue: Pick<DeliveryQueue, 'settle'>;
   worker: string;
   clock: Clock;
-  trouble: RedisTrouble;
+  backoff: RedisBackoff;
   onSettled: (settlements: readonly Settlement[], answer: SettleAnswer) => void;
 }
 
@@ -55,7 +55,7 @@ export class Settler {
   }
 
   async #write(): Promise<void> {
-    const { queue, worker, clock, trouble, onSettled } = this.#options;
+    const { queue, worker, clock, backoff, onSettled } = this.#options;
     this.#isWriting = true;
     while (this.#waiting.length > 0) {
       const batch = this.#nextBatch();
@@ -64,7 +64,7 @@ export class Settler {
         this.#waiting.splice(0, batch.length);
         onSettled(batch, answer);
       } catch (error) {
-        await clock.sleep(trouble.met(error));
+        await clock.sleep(backoff.recordFailure(error));
       }
     }
     this.#isWriting = false;

@@ -2,7 +2,7 @@ import { accountOf } from '../../core/account.ts';
 import { withJitter } from '../../core/backoff.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
-import { SharedRoom } from '../../core/shared-room.ts';
+import { OrganizationBudget } from '../../core/organization-budget.ts';
 import type { Beat, WorkerDirectory } from '../../data/membership/worker-directory.ts';
 import { workerLifetimeMs } from '../../data/membership/worker-directory.ts';
 import type { Job, Settlement, Target, TurnOrder } from '../../data/queue/delivery-queue.ts';
@@ -13,14 +13,14 @@ import { withWarning } from '../attempts/attempt-outcome.ts';
 import { withKeptHeaders } from '../attempts/kept-event-headers.ts';
 import { payloadRoomMiB, withPayload } from '../attempts/large-payload.ts';
 import { type EventTransformer, hasTransform } from '../attempts/transformed-event.ts';
-import type { RedisTroubles } from '../loops/redis-trouble.ts';
+import type { RedisBackoffs } from '../loops/redis-backoff.ts';
 import { Wakeup } from '../loops/wakeup.ts';
 import type { DeliveryMetrics } from '../metrics.ts';
 import type { DeliveryPlan } from '../plans/delivery-plan.ts';
-import { Heart } from './heart.ts';
 import { RecentJobs } from './recent-jobs.ts';
-import { ShardLine, type ShardParts } from './shard-line.ts';
+import { ShardConsumer, type ShardParts } from './shard-consumer.ts';
 import { SlotShares } from './slot-shares.ts';
+import { WorkerHeartbeat } from './worker-heartbeat.ts';
 
 const mostPerDequeue = 64;
 /** Where many shards have work: one call for some messages costs Redis half of what many calls for one each do. */
@@ -61,7 +61,7 @@ export interface WorkerOptions {
   clock: Clock;
   logger: Logger;
   metrics: DeliveryMetrics;
-  troubles: RedisTroubles;
+  backoffs: RedisBackoffs;
   userAgent: string;
   retention: { finishedMs: number; deadLettersMs: number };
   onAlert: (report: AlertReport) => void;
@@ -73,15 +73,15 @@ export interface WorkerOptions {
  */
 export class Worker {
   readonly #options: WorkerOptions;
-  readonly #troubles: RedisTroubles;
-  readonly #heart: Heart;
-  readonly #lines: readonly ShardLine[];
+  readonly #backoffs: RedisBackoffs;
+  readonly #heart: WorkerHeartbeat;
+  readonly #lines: readonly ShardConsumer[];
   readonly #wakeup = new Wakeup();
   readonly #recentJobs: RecentJobs;
   readonly #shares: SlotShares;
   /** Beside other organizations the busiest one is served at it. */
-  readonly #rooms: { uploadRoom: SharedRoom; transformRoom: SharedRoom };
-  readonly #payloadRoom: SharedRoom;
+  readonly #rooms: { uploadRoom: OrganizationBudget; transformRoom: OrganizationBudget };
+  readonly #payloadRoom: OrganizationBudget;
   readonly #stopping = new AbortController();
   readonly #breakingOff = new AbortController();
   /** Slots that dequeues under way may fill. */
@@ -97,35 +97,35 @@ export class Worker {
 
   constructor(options: WorkerOptions) {
     this.#options = options;
-    const { directory, id: worker, clock, troubles, slots, shards } = options;
-    this.#troubles = troubles;
+    const { directory, id: worker, clock, backoffs, slots, shards } = options;
+    this.#backoffs = backoffs;
     this.#totalSlots = slots;
     this.#recentJobs = new RecentJobs(clock);
     this.#shares = new SlotShares(slots);
     const places = Math.max(1, Math.min(mostUploads, Math.floor(slots / 4)));
     this.#rooms = {
-      uploadRoom: new SharedRoom({ places, placesOfOrganization: Math.max(1, Math.floor(places / 2)), clock }),
-      transformRoom: new SharedRoom({ places: Math.min(mostTransformed, places), placesOfOrganization: 1, clock }),
+      uploadRoom: new OrganizationBudget({ places, placesOfOrganization: Math.max(1, Math.floor(places / 2)), clock }),
+      transformRoom: new OrganizationBudget({ places: Math.min(mostTransformed, places), placesOfOrganization: 1, clock }),
     };
-    this.#payloadRoom = new SharedRoom({ places: payloadRoomMiB.all, placesOfOrganization: payloadRoomMiB.ofOrganization, clock });
+    this.#payloadRoom = new OrganizationBudget({ places: payloadRoomMiB.all, placesOfOrganization: payloadRoomMiB.ofOrganization, clock });
     this.#lines = shards.map(
       (parts) =>
-        new ShardLine({
+        new ShardConsumer({
           ...options,
           ...parts,
           worker,
-          trouble: troubles.watch(),
+          backoff: backoffs.watch(),
           totalSlots: () => this.#totalSlots,
           onWork: () => this.#wakeup.signal(),
           onMemoryShare: (share) => this.#onMemoryShare(share),
         }),
     );
-    this.#heart = new Heart({
+    this.#heart = new WorkerHeartbeat({
       directory,
       worker,
       slots,
       clock,
-      trouble: troubles.watch(),
+      backoff: backoffs.watch(),
       onBeat: (beat) => this.#onBeat(beat),
       reclaim: (dead) => this.#reclaim(dead),
     });
@@ -239,7 +239,7 @@ export class Worker {
   }
 
   /** Those that want to take: first where others than the busiest organization wait, then round the shards. */
-  #inTurn(): ShardLine[] {
+  #inTurn(): ShardConsumer[] {
     const round = [...this.#lines.slice(this.#next), ...this.#lines.slice(0, this.#next)].filter(({ wantsToTake }) => wantsToTake);
     return [...round.filter(({ isPressing }) => isPressing), ...round.filter(({ isPressing }) => !isPressing)];
   }
@@ -250,7 +250,7 @@ export class Worker {
     return lastTryAtMs === null || this.#options.clock.now() - lastTryAtMs > workerLifetimeMs;
   }
 
-  async #take(line: ShardLine, share: number): Promise<void> {
+  async #take(line: ShardConsumer, share: number): Promise<void> {
     const count = Math.min(share, this.#room);
     const order = this.#orderOf(line);
     this.#dequeues++;
@@ -271,7 +271,7 @@ export class Worker {
   }
 
   /** Who goes first, and who gets nothing: the busiest account of what is taken out of turn, those with large shares of the last slots. */
-  #orderOf({ isPressing }: ShardLine): TurnOrder {
+  #orderOf({ isPressing }: ShardConsumer): TurnOrder {
     const { busiest } = this.#recentJobs;
     const outOfTurn = isPressing && busiest !== null && this.hasOthersBesideBusiest ? [busiest] : [];
     const large = this.#hasOnlyKept ? this.#shares.large : [];
@@ -281,11 +281,11 @@ export class Worker {
   async #doorbellLoop(doorbell: WorkerDoorbell): Promise<void> {
     const { clock, slots } = this.#options;
     const { signal } = this.#stopping;
-    const trouble = this.#troubles.watch();
+    const backoff = this.#backoffs.watch();
     while (!signal.aborted) {
       try {
         const rang = await doorbell.wait();
-        trouble.over();
+        backoff.recordSuccess();
         const line = this.#lines.find(({ shard }) => shard === rang?.shard);
         if (line === undefined) continue;
         line.wake({ isPressing: rang?.isFirst === true });
@@ -296,14 +296,14 @@ export class Worker {
         }
       } catch (error) {
         if (signal.aborted) return;
-        await clock.sleep(trouble.met(error), signal);
+        await clock.sleep(backoff.recordFailure(error), signal);
         // It may have rung: a bell that was taken with the lost answer does not ring again.
         for (const line of this.#lines) line.wake();
       }
     }
   }
 
-  #begin(line: ShardLine, job: Job, planned: Promise<DeliveryPlan>): void {
+  #begin(line: ShardConsumer, job: Job, planned: Promise<DeliveryPlan>): void {
     const { logger, metrics, clock } = this.#options;
     this.#shares.begin(job.target);
     void this.#deliver(line, job, planned)
@@ -323,7 +323,7 @@ export class Worker {
       });
   }
 
-  async #deliver(line: ShardLine, taken: Job, planned: Promise<DeliveryPlan>): Promise<Settlement> {
+  async #deliver(line: ShardConsumer, taken: Job, planned: Promise<DeliveryPlan>): Promise<Settlement> {
     const { clock, metrics, userAgent, onAlert } = this.#options;
     const signal = this.#breakingOff.signal;
     const context = { clock, metrics, userAgent, onAlert, signal, batches: line.batches, ...this.#rooms };

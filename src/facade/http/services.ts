@@ -9,8 +9,8 @@ import type { ApiKeyUsage } from '../../data/intake/api-key-usage.ts';
 import type { IdempotentAnswers } from '../../data/intake/idempotent-answers.ts';
 import type { Intake } from '../../data/intake/intake.ts';
 import type { RateLimiter } from '../../data/intake/rate-limit.ts';
-import type { BegunWrites } from '../../data/locks/begun-writes.ts';
 import type { OrganizationLock } from '../../data/locks/organization-lock.ts';
+import type { WriteAheadLog } from '../../data/locks/write-ahead-log.ts';
 import type { Circuits } from '../../data/queue/circuits.ts';
 import type { RegistryReader } from '../../data/registry/registry.ts';
 import type { MessageReader, MessageReplayer } from '../../data/shard/messages.ts';
@@ -65,7 +65,7 @@ export interface FacadeServices {
   apiKeyUsage: ApiKeyUsage;
   lastNotified: LastNotified;
   organizationLock: OrganizationLock;
-  begunWrites: BegunWrites;
+  writeAheadLog: WriteAheadLog;
   idempotentAnswers: IdempotentAnswers;
   rateLimiter: RateLimiter;
   clock: Clock;

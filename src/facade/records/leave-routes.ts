@@ -3,8 +3,8 @@ import type { PosthornObject, SpecOf } from '../../resources/kinds.ts';
 import type { Place } from '../http/operation.ts';
 import type { ServedKind } from '../http/services.ts';
 import { cachedObjects, find, getByName } from './lookup.ts';
-import type { NoteWrite } from './note-write.ts';
 import { fieldManaged } from './owned-spec.ts';
+import type { RecordWrite } from './record-write.ts';
 import { changeSpec, planChange } from './write.ts';
 
 type Spec = SpecOf<'Route'>;
@@ -35,7 +35,7 @@ export async function refuseForeignLists(place: Place, deleted: readonly Posthor
 }
 
 /** Takes the objects out of these lists. Routes that name a channel and no other send their alerts to none then. */
-export async function leaveLists(place: Place, kind: ServedKind, names: ReadonlySet<string>, note: NoteWrite): Promise<void> {
+export async function leaveLists(place: Place, kind: ServedKind, names: ReadonlySet<string>, note: RecordWrite): Promise<void> {
   for (const { metadata } of routesNaming(place, kind, names)) {
     if ((await getByName(place, 'Route', metadata.name)) === null) continue;
     const load = () => find(place, 'Route', metadata.name);

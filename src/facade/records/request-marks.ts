@@ -7,7 +7,7 @@ import type { ServedKind } from '../http/services.ts';
 export const markAnnotation = 'posthorn.dev/idempotency';
 
 /** The mark of one of several objects that a request makes. */
-export function placeMark(mark: string, place: number): string {
+export function itemKey(mark: string, place: number): string {
   return `${mark}.${place}`;
 }
 

@@ -5,18 +5,18 @@ import type { ObjectOf } from '../../resources/kinds.ts';
 import type { Call } from '../http/operation.ts';
 import type { ServedKind } from '../http/services.ts';
 import { readSecret } from './credentials.ts';
-import { exclusively } from './exclusive.ts';
 import { awaitGone, awaitInForce } from './in-force.ts';
 import { refuseForeignLists } from './leave-routes.ts';
 import { find } from './lookup.ts';
-import type { NoteWrite } from './note-write.ts';
+import { deleteAll } from './multi-resource-writes.ts';
 import { nouns } from './nouns.ts';
+import { withOrganizationLock } from './organization-lock.ts';
+import type { RecordWrite } from './record-write.ts';
 import { madeBefore } from './request-marks.ts';
 import type { ResourceFamilyDefinition } from './resource-family-definition.ts';
 import { secretRefsIn } from './secret-refs.ts';
 import { deleteSecret, SecretDraft, unusedSecrets } from './secrets.ts';
 import { refuseReservedSlug, slugOf } from './slug.ts';
-import { deleteTogether } from './together.ts';
 import { changeSpec, createObject, deleteObject, refuseForeign, type Spec, type WantedSlug } from './write.ts';
 
 type Definition<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject> = Pick<
@@ -135,15 +135,15 @@ export async function deleteRecord<K extends ServedKind, Body extends z.ZodObjec
     refuseForeign(object);
     await refuseForeignLists(call, [object]);
     await beforeDelete?.run?.(object, call);
-    await deleteTogether(call, [object], note);
+    await deleteAll(call, [object], note);
     return object;
   });
   await awaitGone(call, kind, deleted);
   return deleted;
 }
 
-function alone<T>(looksAt: readonly ServedKind[] | undefined, call: Call, action: (note: NoteWrite) => Promise<T>): Promise<T> {
-  return looksAt === undefined ? action(() => {}) : exclusively(call, looksAt, action);
+function alone<T>(looksAt: readonly ServedKind[] | undefined, call: Call, action: (note: RecordWrite) => Promise<T>): Promise<T> {
+  return looksAt === undefined ? action(() => {}) : withOrganizationLock(call, looksAt, action);
 }
 
 function wantedSlug(noun: string, body: Record<string, unknown>): WantedSlug {

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { type Operation, operation } from '../../http/operation.ts';
 import { bulkIds, refuseForeignAmong } from '../../records/bulk.ts';
-import { exclusively } from '../../records/exclusive.ts';
 import { awaitInForce } from '../../records/in-force.ts';
 import { findAll } from '../../records/lookup.ts';
+import { setAllEnabled } from '../../records/multi-resource-writes.ts';
+import { withOrganizationLock } from '../../records/organization-lock.ts';
 import { foreignOwners } from '../../records/owned-spec.ts';
-import { enableTogether } from '../../records/together.ts';
 import { bulkDelete } from '../shared/bulk-delete.ts';
 
 /** Pausing, resuming and deleting several routes at once. */
@@ -30,11 +30,11 @@ export const routeBulkOperations: readonly Operation[] = [
     errors: ['FIELD_MANAGED', 'CONFLICT'],
     handle: async (call) => {
       const { ids, isActive } = call.body;
-      const { found, changed } = await exclusively(call, [], async (note) => {
+      const { found, changed } = await withOrganizationLock(call, [], async (note) => {
         const routes = await findAll(call, 'Route', ids);
         const others = routes.filter(({ spec }) => spec.enabled !== isActive);
         refuseForeignAmong(others, ({ metadata }) => foreignOwners(metadata.managedFields ?? [], 'enabled'));
-        return { found: routes, changed: await enableTogether(call, others, isActive, note) };
+        return { found: routes, changed: await setAllEnabled(call, others, isActive, note) };
       });
       await Promise.all(changed.map((route) => awaitInForce(call, 'Route', route)));
       return { success: true, updated: found.length };

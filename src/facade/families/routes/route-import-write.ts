@@ -3,8 +3,8 @@ import type { PosthornObject } from '../../../resources/kinds.ts';
 import type { Call } from '../../http/operation.ts';
 import { mapConcurrently } from '../../records/concurrently.ts';
 import { cachedObjects, find } from '../../records/lookup.ts';
-import type { NoteWrite } from '../../records/note-write.ts';
-import { madeUnder, placeMark, placeUnder } from '../../records/request-marks.ts';
+import type { RecordWrite } from '../../records/record-write.ts';
+import { itemKey, madeUnder, placeUnder } from '../../records/request-marks.ts';
 import { slugOf } from '../../records/slug.ts';
 import { changeSpec, createObject, deleteObject } from '../../records/write.ts';
 import type { KnownRoutes, RouteStep } from './route-import-plan.ts';
@@ -14,14 +14,14 @@ type Route = PosthornObject<'Route'>;
 /** The writes of one import. Each route that is made bears a mark, by which it is found again: also one whose answer was lost, and by an equal request after a crash. */
 export class RouteImportWrites implements KnownRoutes {
   readonly #call: Call;
-  readonly #note: NoteWrite;
+  readonly #note: RecordWrite;
   readonly #mark: string;
   readonly made: ReadonlyMap<number, Route>;
   /** By uid, what was there before, which no import takes back. */
   readonly #there: ReadonlySet<string>;
   readonly #undo: (() => Promise<void>)[] = [];
 
-  private constructor(call: Call, note: NoteWrite, mark: string, made: ReadonlyMap<number, Route>) {
+  private constructor(call: Call, note: RecordWrite, mark: string, made: ReadonlyMap<number, Route>) {
     this.#call = call;
     this.#note = note;
     this.#mark = mark;
@@ -30,7 +30,7 @@ export class RouteImportWrites implements KnownRoutes {
     if (made.size > 0) this.#undo.push(() => this.#removeMade());
   }
 
-  static async begin(call: Call, note: NoteWrite): Promise<RouteImportWrites> {
+  static async begin(call: Call, note: RecordWrite): Promise<RouteImportWrites> {
     const { idempotency } = call;
     const mark = idempotency?.mark ?? randomUUID();
     const made = idempotency?.isTakenOver === true ? await madeUnder(call, 'Route', mark) : [];
@@ -69,7 +69,7 @@ export class RouteImportWrites implements KnownRoutes {
         return null;
       case 'created': {
         const slug = { base: slugOf(step.name, 'route') };
-        return step.made ?? (await createObject(call, 'Route', slug, async () => step.spec, placeMark(this.#mark, index)));
+        return step.made ?? (await createObject(call, 'Route', slug, async () => step.spec, itemKey(this.#mark, index)));
       }
       case 'overwritten': {
         let isKnown = false;

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { type Operation, operation } from '../../http/operation.ts';
-import { exclusively } from '../../records/exclusive.ts';
 import { awaitInForce, waitAfter } from '../../records/in-force.ts';
 import { idOf } from '../../records/lookup.ts';
+import { withOrganizationLock } from '../../records/organization-lock.ts';
 import { importBodyBytes, importFields, mostImported } from '../../records/portable.ts';
 import { importedRoute } from './portable-route.ts';
 import { RouteImportPlanner } from './route-import-plan.ts';
@@ -47,7 +47,7 @@ export const routeImportOperation: Operation = operation({
   handle: async (call) => {
     const { routes: records, conflictStrategy, validateOnly = false } = call.body;
     const startedAtMs = call.services.clock.now();
-    const { plan, written } = await exclusively(call, routeWritesLookAt, async (note) => {
+    const { plan, written } = await withOrganizationLock(call, routeWritesLookAt, async (note) => {
       const writes = await RouteImportWrites.begin(call, note);
       try {
         const judged = await new RouteImportPlanner(call, conflictStrategy, records, writes).plan();

@@ -3,11 +3,11 @@ import type { ObjectOf } from '../../../resources/kinds.ts';
 import { type Call, type Operation, operation } from '../../http/operation.ts';
 import type { ServedKind } from '../../http/services.ts';
 import { bulkIds, refuseForeignAmong } from '../../records/bulk.ts';
-import { exclusively } from '../../records/exclusive.ts';
 import { awaitGone } from '../../records/in-force.ts';
 import { refuseForeignLists } from '../../records/leave-routes.ts';
 import { findAll } from '../../records/lookup.ts';
-import { deleteTogether } from '../../records/together.ts';
+import { deleteAll } from '../../records/multi-resource-writes.ts';
+import { withOrganizationLock } from '../../records/organization-lock.ts';
 
 interface BulkDeletion<K extends ServedKind> {
   kind: K;
@@ -38,12 +38,12 @@ export function bulkDelete<K extends ServedKind>({ kind, path, noun, description
     },
     errors: ['FIELD_MANAGED', ...(beforeDelete === undefined ? [] : (['IN_USE'] as const))],
     handle: async (call) => {
-      const deleted = await exclusively(call, ['Route'], async (note) => {
+      const deleted = await withOrganizationLock(call, ['Route'], async (note) => {
         const found = await findAll(call, kind, call.body.ids);
         refuseForeignAmong(found);
         await refuseForeignLists(call, found);
         for (const object of found) await beforeDelete?.(object, call);
-        await deleteTogether(call, found, note);
+        await deleteAll(call, found, note);
         return found;
       });
       await Promise.all(deleted.map((object) => awaitGone(call, kind, object)));

@@ -14,7 +14,7 @@ import { awaitInForce, waitAfter } from '../../records/in-force.ts';
 import { byName, cachedObjects } from '../../records/lookup.ts';
 import { nouns } from '../../records/nouns.ts';
 import { type ConflictStrategy, importBodyBytes, importFields, mostImported } from '../../records/portable.ts';
-import { madeUnder, placeMark } from '../../records/request-marks.ts';
+import { itemKey, madeUnder } from '../../records/request-marks.ts';
 import type { ResourceFamilyDefinition } from '../../records/resource-family-definition.ts';
 import { whole, writeChange, writeNew } from '../../records/resource-writes.ts';
 import { refuseReservedSlug, slugOf } from '../../records/slug.ts';
@@ -224,7 +224,7 @@ class RecordImport<K extends ServedKind> {
 
   async #create(definition: Definition<K>, slug: WantedSlug, record: Record<string, unknown>, index: number) {
     const { idempotency } = this.#call;
-    const mark = idempotency === null ? undefined : placeMark(idempotency.mark, index);
+    const mark = idempotency === null ? undefined : itemKey(idempotency.mark, index);
     // Counted here and not by the cache, which may or may not hold what earlier records of this import have made.
     refuseBeyondLimit(this.#call, this.#definition.kind, this.#count + 1);
     this.#count++;

@@ -9,7 +9,7 @@ import { ownerOfRefusedId } from './id-owners.ts';
 export type Obstacle = { refusal: Refusal; unresolved?: undefined } | { refusal?: undefined; unresolved: Refusal };
 
 /** Where the records of a kind are put in force, and as what they stand there. */
-export interface RecordPlace<Record, Stored = Record> {
+export interface RecordSink<Record, Stored = Record> {
   get(id: string, organization: OrganizationFacts): Promise<Stored | null>;
   /** Answers what is in the way, or null: the record is in force. */
   publish(record: Record): Promise<Obstacle | null>;
@@ -35,7 +35,7 @@ const keyTaken: Refusal = {
 };
 
 /** The registry. */
-export function registryPlace<R extends RecordKind>(publisher: FencedPublisher, kind: R): RecordPlace<RecordByKind[R]> {
+export function registrySink<R extends RecordKind>(publisher: FencedPublisher, kind: R): RecordSink<RecordByKind[R]> {
   return {
     get: (id) => publisher.get(kind, id),
     publish: async (record) => {

@@ -1,7 +1,7 @@
 import type { ServedKind } from '../http/services.ts';
 
-/** Notes what was written under the lock of the organization, so that its next holder waits until its caches show it (`exclusively`). */
-export type NoteWrite = (
+/** Records a write under the lock of the organization: the next holder waits until its caches show it (`withOrganizationLock`). */
+export type RecordWrite = (
   object: { kind: ServedKind; metadata: { namespace?: string; name: string; uid: string; generation?: number } },
   isDeleted?: boolean,
 ) => void;

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { LoopTurns } from '../../core/loop-turns.ts';
-import { EventJudge, type JudgeOfEvent, type SubscriptionWishes } from './event-judge.ts';
+import { type JudgeOfEvent, type SubscriptionCriteria, SubscriptionMatcher } from './subscription-matcher.ts';
 
 const keys = Array.from({ length: 20 }, (_, i) => `key${i}`);
 const long = 'a'.repeat(250);
@@ -8,14 +8,14 @@ const labels = Object.fromEntries(keys.map((key) => [key, `${long}none`]));
 const event = { type: 'order.paid', data: {}, labels, metadata: {} };
 /** As many as a subscription may have. */
 const values = Array.from({ length: 100 }, (_, i) => `${long}${1000 + i}`);
-const costly: SubscriptionWishes = {
+const costly: SubscriptionCriteria = {
   filterExpression: null,
   labelFilters: Object.fromEntries(keys.map((key) => [key, values])),
   labelFilterMode: 'any',
 };
 
 const list = (length: number): number[] => Array.from({ length }, () => 1);
-const newJudge = (): JudgeOfEvent => new EventJudge().of(event, new LoopTurns().of('org_a'));
+const newJudge = (): JudgeOfEvent => new SubscriptionMatcher().of(event, new LoopTurns().of('org_a'));
 
 test('Others have their turn between the label filters of many subscriptions.', async () => {
   const { before, judge } = newJudge();
@@ -30,8 +30,8 @@ test('Others have their turn between the label filters of many subscriptions.', 
 });
 
 test('Subscriptions with labels alone match however long the expressions of others take.', () => {
-  const { judge } = new EventJudge().of({ ...event, data: { a: list(1000), b: 'x'.repeat(13_900) } }, new LoopTurns().of('org_a'));
-  const byLabels: SubscriptionWishes = { filterExpression: null, labelFilters: { key0: `${long}none` }, labelFilterMode: 'all' };
+  const { judge } = new SubscriptionMatcher().of({ ...event, data: { a: list(1000), b: 'x'.repeat(13_900) } }, new LoopTurns().of('org_a'));
+  const byLabels: SubscriptionCriteria = { filterExpression: null, labelFilters: { key0: `${long}none` }, labelFilterMode: 'all' };
   const error = 'the filters of the event take too long together';
   let last: string | null = null;
   for (let i = 0; i < 5000 && last !== error; i++) {
@@ -39,5 +39,5 @@ test('Subscriptions with labels alone match however long the expressions of othe
     last = judge({ ...byLabels, filterExpression }).error;
   }
   expect(last).toBe(error);
-  expect(judge(byLabels)).toEqual({ isMatch: true, wasAsked: false, error: null });
+  expect(judge(byLabels)).toEqual({ isMatch: true, wasEvaluated: false, error: null });
 });

@@ -1,11 +1,11 @@
 import type { ManagedSubscription } from '../../compile/webhook-subscription.ts';
 import type { WebhookSubscription } from '../../data/webhooks/webhooks.ts';
-import type { RecordPlace } from '../record-place.ts';
-import { type WebhookPlaceOptions, webhookPlace } from '../webhook-place.ts';
+import type { RecordSink } from '../record-sink.ts';
+import { type WebhookSinkOptions, webhookRecordSink } from '../webhook-record-sink.ts';
 
-export function webhookSubscriptionPlace(options: WebhookPlaceOptions): RecordPlace<ManagedSubscription, WebhookSubscription> {
+export function webhookSubscriptionSink(options: WebhookSinkOptions): RecordSink<ManagedSubscription, WebhookSubscription> {
   const { webhooks } = options;
-  return webhookPlace(
+  return webhookRecordSink(
     {
       get: (org, id) => webhooks.subscription(org, id),
       create: (record) => webhooks.createSubscription(record),

@@ -5,8 +5,8 @@ import type { PosthornObject } from '../../resources/kinds.ts';
 import type { Place } from '../http/operation.ts';
 import type { ServedKind } from '../http/services.ts';
 import { waitForCache } from './cache-wait.ts';
-import type { NoteWrite } from './note-write.ts';
-import { finishingLooksAt, finishLeft } from './together.ts';
+import { recoverPending, recoveryReads } from './multi-resource-writes.ts';
+import type { RecordWrite } from './record-write.ts';
 
 /** What a holder of the lock wrote last of one kind; generation null: deleted. */
 const writeNote = z.object({ namespace: z.string(), name: z.string(), uid: z.string(), generation: z.int().nullable() });
@@ -14,15 +14,14 @@ const writeNote = z.object({ namespace: z.string(), name: z.string(), uid: z.str
 const cacheDeadlineMs = 5000;
 
 /**
- * Runs a check with its write as the only one of the organization, with caches of `kinds` that show what earlier
- * holders wrote, whatever replica they ran on; what one of them has begun and not ended is finished before. `action` notes what it writes.
- * UNAVAILABLE when the caches lag behind.
+ * Runs a check and its write under the lock of the organization. Before, pending entries of the write-ahead log are finished, and the caches of `kinds` show
+ * what earlier holders wrote on any replica. `action` records what it writes. Throws UNAVAILABLE when the caches lag behind.
  */
-export function exclusively<T>(place: Place, kinds: readonly ServedKind[], action: (note: NoteWrite) => Promise<T>): Promise<T> {
+export function withOrganizationLock<T>(place: Place, kinds: readonly ServedKind[], action: (note: RecordWrite) => Promise<T>): Promise<T> {
   const { services, caller } = place;
   return services.organizationLock.run(caller.organization.id, async (earlier, leaveNote) => {
     const notes = new Map(earlier);
-    const note: NoteWrite = ({ kind, metadata: { namespace = '', name, uid, generation = null } }, isDeleted = false) => {
+    const note: RecordWrite = ({ kind, metadata: { namespace = '', name, uid, generation = null } }, isDeleted = false) => {
       const text = JSON.stringify({ namespace, name, uid, generation: isDeleted ? null : generation } satisfies z.input<typeof writeNote>);
       notes.set(kind, text);
       leaveNote(kind, text);
@@ -33,10 +32,10 @@ export function exclusively<T>(place: Place, kinds: readonly ServedKind[], actio
         if (text !== undefined) await awaitWrite(place, kind, text);
       }
     };
-    const left = await services.begunWrites.left(caller.organization.id);
+    const left = await services.writeAheadLog.pending(caller.organization.id);
     if (left.size > 0) {
-      await awaitNoted(finishingLooksAt);
-      await finishLeft(place, left, note);
+      await awaitNoted(recoveryReads);
+      await recoverPending(place, left, note);
     }
     await awaitNoted(kinds);
     return action(note);

@@ -11,10 +11,10 @@ const organizationsPerLook = 1000;
 const forgottenAfterMs = 60_000;
 
 /**
- * A list of organizations that all processes share: in each something was begun that takes several steps. Work is announced before it is begun,
- * so that whoever looks there finishes what a process that died has left.
+ * Shared list of organizations with work of several steps under way. Work is announced before it begins; every process scans the list and finishes what a
+ * process that died has left.
  */
-export class UnfinishedWork {
+export class RecoveryScanner {
   readonly #options: { redis: RedisClient; key: string; clock: Clock };
 
   /** `key`: of the list, a sorted set. */
@@ -28,18 +28,18 @@ export class UnfinishedWork {
     await redis.zadd(key, clock.now(), org).catch(throwUnavailable);
   }
 
-  /** One look, every 30 s until the signal aborts. `what` has failed when one does. */
+  /** Scans every 30 s until the signal aborts. `what` is logged when a scan fails. */
   async run(finish: FinishWork, { logger, what, signal }: { logger: Logger; what: string; signal: AbortSignal }): Promise<void> {
     const { clock } = this.#options;
     while (!signal.aborted) {
       await clock.sleep(intervalMs * (0.8 + 0.4 * Math.random()), signal);
       if (signal.aborted) return;
-      await this.look(finish, signal).catch((error: unknown) => logger.warn({ err: error }, `${what}; retrying`));
+      await this.scanOnce(finish, signal).catch((error: unknown) => logger.warn({ err: error }, `${what}; retrying`));
     }
   }
 
   /** Lets `finish` finish the work of each organization. Throws UNAVAILABLE. */
-  async look(finish: FinishWork, signal?: AbortSignal): Promise<void> {
+  async scanOnce(finish: FinishWork, signal?: AbortSignal): Promise<void> {
     const { redis, key, clock } = this.#options;
     const organizations = await redis.zrange(key, '0', String(organizationsPerLook - 1)).catch(throwUnavailable);
     for (const org of organizations) {

@@ -15,7 +15,7 @@ const targetsPerWalk = 100;
 /** Anything may have changed: nobody has followed the changes for a while. */
 const anything = '*';
 
-export interface TargetKeeperOptions {
+export interface TargetConfigSyncOptions {
   queue: DeliveryQueue;
   registry: RegistryReader;
   clock: Clock;
@@ -28,11 +28,11 @@ export interface TargetKeeperOptions {
 }
 
 /**
- * Keeps what Redis knows of targets in step with their records: throttle, circuit, failover and pause in force, messages of those that do not serve sent on
- * to failover destinations, queues of deleted ones there or to the dead letters. Errors reject or, in the background, wait for the next review.
+ * Synchronizes the settings of targets in Redis with their records: throttle, circuit, failover and pause. Messages of a target that does not serve move to
+ * its failover destinations; the queue of a deleted one moves there or to the dead letters. Errors reject or, in the background, wait for the next review.
  */
-export class TargetKeeper {
-  readonly #options: TargetKeeperOptions;
+export class TargetConfigSync {
+  readonly #options: TargetConfigSyncOptions;
   readonly #configuring = new Map<string, Promise<void>>();
   /** By number: their messages that wait for the next attempt are to move on. */
   readonly #waitsToEnd = new Map<string, Target>();
@@ -43,7 +43,7 @@ export class TargetKeeper {
   #unsubscribe: () => void = () => {};
   #isStopped = false;
 
-  constructor(options: TargetKeeperOptions) {
+  constructor(options: TargetConfigSyncOptions) {
     this.#options = options;
   }
 

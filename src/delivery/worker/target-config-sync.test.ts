@@ -11,7 +11,7 @@ import type { DeliveryQueue, Target } from '../../data/queue/delivery-queue.ts';
 import { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { DeliveryPlan } from '../plans/delivery-plan.ts';
-import { TargetKeeper } from './target-keeper.ts';
+import { TargetConfigSync } from './target-config-sync.ts';
 
 const prefix = 'test:';
 const retries = `${prefix}{s0}:due`;
@@ -53,11 +53,11 @@ const counted: DeliveryQueue = new Proxy({} as DeliveryQueue, {
 const movesOn = (): Promise<DeliveryPlan> =>
   Promise.resolve({ state: 'paused', setting: targetSetting({ revision: '2', movesOn: 'all' }) });
 
-function keeper(planOf = movesOn): TargetKeeper {
+function keeper(planOf = movesOn): TargetConfigSync {
   const registry = new RecordRegistry();
   registry.put('organization', organizationRecord());
   const nothing = (): void => {};
-  return new TargetKeeper({
+  return new TargetConfigSync({
     queue: counted,
     registry,
     clock: systemClock,

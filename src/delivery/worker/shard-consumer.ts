@@ -13,12 +13,12 @@ import type {
 import type { StoredEvent } from '../../data/shard/event-text.ts';
 import { type EventTransformer, type Transformed, type TransformingPlan, transformedJob } from '../attempts/transformed-event.ts';
 import type { BatchSource } from '../attempts/upload-attempt.ts';
-import type { RedisTrouble } from '../loops/redis-trouble.ts';
+import type { RedisBackoff } from '../loops/redis-backoff.ts';
 import type { DeliveryMetrics } from '../metrics.ts';
+import type { EndpointConfigSync } from './endpoint-config-sync.ts';
 import { Settler } from './settler.ts';
-import { ShardTender } from './shard-tender.ts';
-import type { TargetKeeper } from './target-keeper.ts';
-import type { WebhookKeeper } from './webhook-keeper.ts';
+import { ShardMaintenance } from './shard-maintenance.ts';
+import type { TargetConfigSync } from './target-config-sync.ts';
 
 const reviewEveryLooks = 10;
 /** What becomes due so close together is moved by one call. */
@@ -29,20 +29,20 @@ const activeMs = 10_000;
 export interface ShardParts {
   shard: number;
   queue: DeliveryQueue;
-  keeper: TargetKeeper;
-  webhookKeeper: WebhookKeeper;
+  keeper: TargetConfigSync;
+  webhookKeeper: EndpointConfigSync;
   /** Carries what waits in the shard's outbox to other shards. */
   carryOutbox: () => void;
   /** Lets the alerts of routes be looked at. */
   lookAtAlerts: () => void;
 }
 
-export interface ShardLineOptions extends ShardParts {
+export interface ShardConsumerOptions extends ShardParts {
   worker: string;
   clock: Clock;
   logger: Logger;
   metrics: DeliveryMetrics;
-  trouble: RedisTrouble;
+  backoff: RedisBackoff;
   retention: { finishedMs: number; deadLettersMs: number };
   transformer: EventTransformer;
   totalSlots: () => number;
@@ -52,14 +52,14 @@ export interface ShardLineOptions extends ShardParts {
   onWork: () => void;
 }
 
-/** What one worker does in one shard: takes work, settles it, wakes what is due. */
-export class ShardLine {
+/** Consumer of one shard in one worker: dequeues jobs, settles them, and promotes retries that are due. */
+export class ShardConsumer {
   readonly shard: number;
-  readonly keeper: TargetKeeper;
-  readonly #options: ShardLineOptions;
-  readonly #trouble: RedisTrouble;
+  readonly keeper: TargetConfigSync;
+  readonly #options: ShardConsumerOptions;
+  readonly #backoff: RedisBackoff;
   readonly #settler: Settler;
-  readonly #tender: ShardTender;
+  readonly #tender: ShardMaintenance;
   readonly #stopping = new AbortController();
   /** Everything held by this worker, from dequeue until its settlement is written. */
   readonly #known = new Map<string, Job>();
@@ -74,20 +74,20 @@ export class ShardLine {
   #looks = 0;
   #due: { atMs: number; cancel: () => void } | null = null;
 
-  constructor(options: ShardLineOptions) {
+  constructor(options: ShardConsumerOptions) {
     this.#options = options;
     this.shard = options.shard;
     this.keeper = options.keeper;
-    const { queue, worker, clock, trouble } = options;
-    this.#trouble = trouble;
+    const { queue, worker, clock, backoff } = options;
+    this.#backoff = backoff;
     this.#settler = new Settler({
       queue,
       worker,
       clock,
-      trouble,
+      backoff,
       onSettled: (batch, answer) => this.#onSettled(batch, answer),
     });
-    this.#tender = new ShardTender({ ...options, isActive: () => this.isActive, onState: (state) => this.#onState(state) });
+    this.#tender = new ShardMaintenance({ ...options, isActive: () => this.isActive, onState: (state) => this.#onState(state) });
   }
 
   /** After the worker's first heartbeat. */
@@ -142,7 +142,7 @@ export class ShardLine {
       this.#isPressing = false;
       const answer = await queue.dequeue(worker, count, slow, order);
       const { jobs, unconfigured, hasMore, hasMoreOfOthers, nextDueMs, hasOutbox, hasEndedBatches, hasEnds } = answer;
-      if (this.#trouble.over()) this.#mustAdopt = true;
+      if (this.#backoff.recordSuccess()) this.#mustAdopt = true;
       if (hasMore) this.#mayHaveWork = true;
       if (hasMoreOfOthers) this.#isPressing = true;
       // Also when there are none: those of an answer that was lost, after which the client has asked again, are found by the next look.
@@ -157,7 +157,7 @@ export class ShardLine {
       this.#mayHaveWork = true;
       if (wasPressing) this.#isPressing = true;
       this.#isResting = true;
-      clock.after(this.#trouble.met(error), () => {
+      clock.after(this.#backoff.recordFailure(error), () => {
         this.#isResting = false;
         this.#options.onWork();
       });
@@ -181,7 +181,7 @@ export class ShardLine {
       await this.keeper.configure(target);
     } catch (error) {
       // The target wakes by itself and is tried again.
-      this.#trouble.met(error);
+      this.#backoff.recordFailure(error);
     }
   }
 
@@ -200,7 +200,7 @@ export class ShardLine {
     try {
       return await this.#tender.reclaim(deadWorkers);
     } catch (error) {
-      this.#trouble.met(error);
+      this.#backoff.recordFailure(error);
       return false;
     }
   }
@@ -235,7 +235,7 @@ export class ShardLine {
   }
 
   #onState(state: ShardState): void {
-    if (this.#trouble.over() || state.held > this.#known.size) {
+    if (this.#backoff.recordSuccess() || state.held > this.#known.size) {
       this.#mustAdopt = true;
       this.#options.onWork();
     }
@@ -264,7 +264,7 @@ export class ShardLine {
         if (step.hasReadyWork) this.wake();
       }
     } catch (error) {
-      this.#trouble.met(error);
+      this.#backoff.recordFailure(error);
       this.lookSoon();
     } finally {
       this.#isEndingBatches = false;
@@ -289,7 +289,7 @@ export class ShardLine {
       // 0: more is due than one call moves.
       this.#promoteIn(nextDueMs, nextDueMs === 0 ? 0 : gatherDueMs);
     } catch (error) {
-      this.#promoteIn(this.#trouble.met(error));
+      this.#promoteIn(this.#backoff.recordFailure(error));
     }
   }
 }

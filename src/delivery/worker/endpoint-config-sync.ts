@@ -4,7 +4,7 @@ import { webhookOrganization } from '../../core/webhook.ts';
 import type { DeliveryQueue, Target } from '../../data/queue/delivery-queue.ts';
 import { changedTarget, type WebhookTarget } from '../../data/webhooks/webhook-notes.ts';
 import { applicationLimiter, type WebhookPlanSources } from '../plans/webhook-plan.ts';
-import type { TargetKeeper } from './target-keeper.ts';
+import type { TargetConfigSync } from './target-config-sync.ts';
 
 /** Changes are looked at together. */
 const gatherMs = 200;
@@ -13,10 +13,10 @@ const endpointsPerStep = 200;
 /** What is beyond it is found by a review of the paused ones, or when its next message is due. */
 const mostGathered = 10_000;
 
-export interface WebhookKeeperOptions {
+export interface EndpointConfigSyncOptions {
   shard: number;
   queue: DeliveryQueue;
-  keeper: TargetKeeper;
+  keeper: TargetConfigSync;
   directory: WebhookPlanSources['directory'];
   clock: Clock;
   /** Called when targets may have become servable. */
@@ -24,18 +24,18 @@ export interface WebhookKeeperOptions {
 }
 
 /**
- * Keeps what a shard knows of webhook endpoints and applications in step with them, where something waits: paused and enabled
- * again, limits of applications, queues of deleted ones sent to the dead letters.
+ * Synchronizes the settings of webhook endpoints and applications in a shard with their records, where messages wait: pauses, limits of applications, and
+ * queues of deleted endpoints, which become dead letters.
  */
-export class WebhookKeeper {
-  readonly #options: WebhookKeeperOptions;
+export class EndpointConfigSync {
+  readonly #options: EndpointConfigSyncOptions;
   #changed = new Map<string, WebhookTarget>();
   #isReviewing = false;
   #cancelReview: (() => void) | null = null;
   #unsubscribe: () => void = () => {};
   #isStopped = false;
 
-  constructor(options: WebhookKeeperOptions) {
+  constructor(options: EndpointConfigSyncOptions) {
     this.#options = options;
   }
 

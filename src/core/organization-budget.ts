@@ -9,10 +9,10 @@ interface Waiter {
 }
 
 /**
- * Room in memory, in places of one size: for batches, or MiB of large payloads. One organization has a share of the places only, so that a store that
- * hangs, or transforms without end, leave room for others. What becomes free goes to the organization that has least.
+ * Memory budget in units of one size: batches, or MiB of large payloads. One organization gets a share of the units, so that a store that hangs, or endless
+ * transforms, leave the rest to others. Freed units go to the organization that uses least.
  */
-export class SharedRoom {
+export class OrganizationBudget {
   readonly #places: number;
   readonly #placesOfOrganization: number;
   readonly #waitMs: number;

@@ -5,10 +5,10 @@ import type { WebhookStore } from '../data/webhooks/webhooks.ts';
 import type { ResourceCache } from '../store/cache.ts';
 import type { FencedPublisher } from './fenced-publisher.ts';
 import { ownerOfRefusedId } from './id-owners.ts';
-import { idOfAnother, type Obstacle, type RecordPlace } from './record-place.ts';
+import { idOfAnother, type Obstacle, type RecordSink } from './record-sink.ts';
 import { organizationOf } from './references.ts';
 
-export interface WebhookPlaceOptions {
+export interface WebhookSinkOptions {
   /** Under the epoch of this leader. */
   webhooks: WebhookStore;
   publisher: Pick<FencedPublisher, 'write' | 'claim'>;
@@ -31,10 +31,10 @@ export interface WebhookRecords<Record, Stored> {
 const taken: Refusal = { reason: 'IdTaken', message: 'an object created through the API has the id of this resource' };
 
 /** The webhook store, for what custom resources say. What was made through the API is never touched. */
-export function webhookPlace<Record extends { org: string; id: string }, Stored extends { managedBy: string | null }>(
+export function webhookRecordSink<Record extends { org: string; id: string }, Stored extends { managedBy: string | null }>(
   records: WebhookRecords<Record, Stored>,
-  { publisher, organizations }: WebhookPlaceOptions,
-): RecordPlace<Record, Stored> {
+  { publisher, organizations }: WebhookSinkOptions,
+): RecordSink<Record, Stored> {
   const managed = async (org: string, id: string): Promise<Stored | null> => {
     const stored = await publisher.write(() => records.get(org, id));
     return stored === null || stored.managedBy === null ? null : stored;

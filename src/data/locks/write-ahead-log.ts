@@ -4,9 +4,9 @@ import type { Logger } from '../../core/logger.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { organizationLockKeys } from './organization-lock.ts';
-import { UnfinishedWork } from './unfinished-work.ts';
+import { RecoveryScanner } from './recovery-scanner.ts';
 
-export interface BegunWritesOptions {
+export interface WriteAheadLogOptions {
   redis: RedisClient;
   prefix: string;
   clock: Clock;
@@ -14,17 +14,17 @@ export interface BegunWritesOptions {
 }
 
 /**
- * What holders of the lock of an organization (`OrganizationLock`) have begun that takes several writes: noted before the first of them, forgotten
- * after the last. Whoever holds the lock next finishes first what is left, and processes look for what one that died has left. Rejects with
+ * Write-ahead log of changes of several resources, per organization, for holders of its lock (`OrganizationLock`). An entry is written before the first write
+ * and removed after the last. The next holder of the lock finishes pending entries first, and processes scan for those of one that died. Rejects with
  * UNAVAILABLE when Redis does not answer.
  */
-export class BegunWrites {
-  readonly #options: BegunWritesOptions;
-  readonly #unfinished: UnfinishedWork;
+export class WriteAheadLog {
+  readonly #options: WriteAheadLogOptions;
+  readonly #unfinished: RecoveryScanner;
 
-  constructor(options: BegunWritesOptions) {
+  constructor(options: WriteAheadLogOptions) {
     this.#options = options;
-    this.#unfinished = new UnfinishedWork({ ...options, key: `${options.prefix}{begun}:unfinished` });
+    this.#unfinished = new RecoveryScanner({ ...options, key: `${options.prefix}{begun}:unfinished` });
   }
 
   /** `text` says what is to be done. Answers the id of the note. */
@@ -39,8 +39,8 @@ export class BegunWrites {
     await this.#options.redis.hdel(this.#key(org), id).catch(throwUnavailable);
   }
 
-  /** By id, what is not ended. */
-  async left(org: string): Promise<ReadonlyMap<string, string>> {
+  /** Pending entries by id. */
+  async pending(org: string): Promise<ReadonlyMap<string, string>> {
     return new Map(Object.entries(await this.#options.redis.hgetall(this.#key(org)).catch(throwUnavailable)));
   }
 
@@ -53,15 +53,14 @@ export class BegunWrites {
     });
   }
 
-  /** One look. */
-  look(finish: (org: string) => Promise<void>): Promise<void> {
-    return this.#unfinished.look((org) => this.#finish(org, finish));
+  scanOnce(finish: (org: string) => Promise<void>): Promise<void> {
+    return this.#unfinished.scanOnce((org) => this.#finish(org, finish));
   }
 
   /** One that cannot be finished holds up no other. */
   async #finish(org: string, finish: (org: string) => Promise<void>): Promise<boolean> {
     try {
-      if ((await this.left(org)).size > 0) await finish(org);
+      if ((await this.pending(org)).size > 0) await finish(org);
       return true;
     } catch (error) {
       this.#options.logger.warn(

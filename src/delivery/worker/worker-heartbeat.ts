@@ -1,30 +1,30 @@
 import { withJitter } from '../../core/backoff.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Beat, WorkerDirectory } from '../../data/membership/worker-directory.ts';
-import type { RedisTrouble } from '../loops/redis-trouble.ts';
+import type { RedisBackoff } from '../loops/redis-backoff.ts';
 
 const beatMs = 3000;
 
-export interface HeartOptions {
+export interface WorkerHeartbeatOptions {
   directory: WorkerDirectory;
   worker: string;
   slots: number;
   clock: Clock;
-  trouble: RedisTrouble;
+  backoff: RedisBackoff;
   onBeat: (beat: Beat) => void;
-  /** Puts back what dead workers held; false: some of it could not be reached, or there is more. */
+  /** Requeues the jobs of dead workers; returns false when some could not be reached, or there are more. */
   reclaim: (dead: readonly string[]) => Promise<boolean>;
 }
 
-/** Says every 3 s that the worker lives, and has put back what dead ones held. */
-export class Heart {
-  readonly #options: HeartOptions;
+/** Sends a heartbeat every 3 s, and has the jobs of dead workers requeued. */
+export class WorkerHeartbeat {
+  readonly #options: WorkerHeartbeatOptions;
   readonly #stopping = new AbortController();
   #loop: Promise<void> = Promise.resolve();
   #lastBeatAtMs: number | null = null;
   #lastTryAtMs: number | null = null;
 
-  constructor(options: HeartOptions) {
+  constructor(options: WorkerHeartbeatOptions) {
     this.#options = options;
   }
 
@@ -32,7 +32,7 @@ export class Heart {
     this.#loop = this.#beat();
   }
 
-  /** Time of the last beat that Redis took; null: none yet. */
+  /** Time of the last heartbeat that Redis accepted; null before the first. */
   get lastBeatAtMs(): number | null {
     return this.#lastBeatAtMs;
   }
@@ -48,19 +48,19 @@ export class Heart {
   }
 
   async #beat(): Promise<void> {
-    const { directory, worker, slots, clock, trouble, onBeat, reclaim } = this.#options;
+    const { directory, worker, slots, clock, backoff, onBeat, reclaim } = this.#options;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       try {
         this.#lastTryAtMs = clock.now();
         const beat = await directory.beat(worker, slots);
-        trouble.over();
+        backoff.recordSuccess();
         this.#lastBeatAtMs = clock.now();
         onBeat(beat);
         if (beat.dead.length > 0 && (await reclaim(beat.dead))) for (const dead of beat.dead) await directory.forget(dead);
         await clock.sleep(withJitter(beatMs), signal);
       } catch (error) {
-        await clock.sleep(trouble.met(error), signal);
+        await clock.sleep(backoff.recordFailure(error), signal);
       }
     }
   }

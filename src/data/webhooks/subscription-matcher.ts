@@ -12,19 +12,19 @@ export interface JudgedEvent {
   metadata: Readonly<Record<string, unknown>>;
 }
 
-export type SubscriptionWishes = Pick<WebhookCandidate, 'filterExpression' | 'labelFilters' | 'labelFilterMode'>;
+export type SubscriptionCriteria = Pick<WebhookCandidate, 'filterExpression' | 'labelFilters' | 'labelFilterMode'>;
 
 /** `error` of the filter expression; null: it gave an answer, or was not asked. */
 export interface Judgement {
   isMatch: boolean;
-  wasAsked: boolean;
+  wasEvaluated: boolean;
   error: string | null;
 }
 
 export interface JudgeOfEvent {
   /** To be awaited before `judge`, when there is anything to wait for: other work has its turn. */
-  before(wishes: SubscriptionWishes): Promise<void> | null;
-  judge(wishes: SubscriptionWishes): Judgement;
+  before(wishes: SubscriptionCriteria): Promise<void> | null;
+  judge(wishes: SubscriptionCriteria): Judgement;
 }
 
 const mostCompiled = 5000;
@@ -33,7 +33,7 @@ const mostMsPerEvent = 500;
 const tooLong: CelVerdict = { isMatch: false, error: 'the filters of the event take too long together' };
 
 /** Whether an event meets what subscriptions want of it: their labels first, then their expression. */
-export class EventJudge {
+export class SubscriptionMatcher {
   readonly #compiled = new LRUCache<string, CelFilter>({ max: mostCompiled });
 
   /** Of one event, for any number of subscriptions, one after the other. Nothing is judged once `signal` is aborted: throws AbandonedError. */
@@ -92,9 +92,9 @@ export class EventJudge {
       },
       judge: ({ filterExpression, labelFilters, labelFilterMode }) => {
         if (Object.keys(labelFilters).length > 0 && !timed(() => matchesLabels(labelFilters, labelFilterMode, event.labels)).result)
-          return { isMatch: false, wasAsked: false, error: null };
-        if (filterExpression === null) return { isMatch: true, wasAsked: false, error: null };
-        return { ...ask(filterExpression), wasAsked: true };
+          return { isMatch: false, wasEvaluated: false, error: null };
+        if (filterExpression === null) return { isMatch: true, wasEvaluated: false, error: null };
+        return { ...ask(filterExpression), wasEvaluated: true };
       },
     };
   }

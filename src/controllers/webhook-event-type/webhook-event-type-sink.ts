@@ -1,17 +1,17 @@
 import type { EventTypeRecord } from '../../core/records.ts';
 import { indexes } from '../controller-caches.ts';
 import type { FencedPublisher } from '../fenced-publisher.ts';
-import { type RecordPlace, registryPlace } from '../record-place.ts';
+import { type RecordSink, registrySink } from '../record-sink.ts';
 import { idOf, isLive, organizationOf } from '../references.ts';
-import type { WebhookPlaceOptions } from '../webhook-place.ts';
+import type { WebhookSinkOptions } from '../webhook-record-sink.ts';
 
 /** Event types go with their subscriptions, however they are deleted, and may be subscribed to when they come back. */
-export function webhookEventTypePlace({
+export function webhookEventTypeSink({
   publisher,
   webhooks,
   organizations,
-}: WebhookPlaceOptions & { publisher: FencedPublisher }): RecordPlace<EventTypeRecord> {
-  const registry = registryPlace(publisher, 'eventType');
+}: WebhookSinkOptions & { publisher: FencedPublisher }): RecordSink<EventTypeRecord> {
+  const registry = registrySink(publisher, 'eventType');
   const organizationIn = (namespace: string): string | undefined => {
     const organization = organizationOf(organizations, namespace);
     return organization && idOf('Organization', organization);

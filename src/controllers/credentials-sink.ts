@@ -3,7 +3,7 @@ import type { Keyring } from '../core/sealing.ts';
 import type { FencedPublisher } from './fenced-publisher.ts';
 
 /** Publishes what the Secrets of an object hold, for the API, which reads no Secrets. */
-export class CredentialsPlace {
+export class CredentialsSink {
   readonly #publisher: FencedPublisher;
   readonly #keyring: Keyring;
 

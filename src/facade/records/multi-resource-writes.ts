@@ -8,8 +8,8 @@ import type { ServedKind } from '../http/services.ts';
 import { mapConcurrently } from './concurrently.ts';
 import { leaveLists, refuseForeignLists, routesNaming } from './leave-routes.ts';
 import { find, getByName } from './lookup.ts';
-import type { NoteWrite } from './note-write.ts';
 import { nouns } from './nouns.ts';
+import type { RecordWrite } from './record-write.ts';
 import { changeSpec, deleteObject } from './write.ts';
 
 type Route = PosthornObject<'Route'>;
@@ -24,34 +24,34 @@ const writes = z.discriminatedUnion('action', [
 ]);
 type Writes = z.output<typeof writes>;
 
-/** What the caches must show before `finishLeft`. */
-export const finishingLooksAt: readonly ServedKind[] = ['Route'];
+/** What the caches must show before `recoverPending`. */
+export const recoveryReads: readonly ServedKind[] = ['Route'];
 
 /**
- * Deletes objects of one kind, and takes them out of the routes that name them; what is begun is finished, whoever dies. To be called by the holder
- * of the lock, after `refuseForeignLists`.
+ * Deletes objects of one kind and removes them from the routes that name them. The write-ahead log has the whole, so that another process finishes it after a
+ * crash. The caller holds the lock and has called `refuseForeignLists`.
  */
-export async function deleteTogether(place: Place, deleted: readonly PosthornObject<ServedKind>[], note: NoteWrite): Promise<void> {
+export async function deleteAll(place: Place, deleted: readonly PosthornObject<ServedKind>[], note: RecordWrite): Promise<void> {
   const [first] = deleted;
   if (first === undefined) return;
   const { kind } = first;
   const named = deleted.map(({ metadata: { name, uid } }) => ({ name, uid }));
   const names = new Set(named.map(({ name }) => name));
   const isOneWrite = named.length === 1 && routesNaming(place, kind, names).length === 0;
-  await (isOneWrite ? carryOut : carryOutNoted)(place, { action: 'delete', kind, objects: named }, note);
+  await (isOneWrite ? carryOut : runLogged)(place, { action: 'delete', kind, objects: named }, note);
 }
 
-/** Pauses or resumes routes, in the same way. Answers those that there are. */
-export async function enableTogether(place: Place, routes: readonly Route[], enabled: boolean, note: NoteWrite): Promise<Route[]> {
+/** Pauses or resumes routes, in the same way. Returns those that exist. */
+export async function setAllEnabled(place: Place, routes: readonly Route[], enabled: boolean, note: RecordWrite): Promise<Route[]> {
   const named = routes.map(({ metadata: { name, uid } }) => ({ name, uid }));
-  return await (named.length <= 1 ? carryOut : carryOutNoted)(place, { action: 'enable', kind: 'Route', objects: named, enabled }, note);
+  return await (named.length <= 1 ? carryOut : runLogged)(place, { action: 'enable', kind: 'Route', objects: named, enabled }, note);
 }
 
 /**
- * Finishes what earlier holders of the lock have left (`BegunWrites`), each object for itself: what is refused by now holds up no other.
- * UNAVAILABLE: it is still left.
+ * Finishes the pending entries of the write-ahead log, object by object: a write that is refused by now does not hold up the others. Throws UNAVAILABLE when
+ * entries stay pending.
  */
-export async function finishLeft(place: Place, left: ReadonlyMap<string, string>, note: NoteWrite): Promise<void> {
+export async function recoverPending(place: Place, left: ReadonlyMap<string, string>, note: RecordWrite): Promise<void> {
   const { services, caller } = place;
   const org = caller.organization.id;
   const unlessRefused = async (action: () => Promise<void>): Promise<void> => {
@@ -67,24 +67,24 @@ export async function finishLeft(place: Place, left: ReadonlyMap<string, string>
       const begun = writes.parse(parsePlainJson(text));
       for (const object of begun.objects) await unlessRefused(() => finish(place, begun, object, note));
     });
-    await services.begunWrites.end(org, id);
+    await services.writeAheadLog.end(org, id);
   }
 }
 
 /** But for what has the name of the object by now and is another one. */
-async function finish(place: Place, begun: Writes, object: { name: string; uid: string }, note: NoteWrite): Promise<void> {
+async function finish(place: Place, begun: Writes, object: { name: string; uid: string }, note: RecordWrite): Promise<void> {
   const current = await getByName(place, begun.kind, object.name);
   if (current !== null && current.metadata.uid !== object.uid) return;
   if (current !== null && begun.action === 'delete') await refuseForeignLists(place, [current]);
   await carryOut(place, { ...begun, objects: [object] }, note);
 }
 
-async function carryOutNoted(place: Place, begun: Writes, note: NoteWrite): Promise<Route[]> {
+async function runLogged(place: Place, begun: Writes, note: RecordWrite): Promise<Route[]> {
   const { services, caller } = place;
   const org = caller.organization.id;
-  const id = await services.begunWrites.begin(org, JSON.stringify(begun));
+  const id = await services.writeAheadLog.begin(org, JSON.stringify(begun));
   const end = (): Promise<void> =>
-    services.begunWrites.end(org, id).catch((error: unknown) => {
+    services.writeAheadLog.end(org, id).catch((error: unknown) => {
       services.logger.warn(
         { err: error, organization: org },
         'the log entry of a completed write was not removed; it is checked again later',
@@ -101,7 +101,7 @@ async function carryOutNoted(place: Place, begun: Writes, note: NoteWrite): Prom
 }
 
 /** Answers the routes that are enabled or disabled as it says. */
-async function carryOut(place: Place, begun: Writes, note: NoteWrite): Promise<Route[]> {
+async function carryOut(place: Place, begun: Writes, note: RecordWrite): Promise<Route[]> {
   const { namespace } = place.caller.organization;
   switch (begun.action) {
     case 'delete': {

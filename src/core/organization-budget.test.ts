@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
 import { FakeClock } from '../../test/support/fake-clock.ts';
-import { SharedRoom } from './shared-room.ts';
+import { OrganizationBudget } from './organization-budget.ts';
 
-const room = (clock = new FakeClock()): SharedRoom => new SharedRoom({ places: 3, placesOfOrganization: 1, clock });
+const room = (clock = new FakeClock()): OrganizationBudget => new OrganizationBudget({ places: 3, placesOfOrganization: 1, clock });
 
 test('an organization that has its share waits, and others find room', async () => {
   const batches = room();
@@ -30,7 +30,7 @@ test('who finds no place within 10 s is told so, and takes none later', async ()
 });
 
 test('what becomes free goes to the organization that has least, and then to who came first', async () => {
-  const payloads = new SharedRoom({ places: 4, placesOfOrganization: 3, clock: new FakeClock() });
+  const payloads = new OrganizationBudget({ places: 4, placesOfOrganization: 3, clock: new FakeClock() });
   const [first, second] = [await payloads.enter('org_a', 2), await payloads.enter('org_b', 2)];
   const order: string[] = [];
   const wait = (org: string, name: string): Promise<unknown> => payloads.enter(org, 1).then(() => order.push(name));
@@ -42,7 +42,7 @@ test('what becomes free goes to the organization that has least, and then to who
 });
 
 test('what needs more than is free waits, and so does what its organization has no share for', async () => {
-  const payloads = new SharedRoom({ places: 4, placesOfOrganization: 3, clock: new FakeClock() });
+  const payloads = new OrganizationBudget({ places: 4, placesOfOrganization: 3, clock: new FakeClock() });
   const leave = await payloads.enter('org_a', 2);
   let entered = 0;
   const waiting = [payloads.enter('org_b', 3), payloads.enter('org_a', 2)].map((each) => each.then(() => entered++));

@@ -7,14 +7,14 @@ import { newEvent } from '../../../test/support/new-event.ts';
 import { takeFrom } from '../../../test/support/queue-worker.ts';
 import { waitUntil } from '../../../test/support/wait-until.ts';
 import type { DeliveryQueue, ShardState } from '../../data/queue/delivery-queue.ts';
-import { RedisTroubles } from '../loops/redis-trouble.ts';
+import { RedisBackoffs } from '../loops/redis-backoff.ts';
 import { deliveryMetrics } from '../metrics.ts';
-import { ShardTender, type ShardTenderOptions } from './shard-tender.ts';
+import { ShardMaintenance, type ShardMaintenanceOptions } from './shard-maintenance.ts';
 
 test('what has waited in a disabled route for longer than the retention becomes a dead letter, although nothing happens in its shard', async () => {
   const { redis, queue, acceptor, reader, reset } = await startMessageQueue('test:');
   const clock = new FakeClock();
-  const tender = new ShardTender({ ...optionsOf(queue, clock), retention: { finishedMs: -1000, deadLettersMs: 86_400_000 } });
+  const tender = new ShardMaintenance({ ...optionsOf(queue, clock), retention: { finishedMs: -1000, deadLettersMs: 86_400_000 } });
   try {
     await reset();
     const event = newEvent();
@@ -52,7 +52,7 @@ test('goes on making room at once when a second was not enough', async () => {
     },
     prune: async () => ({ removed: 100, hasMore: true, memoryShare, lost: 0 }),
   } as unknown as DeliveryQueue;
-  const tender = new ShardTender({ ...optionsOf(queue, clock), isActive: () => true });
+  const tender = new ShardMaintenance({ ...optionsOf(queue, clock), isActive: () => true });
   tender.start();
   await clock.advance(10_000);
   // Each look prunes for a second; with rests of 3 s between them there would be three.
@@ -65,7 +65,7 @@ test('goes on making room at once when a second was not enough', async () => {
   await tender.stop();
 });
 
-function optionsOf(queue: DeliveryQueue, clock: FakeClock): ShardTenderOptions {
+function optionsOf(queue: DeliveryQueue, clock: FakeClock): ShardMaintenanceOptions {
   return {
     queue,
     worker: 'w1',
@@ -77,7 +77,7 @@ function optionsOf(queue: DeliveryQueue, clock: FakeClock): ShardTenderOptions {
       inFlight: () => 0,
       bytes: async () => ({ byAccount: new Map(), over: 0 }),
     }),
-    trouble: new RedisTroubles(silentLogger).watch(),
+    backoff: new RedisBackoffs(silentLogger).watch(),
     retention: { finishedMs: 86_400_000, deadLettersMs: 86_400_000 },
     totalSlots: () => 64,
     isActive: () => false,

@@ -2,15 +2,15 @@ import type { RegistryReader } from '../../data/registry/registry.ts';
 import { egressRules, type InstallationEgress } from '../targets/http/egress-policy.ts';
 import { type WarehousePlan, type WarehouseSources, warehousePlan } from '../targets/warehouse/warehouse-plan.ts';
 
-export interface ArchivePlaceSources extends WarehouseSources {
+export interface ArchiveTargetSources extends WarehouseSources {
   registry: RegistryReader;
   /** Of the installation; an organization's own are added. */
   allowed: InstallationEgress;
 }
 
 /** Where the archive of an organization is written to, or why it cannot be. Throws UNAVAILABLE without Redis. */
-export async function archivePlace(
-  sources: ArchivePlaceSources,
+export async function archiveTarget(
+  sources: ArchiveTargetSources,
   org: string,
   destinationId: string | null,
 ): Promise<Pick<WarehousePlan, 'store' | 'layout' | 'secrets' | 'dispatcher'> | string> {

@@ -2,7 +2,7 @@ import { withJitter } from '../../core/backoff.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { DeliveryQueue, ShardState } from '../../data/queue/delivery-queue.ts';
-import type { RedisTrouble } from '../loops/redis-trouble.ts';
+import type { RedisBackoff } from '../loops/redis-backoff.ts';
 import type { DeliveryMetrics } from '../metrics.ts';
 
 const intervalMs = 3000;
@@ -15,13 +15,13 @@ const deadLettersShare = 0.7;
 /** The next look must not be late for the work of this one. */
 const longestWorkMs = 1000;
 
-export interface ShardTenderOptions {
+export interface ShardMaintenanceOptions {
   queue: DeliveryQueue;
   worker: string;
   clock: Clock;
   logger: Logger;
   metrics: DeliveryMetrics;
-  trouble: RedisTrouble;
+  backoff: RedisBackoff;
   retention: { finishedMs: number; deadLettersMs: number };
   totalSlots: () => number;
   /** Whether this worker has had to do with the shard lately. */
@@ -29,9 +29,9 @@ export interface ShardTenderOptions {
   onState: (state: ShardState) => void;
 }
 
-/** Looks after one shard: what was missed, what is held past its deadline, history and pauses past the retention, memory that runs out. */
-export class ShardTender {
-  readonly #options: ShardTenderOptions;
+/** Periodic duties in one shard: missed work, leases past their deadline, history and pauses past the retention, memory that runs out. */
+export class ShardMaintenance {
+  readonly #options: ShardMaintenanceOptions;
   readonly #stopping = new AbortController();
   #loop: Promise<void> = Promise.resolve();
   #marker: string | null = null;
@@ -42,7 +42,7 @@ export class ShardTender {
   #lookedAtMs = Number.NEGATIVE_INFINITY;
   #prunedAtMs: number;
 
-  constructor(options: ShardTenderOptions) {
+  constructor(options: ShardMaintenanceOptions) {
     this.#options = options;
     this.#prunedAtMs = options.clock.now();
   }
@@ -57,7 +57,7 @@ export class ShardTender {
   }
 
   async #tend(): Promise<void> {
-    const { clock, trouble, isActive } = this.#options;
+    const { clock, backoff, isActive } = this.#options;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       let waitMs = withJitter(intervalMs);
@@ -66,7 +66,7 @@ export class ShardTender {
         if (this.#isPruning || clock.now() - this.#prunedAtMs >= pruneIntervalMs) await this.#prune();
         if (this.#isBehind) waitMs = pauseBetweenStepsMs;
       } catch (error) {
-        waitMs = trouble.met(error);
+        waitMs = backoff.recordFailure(error);
       }
       await clock.sleep(waitMs, signal);
     }

@@ -1,16 +1,16 @@
 import type { ManagedEndpoint } from '../../compile/webhook-endpoint.ts';
 import type { WebhookEndpoint } from '../../data/webhooks/webhooks.ts';
-import type { RecordPlace } from '../record-place.ts';
-import { type WebhookPlaceOptions, webhookPlace } from '../webhook-place.ts';
+import type { RecordSink } from '../record-sink.ts';
+import { type WebhookSinkOptions, webhookRecordSink } from '../webhook-record-sink.ts';
 
 /** `created`: one that was not there before, and has no subscriptions yet. */
-export function webhookEndpointPlace(
-  options: WebhookPlaceOptions & { created(endpoint: ManagedEndpoint): void },
-): RecordPlace<ManagedEndpoint, WebhookEndpoint> {
+export function webhookEndpointSink(
+  options: WebhookSinkOptions & { created(endpoint: ManagedEndpoint): void },
+): RecordSink<ManagedEndpoint, WebhookEndpoint> {
   const { webhooks, created } = options;
   const create = ({ secret, disabling, ...record }: ManagedEndpoint): Promise<unknown> =>
     webhooks.createEndpoint({ ...record, ...disabling, sealSecret: () => secret });
-  return webhookPlace(
+  return webhookRecordSink(
     {
       get: (org, id) => webhooks.endpoint(org, id),
       create,

@@ -4,8 +4,8 @@ import type { Logger } from '../../core/logger.ts';
 const firstDelayMs = 100;
 const longestDelayMs = 2000;
 
-/** The loops of one worker that talk to Redis. What all of them meet at the same time is said once. */
-export class RedisTroubles {
+/** Back-off of all loops of one worker that use Redis. An outage that they see at the same time is logged once. */
+export class RedisBackoffs {
   readonly #logger: Logger;
   #troubled = 0;
 
@@ -14,8 +14,8 @@ export class RedisTroubles {
   }
 
   /** For one loop, or for those of one shard. */
-  watch(): RedisTrouble {
-    return new RedisTrouble({
+  watch(): RedisBackoff {
+    return new RedisBackoff({
       began: (error) => {
         if (this.#troubled++ > 0) return;
         const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
@@ -32,8 +32,8 @@ export class RedisTroubles {
   }
 }
 
-/** Whether Redis answers, and how long to wait before the next try. */
-export class RedisTrouble {
+/** Back-off of one loop: whether Redis answers, and how long to wait before the next try. */
+export class RedisBackoff {
   readonly #told: { began: (error: unknown) => void; ended: () => void };
   #failures = 0;
 
@@ -41,16 +41,16 @@ export class RedisTrouble {
     this.#told = told;
   }
 
-  /** Answers whether there was trouble until now. */
-  over(): boolean {
+  /** Returns whether the calls before had failed. */
+  recordSuccess(): boolean {
     const was = this.#failures > 0;
     this.#failures = 0;
     if (was) this.#told.ended();
     return was;
   }
 
-  /** Milliseconds to wait. */
-  met(error: unknown): number {
+  /** Returns the delay before the next try, in ms. */
+  recordFailure(error: unknown): number {
     if (this.#failures === 0) this.#told.began(error);
     this.#failures++;
     return withJitter(Math.min(longestDelayMs, firstDelayMs * 2 ** Math.min(this.#failures - 1, 10)));

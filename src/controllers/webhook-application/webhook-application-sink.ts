@@ -1,15 +1,15 @@
 import { shardOf } from '../../compile/shard.ts';
 import type { ManagedApplication } from '../../compile/webhook-application.ts';
 import type { WebhookApplication } from '../../data/webhooks/webhooks.ts';
-import type { RecordPlace } from '../record-place.ts';
-import { type WebhookPlaceOptions, webhookPlace } from '../webhook-place.ts';
+import type { RecordSink } from '../record-sink.ts';
+import { type WebhookSinkOptions, webhookRecordSink } from '../webhook-record-sink.ts';
 
 /** `shards`: over how many new applications are spread. `created`: one that was not there before. */
-export function webhookApplicationPlace(
-  options: WebhookPlaceOptions & { shards: number; created(application: ManagedApplication): void },
-): RecordPlace<ManagedApplication, WebhookApplication> {
+export function webhookApplicationSink(
+  options: WebhookSinkOptions & { shards: number; created(application: ManagedApplication): void },
+): RecordSink<ManagedApplication, WebhookApplication> {
   const { webhooks, shards, created } = options;
-  return webhookPlace(
+  return webhookRecordSink(
     {
       get: (org, id) => webhooks.application(org, id),
       create: (record) => webhooks.createApplication({ ...record, shard: shardOf(record.id, shards) }),
