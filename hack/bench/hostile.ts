@@ -87,9 +87,9 @@ function manifests(key: { sha256: string }, receivers: { honest: string; new: st
 async function run(): Promise<Round> {
   const directory = mkdtempSync(join(tmpdir(), 'posthorn-hostile-'));
   const key = newApiKey();
-  let [underWay, mostUnderWay] = [0, 0];
+  let [underWay, maxUnderWay] = [0, 0];
   const hang: Behaviour = (request) => {
-    mostUnderWay = Math.max(mostUnderWay, ++underWay);
+    maxUnderWay = Math.max(maxUnderWay, ++underWay);
     request.socket.once('close', () => underWay--);
   };
   const sinks = { honest: await startSink(), new: await startSink(), hanging: await startSink(hang) };
@@ -172,7 +172,7 @@ async function run(): Promise<Round> {
       return {
         alone: alone.figures,
         beside: beside.figures,
-        most: { underWay: mostUnderWay, unfinishedBytes },
+        most: { underWay: maxUnderWay, unfinishedBytes },
         answered: (await printed).trim(),
         processor,
         ceilings,

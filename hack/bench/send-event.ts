@@ -31,7 +31,7 @@ const eventsOfFewer = 100;
 const rate = 500;
 const otherRate = 50;
 const shards = 16;
-const mostWaitMs = 600_000;
+const maxWaitMs = 600_000;
 /** Higher than what is sent. */
 const rateLimits = { perSecond: 1_000_000, perMinute: 10_000_000, perHour: 100_000_000 };
 
@@ -133,7 +133,7 @@ async function besideIngest(): Promise<Rows> {
     const accepted = (sent: readonly Sent[]): number => joined(sent).accepted.length;
     await world.startDelivery();
     const [ofRoute, ofEndpoint] = [accepted(toRoute), accepted(toEndpoint)];
-    await settled(mostWaitMs, () => sink.arrivals.size >= ofRoute && endpoints.deliveries() >= ofEndpoint);
+    await settled(maxWaitMs, () => sink.arrivals.size >= ofRoute && endpoints.deliveries() >= ofEndpoint);
     const exact = [await exactDelivery([{ sink, sent: toRoute }]), await exactDeliveryOf(() => endpoints.compare(toEndpoint, () => paths))];
     const each = (seconds: number): string => `${((seconds * 1e6) / (rounds * events)).toFixed(0)} µs`;
     return [
@@ -199,7 +199,7 @@ async function fanOut(): Promise<Rows> {
       const sender = senderOf(world, ofType(eventType), 1);
       reset();
       await sender.closedLoop('/api/send-event', 1, 1);
-      await waitUntil('the first one to be delivered', mostWaitMs, () => (endpoints.deliveries() >= of ? true : undefined));
+      await waitUntil('the first one to be delivered', maxWaitMs, () => (endpoints.deliveries() >= of ? true : undefined));
       reset();
       const slowScripts = await watchSlowScripts(world.redis);
       const meter = world.meterProcessor();
@@ -210,7 +210,7 @@ async function fanOut(): Promise<Rows> {
         for (let begun = 0; begun < count; begun += atOnce) {
           parts.push(await sender.closedLoop('/api/send-event', atOnce, 1));
           const expected = joined(parts).accepted.length * of;
-          await settled(mostWaitMs, () => endpoints.deliveries() >= expected);
+          await settled(maxWaitMs, () => endpoints.deliveries() >= expected);
         }
       };
       const beside = await otherFor(allDelivered());
@@ -304,7 +304,7 @@ async function amongMany(): Promise<Rows> {
       );
       return open.reduce((sum, each) => sum + Number(each ?? 0), 0);
     };
-    await waitUntil('all deliveries', mostWaitMs, async () => ((await unfinished()) === 0 ? true : undefined));
+    await waitUntil('all deliveries', maxWaitMs, async () => ((await unfinished()) === 0 ? true : undefined));
     const pathsOf = (number: number): Set<string> => toCustomer.get(number) ?? toOne;
     rows.push(exactnessRow(await exactDeliveryOf(() => endpoints.compare(sent, pathsOf))));
     rows.push(...ceilingRows(await measureCeilings(origin, 20_000, senders, place)));

@@ -37,7 +37,7 @@ async function attemptsStartedAt(): Promise<number[]> {
   return starts.toSorted((one, other) => one - other);
 }
 
-function mostInWindow(times: readonly number[]): number {
+function maxInWindow(times: readonly number[]): number {
   let most = 0;
   let first = 0;
   for (const [last, at] of times.entries()) {
@@ -67,9 +67,9 @@ try {
   report('throttle', `${rate}/s, backlog, two workers, ${seconds} s`, [
     ...ceilingRows(ceilings),
     ['dequeued', rateOf(dequeued)],
-    [`most dequeued in any ${windowSeconds} s`, `${mostInWindow(dequeued)} of at most ${allowed} (rate × T + burst)`],
+    [`most dequeued in any ${windowSeconds} s`, `${maxInWindow(dequeued)} of at most ${allowed} (rate × T + burst)`],
     ['delivered', rateOf(sink.times)],
-    [`most delivered in any ${windowSeconds} s`, `${mostInWindow(sink.times)} of at most ${allowed}`],
+    [`most delivered in any ${windowSeconds} s`, `${maxInWindow(sink.times)} of at most ${allowed}`],
     ['attempts recorded', `${dequeued.length} of ${sent.accepted.length} messages`],
     processorRow(processor),
     exactnessRow(exact),

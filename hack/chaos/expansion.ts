@@ -25,7 +25,7 @@ const seed = Number(values.seed ?? Date.now() % 1_000_000);
 const random = randomOf(seed);
 const slots = 128;
 const eventType = 'for.all';
-const mostWaitMs = 200_000;
+const maxWaitMs = 200_000;
 const rateLimits = { perSecond: 1_000_000, perMinute: 10_000_000, perHour: 100_000_000 };
 
 /** Per event and endpoint how often it came, and under which ids. */
@@ -76,7 +76,7 @@ let inTheMiddle = 0;
 
 /** Kills once so many messages are made. */
 async function killAt(share: number, victim: keyof typeof kills, arrivedBefore: number): Promise<void> {
-  const deadline = AbortSignal.timeout(mostWaitMs);
+  const deadline = AbortSignal.timeout(maxWaitMs);
   while (arrived() - arrivedBefore + (await unfinished()) < share * endpoints) deadline.throwIfAborted();
   await kill(victim === 'api' ? programs.api : programs.deliveries.shift());
   kills[victim]++;
@@ -89,7 +89,7 @@ async function playRound(round: number): Promise<void> {
   const sent = send(round);
   for (const [i, victim] of (['api', 'delivery', 'delivery'] as const).entries()) await killAt((i + random()) / 3, victim, arrivedBefore);
   const eventId = await sent;
-  await waitUntil('all deliveries', mostWaitMs, async () =>
+  await waitUntil('all deliveries', maxWaitMs, async () =>
     deliveries.get(eventId)?.size === endpoints && (await unfinished()) + (await waiting()) === 0 ? true : undefined,
   ).catch(() => undefined);
 }

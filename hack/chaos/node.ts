@@ -202,7 +202,7 @@ try {
   await start();
   const url = await configure();
   await leadOnSecondNode();
-  sender = new SteadySender(url, perSecond, { headers: { connection: 'close' }, mostUnderWay: 5000 });
+  sender = new SteadySender(url, perSecond, { headers: { connection: 'close' }, maxUnderWay: 5000 });
   sender.start();
   await sleep(15_000);
   const isUsed = (isLost: boolean): boolean => requests.some(({ from }) => lostNodePods.test(from) === isLost);

@@ -25,7 +25,7 @@ const [scenario = 'away', ...numbers] = positionals;
 const [first, second] = numbers.map(Number);
 const refusalDeadlineMs = 2000;
 /** Of `room`: events that are accepted and have not arrived, at most; a few per cent of the smallest Redis. */
-const mostUndelivered = 500;
+const maxUndelivered = 500;
 /** What Redis keeps of an event that is delivered, at least, in bytes (hack/bench/memory.ts). */
 const finishedEventBytes = 1800;
 /** Above all numbers of the sender. */
@@ -62,7 +62,7 @@ const { redis, prefix, shards, ingest, programs } = installation;
 /** Events a second; a smaller Redis is filled no faster. */
 const rates: Record<string, number> = { room: 1000, full: (megabytes / 48) * 1000 };
 /** In `room` only finished history may fill Redis: on a slow machine the sender waits for the deliveries. */
-const hasBacklog = (): boolean => sender.accepted.size - sink.arrivals.size >= mostUndelivered;
+const hasBacklog = (): boolean => sender.accepted.size - sink.arrivals.size >= maxUndelivered;
 const sender: SteadySender = new SteadySender(ingest, rates[scenario] ?? 200, scenario === 'room' ? { waits: hasBacklog } : {});
 const { rows, mustBe, exitCode } = verdict();
 

@@ -6,7 +6,7 @@ const answerDeadlineMs = 5000;
 interface SenderOptions {
   headers?: Record<string, string>;
   /** Requests without an answer, at most. */
-  mostUnderWay?: number;
+  maxUnderWay?: number;
   /** While it returns true, nothing is sent. */
   waits?: () => boolean;
 }
@@ -24,7 +24,7 @@ export class SteadySender {
   readonly #url: string;
   readonly #perSecond: number;
   readonly #headers: Record<string, string>;
-  readonly #mostUnderWay: number;
+  readonly #maxUnderWay: number;
   readonly #waits: () => boolean;
   readonly #underWay = new Set<Promise<void>>();
   #isRunning = false;
@@ -34,7 +34,7 @@ export class SteadySender {
     this.#url = url;
     this.#perSecond = perSecond;
     this.#headers = { 'content-type': 'application/json', ...options.headers };
-    this.#mostUnderWay = options.mostUnderWay ?? 500;
+    this.#maxUnderWay = options.maxUnderWay ?? 500;
     this.#waits = options.waits ?? (() => false);
   }
 
@@ -54,7 +54,7 @@ export class SteadySender {
     for (let number = 0; this.#isRunning; number++) {
       const waitMs = begin + (number * 1000) / this.#perSecond - performance.now();
       if (waitMs > 0) await sleep(waitMs);
-      while (this.#isRunning && (this.#underWay.size >= this.#mostUnderWay || this.#waits())) await sleep(10);
+      while (this.#isRunning && (this.#underWay.size >= this.#maxUnderWay || this.#waits())) await sleep(10);
       const sending: Promise<void> = this.#send(number).finally(() => this.#underWay.delete(sending));
       this.#underWay.add(sending);
     }

@@ -11,7 +11,7 @@ import type { Config } from './config.ts';
 import { withRedis } from './with-redis.ts';
 
 /** What is written while it runs may be sealed under the old key once more, by a process that has not got the new one yet. */
-const mostPasses = 6;
+const maxPasses = 6;
 /** A controller that has read a record before it was sealed anew publishes it a moment later as it was: so nothing is left only when a later look says so, too. */
 const laterMs = 3000;
 
@@ -31,7 +31,7 @@ export async function rekey(config: Config, write: (line: string) => void): Prom
     let changed = 0;
     let wasClean = false;
     try {
-      for (let pass = 1; pass <= mostPasses; pass++) {
+      for (let pass = 1; pass <= maxPasses; pass++) {
         const secrets = await resealSecrets(store, keyring, report);
         const stored = config.resourceStore === 'redis' ? await resealObjects({ redis, prefix, keyring, report }) : 0;
         const records = await resealRecords({ redis, prefix, keyring, report });

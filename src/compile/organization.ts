@@ -40,11 +40,11 @@ export function compileOrganization(
   deliveryPool: string | null = null,
 ): OrganizationRecord {
   const { allowedCidrs = [], allowedHosts = [] } = object.spec.egress ?? {};
-  const mostObjects = objectsPerKind(object.spec);
+  const maxObjects = objectsPerKind(object.spec);
   return {
     v: recordLayoutVersion,
     ...organizationFacts(object),
-    ...(mostObjects !== null && { objectsPerKind: mostObjects }),
+    ...(maxObjects !== null && { objectsPerKind: maxObjects }),
     egress: { allowedCidrs: [...allowedCidrs], allowedHosts: allowedHosts.map((host) => host.toLowerCase()) },
     ...(object.spec.archive !== undefined && { archive: { destinationId: archiveDestinationId } }),
     ...(deliveryPool !== null && { deliveryPool }),

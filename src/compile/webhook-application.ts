@@ -18,15 +18,15 @@ export interface ManagedApplication {
   managedBy: string;
 }
 
-const mostMetadataBytes = 8192;
+const maxMetadataBytes = 8192;
 
 /** Refuses metadata that is too large. */
 export function compileWebhookApplication(
   { metadata, spec }: PosthornObject<'WebhookApplication'>,
   organization: OrganizationFacts,
 ): Compiled<ManagedApplication> {
-  if (Buffer.byteLength(JSON.stringify(spec.metadata ?? {})) > mostMetadataBytes)
-    return refuse('MetadataTooLarge', `spec.metadata exceeds ${mostMetadataBytes} bytes as JSON`);
+  if (Buffer.byteLength(JSON.stringify(spec.metadata ?? {})) > maxMetadataBytes)
+    return refuse('MetadataTooLarge', `spec.metadata exceeds ${maxMetadataBytes} bytes as JSON`);
   const rateLimits = spec.rateLimits ?? definition.spec.shape.rateLimits.unwrap().parse({});
   return {
     record: {

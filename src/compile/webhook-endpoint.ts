@@ -50,7 +50,7 @@ export interface WebhookEndpointInputs {
 
 const shownCharacters = 'whsec_'.length + 4;
 /** Each is one more signature of every message. */
-const mostSecrets = 5;
+const maxSecrets = 5;
 /** Previous secrets sign for as long as they are in the Secret. */
 const withoutEndMs = Date.parse('9999-12-31T23:59:59Z');
 
@@ -72,8 +72,8 @@ export function compileWebhookEndpoint(
   const [current, ...previous] = standardWebhooksSecrets(inputs.secret) ?? [];
   if (current === undefined)
     return refuse('InvalidSigningSecret', `the value behind spec.signingSecretRef is not ${standardWebhooksSecretRule}`);
-  if (previous.length >= mostSecrets)
-    return refuse('InvalidSigningSecret', `the value behind spec.signingSecretRef contains more than ${mostSecrets} secrets`);
+  if (previous.length >= maxSecrets)
+    return refuse('InvalidSigningSecret', `the value behind spec.signingSecretRef contains more than ${maxSecrets} secrets`);
   const headerContext = webhookHeaderSealingContext(organization.id, id);
   const headers = compileHeaders(inputs.headers, 'spec.headers', published?.headers, (plain, kept) =>
     sealValue(plain, headerContext, kept, keyring),

@@ -8,14 +8,14 @@ import type { Problem } from '../sandbox/jobs.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 
 /** What was found out about a code; it stays so. */
-const mostKnown = 10_000;
+const maxKnown = 10_000;
 
 export type SchemaCheck = { jsonSchema: string; refusal?: undefined } | { jsonSchema?: undefined; refusal: Refusal };
 
 /** Whether what users write parses, asked in the sandbox once per text. Rejects with UNAVAILABLE when that has no room. */
 export class CodeChecks {
   readonly #sandbox: Sandbox;
-  readonly #known = new LRUCache<string, { problem: Problem | null }>({ max: mostKnown });
+  readonly #known = new LRUCache<string, { problem: Problem | null }>({ max: maxKnown });
 
   constructor(sandbox: Sandbox) {
     this.#sandbox = sandbox;

@@ -22,7 +22,7 @@ interface Checked {
   patterns: { source: string; expression: Expression }[];
 }
 
-const mostExpressions = 600;
+const maxExpressions = 600;
 const deepest = 100;
 const typeNames = new Set(['bool', 'bytes', 'double', 'int', 'list', 'map', 'null_type', 'string', 'type', 'uint']);
 /** What the evaluator knows beside functions. */
@@ -35,7 +35,7 @@ export function checkedExpression(root: Expression, checks: Checks): Checked {
   let count = 0;
 
   const visit = (node: Expression, depth: number, locals: readonly string[]): Expression => {
-    if (++count > mostExpressions || depth > deepest) checks.refuse('the expression is too large', node);
+    if (++count > maxExpressions || depth > deepest) checks.refuse('the expression is too large', node);
     const { exprKind } = node;
     const child = (part: Expression | undefined): Expression => visit(part ?? checks.refuse('incomplete', node), depth + 1, locals);
     switch (exprKind.case) {

@@ -6,8 +6,8 @@ import { type PathShape, PathShapeCheck } from './json-path-shape.ts';
 import { type JsonP3, JsonPathWork, type LinearRegex, pathLimits } from './json-path-work.ts';
 import { latePackage } from './late-package.ts';
 
-const mostPatterns = 200;
-const mostSelectors = 8;
+const maxPatterns = 200;
+const maxSelectors = 8;
 
 /**
  * A path that has been read: gives the values that it finds, in order. A document that is nested too deeply, or too large for the path, has none.
@@ -22,7 +22,7 @@ interface Runtime {
 
 const jsonP3 = latePackage<JsonP3>('json-p3');
 let loaded: Runtime | null = null;
-const patterns = new LRUCache<string, { regex: LinearRegex | null }>({ max: mostPatterns });
+const patterns = new LRUCache<string, { regex: LinearRegex | null }>({ max: maxPatterns });
 
 function runtime(): Runtime {
   if (loaded !== null) return loaded;
@@ -93,7 +93,7 @@ function costlySelectors({ segments }: JSONPathQuery, path: string): string | nu
       return 'has more than one wildcard, slice or filter in one bracket';
     product *= Math.max(1, texts.length);
   }
-  if (product > mostSelectors) return `has brackets whose selectors combine to more than ${mostSelectors}`;
+  if (product > maxSelectors) return `has brackets whose selectors combine to more than ${maxSelectors}`;
   return hasListInFilter(withoutStrings(path)) ? 'has several selectors in one bracket inside a filter' : null;
 }
 

@@ -1,8 +1,8 @@
 import { canonicalJsonWithin } from './canonical-json.ts';
 
-const mostBytes = 65_536;
+const maxBytes = 65_536;
 
 /** The JSON text of a schema, the same for equal schemas; null when it is too large. */
 export function jsonSchemaText(schema: unknown): string | null {
-  return canonicalJsonWithin(schema, mostBytes);
+  return canonicalJsonWithin(schema, maxBytes);
 }

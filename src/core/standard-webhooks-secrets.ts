@@ -1,6 +1,6 @@
 const prefix = 'whsec_';
 const fewestBytes = 24;
-const mostBytes = 64;
+const maxBytes = 64;
 
 /**
  * The Standard Webhooks secrets in a value of a Secret: one, or several while a rotation lasts, separated by white space.
@@ -11,12 +11,12 @@ export function standardWebhooksSecrets(value: string): string[] | null {
   return secrets.length > 0 && secrets.every(isStandardWebhooksSecret) ? secrets : null;
 }
 
-export const standardWebhooksSecretRule = `${prefix} followed by the base64 of ${fewestBytes} to ${mostBytes} bytes`;
+export const standardWebhooksSecretRule = `${prefix} followed by the base64 of ${fewestBytes} to ${maxBytes} bytes`;
 
 function isStandardWebhooksSecret(secret: string): boolean {
   const encoded = secret.slice(prefix.length);
   if (!secret.startsWith(prefix) || !/^[A-Za-z0-9+/]+={0,2}$/.test(encoded)) return false;
   const bytes = Buffer.from(encoded, 'base64');
   const isWhole = bytes.toString('base64').replaceAll('=', '') === encoded.replaceAll('=', '');
-  return isWhole && bytes.length >= fewestBytes && bytes.length <= mostBytes;
+  return isWhole && bytes.length >= fewestBytes && bytes.length <= maxBytes;
 }

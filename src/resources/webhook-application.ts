@@ -5,13 +5,13 @@ import { commonStatus, displayName } from './fields.ts';
 import { ageColumn, readyColumns } from './printer-columns.ts';
 import { line, paragraph } from './text.ts';
 
-const mostPerSecond = 1_000_000;
+const maxPerSecond = 1_000_000;
 /** In a window of so many seconds, so that a longer window need never be the one that bounds. */
 const limit = (messages: number, seconds: number) =>
   z
     .int()
     .min(1)
-    .max(mostPerSecond * seconds)
+    .max(maxPerSecond * seconds)
     .default(messages);
 
 const spec = z.strictObject({

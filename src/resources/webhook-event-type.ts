@@ -5,7 +5,7 @@ import { ageColumn, readyColumns } from './printer-columns.ts';
 import { dateTime, line, paragraph, text } from './text.ts';
 import { httpUrl } from './url.ts';
 
-const mostCharacters = 65_536;
+const maxCharacters = 65_536;
 
 const eventTypeName = text(1, 100).regex(
   /^[a-z0-9]([a-z0-9_]*[a-z0-9])?(\.[a-z0-9]([a-z0-9_]*[a-z0-9])?)*$/,
@@ -25,12 +25,12 @@ export const webhookEventType = defineKind({
     displayName: line(1, 200).optional().describe('Name shown to people.'),
     description: description.optional(),
     category: line(1, 100).optional().describe('Group that it is listed under.'),
-    schema: text(1, mostCharacters)
+    schema: text(1, maxCharacters)
       .optional()
       .describe(
         'JSON Schema of the payload, as JSON text: draft 2020-12 or, by its $schema, draft 07. An event that breaks it is refused. The controller checks it.',
       ),
-    examplePayload: text(1, mostCharacters).optional().describe('A payload as an example, as JSON text. The controller checks it.'),
+    examplePayload: text(1, maxCharacters).optional().describe('A payload as an example, as JSON text. The controller checks it.'),
     documentationUrl: httpUrl.optional().describe('Where subscribers read more.'),
     enabled: z.boolean().default(true).describe('Whether events of this type are taken.'),
     deprecated: z.boolean().default(false).describe('Whether subscribers should move to something else. Events are still taken.'),

@@ -30,6 +30,6 @@ test.each<[string, string, string[]]>([
   ['{"type":"object"}', '[]', ['must be object']],
   ['{}', 'no JSON', ['is not JSON']],
 ])('the schema %s checks %s after a byte order mark', async (schema, text, messages) => {
-  const [problems = []] = await sandbox.validate('org_a', [schema], marked(text), { mostProblems: 1 });
+  const [problems = []] = await sandbox.validate('org_a', [schema], marked(text), { maxProblems: 1 });
   expect(problems.map(({ message }) => message)).toEqual(messages);
 });

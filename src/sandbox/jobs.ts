@@ -9,8 +9,8 @@ export type TransformType = 'jsonata' | 'javascript' | 'liquid';
 export type Job =
   | { task: 'transform'; organization: string; type: TransformType; code: string; event: string; payload: string; isLarge: boolean }
   | { task: 'check-transform'; type: TransformType; code: string }
-  /** `schemas` and `payload` are JSON texts; `mostProblems`: the check against a schema ends after so many. */
-  | { task: 'validate'; schemas: readonly string[]; payload: string; mostProblems: number }
+  /** `schemas` and `payload` are JSON texts; `maxProblems`: the check against a schema ends after so many. */
+  | { task: 'validate'; schemas: readonly string[]; payload: string; maxProblems: number }
   | { task: 'check-schema'; schema: string }
   /** What an event of a source with a large payload is asked: its filters, and the texts at some paths. */
   | {

@@ -22,7 +22,7 @@ async function perform(job: Job): Promise<Reply> {
       await engines[job.type].check(job.code);
       return { type: 'checked' };
     case 'validate':
-      return { type: 'validated', problems: validate(job.schemas, job.payload, job.mostProblems) };
+      return { type: 'validated', problems: validate(job.schemas, job.payload, job.maxProblems) };
     case 'judge':
       return { type: 'judged', judgement: judge(job) };
     case 'check-schema':

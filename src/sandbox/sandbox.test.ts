@@ -143,7 +143,7 @@ describe('schemas', () => {
       'org_a',
       schemas.map((schema) => JSON.stringify(schema)),
       Buffer.from(body),
-      { mostProblems: most },
+      { maxProblems: most },
     );
   const validate = async (schema: object, body: string, most?: number) => (await validateAll([schema], body, most))[0];
   const endless = (): object => {
@@ -238,7 +238,7 @@ test('schemas that all take for ever end in bounded time, and those that had non
   const slow = JSON.stringify({ uniqueItems: true });
   // Slower, its deadlines and the time that it counts alike.
   const leisurely = new Sandbox({ clock: { ...slowClock, now: () => systemClock.now() / 3 }, processes: 1 });
-  const validated = leisurely.validate('org_a', [slow, slow, slow, slow, '{}'], payload, { mostProblems: 1 });
+  const validated = leisurely.validate('org_a', [slow, slow, slow, slow, '{}'], payload, { maxProblems: 1 });
   const problems = await validated.finally(() => leisurely.close());
   const messages = problems.map(([problem]) => problem?.message);
   const unbegun = messages.filter((message) => message === 'cannot be checked: the schemas took 5000 ms before it');
@@ -352,7 +352,7 @@ test('what nobody waits for any more leaves the queue', async () => {
       isBusy = false;
     });
     const over = new AbortController();
-    const dropped = small.validate('org_a', ['{}'], Buffer.from('1'), { mostProblems: 1, signal: over.signal });
+    const dropped = small.validate('org_a', ['{}'], Buffer.from('1'), { maxProblems: 1, signal: over.signal });
     const droppedToo = small.transform('org_a', { type: 'jsonata', code: '1' }, event(), over.signal);
     over.abort();
     await expect(dropped).rejects.toMatchObject({ code: 'UNAVAILABLE' });

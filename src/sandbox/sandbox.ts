@@ -145,13 +145,13 @@ export class Sandbox {
     organization: string,
     schemas: readonly string[],
     payload: Buffer,
-    { mostProblems, format = null, signal }: { mostProblems: number } & PayloadOptions,
+    { maxProblems, format = null, signal }: { maxProblems: number } & PayloadOptions,
   ): Promise<SchemaProblem[][]> {
     const { read } = this.#read(payload, format);
     let computedMs = 0;
     const check = async (some: readonly string[]): Promise<Reply> => {
       let startedAtMs = this.#clock.now();
-      const job = (text: string): Job => ({ task: 'validate', schemas: some, payload: text, mostProblems });
+      const job = (text: string): Job => ({ task: 'validate', schemas: some, payload: text, maxProblems });
       const onStart = (): void => {
         startedAtMs = this.#clock.now();
       };

@@ -1,7 +1,7 @@
 /** A mean above this makes an organization a slow one, and so does a job that is under way for longer. */
 const slowMs = 50;
 const weight = 0.2;
-const mostKnown = 10_000;
+const maxKnown = 10_000;
 
 interface Waiter<T> {
   item: T;
@@ -139,7 +139,7 @@ export class Turns<T> {
 
   /** Idle organizations are remembered for their mean alone. */
   #forgetOldest(): void {
-    if (this.#organizations.size <= mostKnown) return;
+    if (this.#organizations.size <= maxKnown) return;
     for (const [name, { waiting, underWay }] of this.#organizations) {
       if (waiting.length > 0 || underWay.size > 0) continue;
       this.#organizations.delete(name);

@@ -174,7 +174,7 @@ test('what has ended is taken into an archive, and goes when it is written', asy
   const found: string[] = [];
   for await (const { view } of archive.messages(org, batch)) found.push(view.id);
   expect(found).toEqual([event.filtered[0]?.messageId]);
-  await archive.failed(org, 'no', { firstMs: 1, mostMs: 1 });
+  await archive.failed(org, 'no', { firstMs: 1, maxMs: 1 });
   const troubles = new ArchiveTroubles({ redis, prefix, shards: 3 });
   expect((await troubles.all()).get(org)?.failing?.message).toBe('no');
   expect(await archive.done(org, batch.id, 1)).toBe(true);

@@ -18,7 +18,7 @@ export class SteadyLoad {
   /** Requests that the receiver has not answered yet. */
   underWay = 0;
   /** The most that there have been. */
-  mostUnderWay = 0;
+  maxUnderWay = 0;
   /** Numbers of events whose request ended without an answer, for who sent it has gone. */
   readonly cutOff: number[] = [];
   /** Numbers of events that arrived once more after the first time, in this order. */
@@ -123,7 +123,7 @@ export class SteadyLoad {
     if (this.#arrived.has(number)) this.repeated.push(number);
     this.#arrived.add(number);
     this.underWay++;
-    this.mostUnderWay = Math.max(this.mostUnderWay, this.underWay);
+    this.maxUnderWay = Math.max(this.maxUnderWay, this.underWay);
     await sleep(this.answerMs);
     this.underWay--;
     return 200;

@@ -248,7 +248,7 @@ describeInCluster('an installation that is sent 20 events a second', () => {
       await load.losesNothing();
       expect(new Set(repeated()).size).toBe(repeated().length);
       expect(repeated().filter((number) => number > newest)).toEqual([]);
-      expect(repeated().length).toBeLessThanOrEqual(load.mostUnderWay);
+      expect(repeated().length).toBeLessThanOrEqual(load.maxUnderWay);
     } finally {
       await scaleTo(replicas);
     }

@@ -54,8 +54,8 @@ const resyncMs = 725_000;
 /** Real time. */
 const answerLimitMs = 60_000;
 /** Until they converge: some ten times what they need when they die at every change. */
-const mostPasses = 2000;
-const mostLives = 1000;
+const maxPasses = 2000;
+const maxLives = 1000;
 
 /** Resources, their controllers and what these publish, in a time of their own. Controllers that die are started anew. */
 export class ConfigurationWorld {
@@ -95,7 +95,7 @@ export class ConfigurationWorld {
   start(): void {
     const { redis, prefix, clock } = this;
     const { sandbox, deathOf = () => null, trouble = () => null } = this.#options;
-    if (this.#lives >= mostLives) throw new Error('the controllers die again and again, and nothing is done');
+    if (this.#lives >= maxLives) throw new Error('the controllers die again and again, and nothing is done');
     const process = new MortalProcess({ death: deathOf(this.#lives++), onChange: () => void this.#changes++, trouble });
     const controllers = startControllers({
       store: mortalStore(this.#seen, process),
@@ -134,7 +134,7 @@ export class ConfigurationWorld {
 
   /** Lets time pass until nothing has changed for a while and through two looks at everything. */
   async settle(): Promise<void> {
-    const lastPass = this.#passes + mostPasses;
+    const lastPass = this.#passes + maxPasses;
     let unchangedPasses = 0;
     await this.#quiet(lastPass);
     while (unchangedPasses < 2) {
@@ -146,13 +146,13 @@ export class ConfigurationWorld {
 
   /** Lets time pass by so many looks at everything. */
   async resync(passes: number): Promise<void> {
-    const lastPass = this.#passes + mostPasses;
+    const lastPass = this.#passes + maxPasses;
     for (let pass = 0; pass < passes; pass++) await this.#lookAtEverything(lastPass);
   }
 
   /** Lets time pass until the check passes; throws its last error. */
   async until(check: () => Promise<unknown>): Promise<void> {
-    const lastPass = this.#passes + mostPasses;
+    const lastPass = this.#passes + maxPasses;
     for (;;) {
       try {
         await check();

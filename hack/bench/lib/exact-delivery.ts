@@ -61,8 +61,8 @@ export async function exactDeliveryOf(compared: () => Exactness, quietMs = 1000)
 }
 
 /** Waits until it is so, at most so long; what does not come is for the check to tell. */
-export async function settled(mostMs: number, isSo: () => boolean): Promise<void> {
-  await waitUntil('deliveries', mostMs, () => (isSo() ? true : undefined)).catch(() => undefined);
+export async function settled(maxMs: number, isSo: () => boolean): Promise<void> {
+  await waitUntil('deliveries', maxMs, () => (isSo() ? true : undefined)).catch(() => undefined);
 }
 
 export function sumOf(parts: readonly Exactness[]): Exactness {

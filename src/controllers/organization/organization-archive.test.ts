@@ -86,7 +86,7 @@ test('the condition Archiving says that nothing can be written, and that somethi
   const limits = { records: 1000, bytes: 1_000_000, ageMs: 0 };
   const written = new MessageArchive({ redis: redis.client, prefix, limits });
   await written.set(org, null);
-  await written.failed(org, 'the store answered 403 (AccessDenied)', { firstMs: 1000, mostMs: 1000 });
+  await written.failed(org, 'the store answered 403 (AccessDenied)', { firstMs: 1000, maxMs: 1000 });
   await passes(async () => expect(await condition('Archiving')).toBe('False CannotBeWritten'));
   expect(controllers.events.at(-1)).toMatchObject({
     type: 'Warning',

@@ -29,7 +29,7 @@ export interface Wanted {
 
 const tallyPeriodMs = 300_000;
 /** So often a shard is read again in which tallies were folded meanwhile: they might count twice, or not at all. */
-const mostReads = 4;
+const maxReads = 4;
 const talliesAtOnce = 50;
 
 /** Throws UNAVAILABLE. `also` reads what changes when tallies are folded, too. */
@@ -48,7 +48,7 @@ export async function readCounts(
       Promise.all(names.map((name) => readPeriod(redis, keys.statistics(org, name), fields))),
       also(),
     ]).catch(throwUnavailable);
-    if (reads === mostReads || (await folds().catch(throwUnavailable)) === foldsBefore) return { periods, tallies };
+    if (reads === maxReads || (await folds().catch(throwUnavailable)) === foldsBefore) return { periods, tallies };
   }
 }
 

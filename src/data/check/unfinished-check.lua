@@ -13,7 +13,7 @@
 -- @include "../queue/includes/outbox-entries.lua"
 
 -- Of more events the sums are not compared, which would take too long.
-local most_events = 20000
+local max_events = 20000
 
 if ARGV[1] == 'weigh' then
   local sums, reply = {}, {}
@@ -81,7 +81,7 @@ local function holds_of(event, messages)
 end
 
 if #ARGV == 1 then
-  return call('HLEN', P .. 'ue') <= most_events and correct_accounts(is_mending) or {}
+  return call('HLEN', P .. 'ue') <= max_events and correct_accounts(is_mending) or {}
 end
 local wrong = {}
 for k = 2, #ARGV, 2 do

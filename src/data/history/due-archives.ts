@@ -8,7 +8,7 @@ import { shardKeys } from '../shard/shard-keys.ts';
 
 const dueScript = new Script(new URL('./archive-due.lua', import.meta.url));
 /** Redis does nothing else meanwhile. */
-const mostPerLook = 300;
+const maxPerLook = 300;
 
 /** Archives that wait for a worker of a pool. */
 export class DueArchives {
@@ -30,8 +30,8 @@ export class DueArchives {
     for (let shard = 0; shard < this.#shards; shard++) {
       const { declared } = shardKeys(this.#prefix, shard);
       let hasMore = true;
-      for (let passed = 0; hasMore; passed += mostPerLook) {
-        const reply = await dueScript.run(this.#redis, declared, [this.#mark, passed, mostPerLook]).catch(throwUnavailable);
+      for (let passed = 0; hasMore; passed += maxPerLook) {
+        const reply = await dueScript.run(this.#redis, declared, [this.#mark, passed, maxPerLook]).catch(throwUnavailable);
         const [count = 0, more] = list(reply).map(integer);
         sum += count;
         hasMore = more === 1;

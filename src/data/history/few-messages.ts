@@ -1,4 +1,4 @@
-import { mostGathered } from '../shard/index-pages.ts';
+import { maxGathered } from '../shard/index-pages.ts';
 import { recordId } from '../shard/record-key.ts';
 import type { ShardReader } from '../shard/shard-reader.ts';
 import type { MessageLocation } from './message-view.ts';
@@ -19,5 +19,5 @@ export async function fewMessages(
       const id = recordId('msg_', shard, key);
       found.set(id, { id, shard });
     }
-  return found.size > mostGathered ? null : [...found.values()];
+  return found.size > maxGathered ? null : [...found.values()];
 }

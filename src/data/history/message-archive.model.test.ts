@@ -175,7 +175,7 @@ class World {
     const before = this.#objects.get(batch.id);
     if (before !== undefined && !this.#hasLost) expect(ids).toEqual(before);
     this.#objects.set(batch.id, new Set([...(before ?? []), ...ids]));
-    if (ends === 'failed') await this.#archive.failed(org, 'no', { firstMs: 1000, mostMs: 1000 });
+    if (ends === 'failed') await this.#archive.failed(org, 'no', { firstMs: 1000, maxMs: 1000 });
     if (ends !== 'done') return true;
     expect(await this.#archive.done(org, batch.id, ids.size)).toBe(true);
     expect(await this.#archive.done(org, batch.id, ids.size)).toBe(false);

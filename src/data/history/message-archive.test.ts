@@ -234,7 +234,7 @@ describe('pruning', () => {
     await archive.gather();
     await archive.take([]);
     expect(await queue.prune({ ...due, unwritten: 'goes where the archive fails' })).toMatchObject({ removed: 0, lost: 0 });
-    await archive.failed(org, 'the store answered 503', { firstMs: 1, mostMs: 1 });
+    await archive.failed(org, 'the store answered 503', { firstMs: 1, maxMs: 1 });
     expect(await queue.prune({ ...due, unwritten: 'goes where the archive fails' })).toMatchObject({ removed: 2, lost: 2 });
     const troubles = await new ArchiveTroubles({ redis: redis.client, prefix }).all();
     expect(troubles.get(org)).toMatchObject({ failing: { message: 'the store answered 503' }, lost: { messages: 2 } });
@@ -332,7 +332,7 @@ describe('an archive', () => {
     await finish(2);
     await archive.gather();
     await taken();
-    await archive.failed(org, 'no', { firstMs: 1, mostMs: 1 });
+    await archive.failed(org, 'no', { firstMs: 1, maxMs: 1 });
     await new RedisMessagePurger({ redis: redis.client, prefix }).purgeOrganization(org, new AbortController().signal);
     const left = await redis.client.keys(`${base}*`);
     expect(left.filter((key) => /:(fin|ar|arc|ah|az|arw|m|e)(:|$)/.test(key))).toEqual([]);
@@ -342,9 +342,9 @@ describe('an archive', () => {
     await finish(1);
     await archive.gather();
     await archive.take([]);
-    expect(await archive.failed(org, 'no', { firstMs: 60_000, mostMs: hourMs })).toBe(1);
+    expect(await archive.failed(org, 'no', { firstMs: 60_000, maxMs: hourMs })).toBe(1);
     expect(await archive.take([])).toBeNull();
-    for (let more = 0; more < 40; more++) await archive.failed(org, 'no', { firstMs: 60_000, mostMs: hourMs });
+    for (let more = 0; more < 40; more++) await archive.failed(org, 'no', { firstMs: 60_000, maxMs: hourMs });
     const [, at] = await redis.client.zrange(`${base}az`, '0', '0', 'WITHSCORES');
     expect(Number(at) - Date.now()).toBeLessThanOrEqual(hourMs + 1000);
     expect(Number(at) - Date.now()).toBeGreaterThan(hourMs / 2);

@@ -23,7 +23,7 @@ const scripts = {
 /** Nobody else takes what one worker writes for so long: longer than reading and uploading a batch may take. */
 const holdMs = 150_000;
 const entriesPerGather = 500;
-const mostLookedAt = 300;
+const maxLookedAt = 300;
 const membersPerRead = 100;
 const bytesPerRead = 1_048_576;
 
@@ -105,7 +105,7 @@ export class MessageArchive {
    * among a few hundred; the next call goes on behind them.
    */
   async take(busy: readonly string[]): Promise<{ org: string; destinationId: string | null } | null> {
-    const reply = await this.#run(scripts.take, [holdMs, this.#mark, mostLookedAt, ...busy]);
+    const reply = await this.#run(scripts.take, [holdMs, this.#mark, maxLookedAt, ...busy]);
     if (reply === null) return null;
     const [org, destination] = list(reply).map(text);
     return { org: org ?? '', destinationId: destination === undefined || destination === '' ? null : destination };
@@ -140,9 +140,9 @@ export class MessageArchive {
     return integer(await this.#run(scripts.done, [org, batchId, messages, records, ageMs])) === 1;
   }
 
-  /** It could not be written: it is tried again after `firstMs`, which doubles with every failure up to `mostMs`. Answers how often in a row. */
-  async failed(org: string, message: string, { firstMs, mostMs }: { firstMs: number; mostMs: number }): Promise<number> {
-    return integer(await this.#run(scripts.failed, [org, message, firstMs, mostMs]));
+  /** It could not be written: it is tried again after `firstMs`, which doubles with every failure up to `maxMs`. Answers how often in a row. */
+  async failed(org: string, message: string, { firstMs, maxMs }: { firstMs: number; maxMs: number }): Promise<number> {
+    return integer(await this.#run(scripts.failed, [org, message, firstMs, maxMs]));
   }
 
   /** Nothing has failed, and somebody else may take it. */

@@ -27,8 +27,8 @@ type IntentOutcome = Pick<Intent, 'id' | 'beganAtMs'> & { done: string[] };
 const beginScript = new Script(new URL('./intent-begin.lua', import.meta.url));
 const readScript = new Script(new URL('./intent-read.lua', import.meta.url));
 const endScript = new Script(new URL('./intent-end.lua', import.meta.url));
-const mostAtATime = 1000;
-const mostOutcomes = 10_000;
+const maxAtATime = 1000;
+const maxOutcomes = 10_000;
 
 const storedIntent = z.object({
   action: z.enum(['replay', 'archive']),
@@ -81,7 +81,7 @@ export class MessageIntents {
     const count = rest.action === 'replay' ? rest.messages.reduce((sum, [, ids]) => sum + ids.length, 0) : 0;
     const month = monthOf(nowMs);
     const [state, text] = reply.parse(
-      await this.#run(beginScript, account, [id, JSON.stringify(rest), month, count, monthlyMessages ?? '', mostAtATime]),
+      await this.#run(beginScript, account, [id, JSON.stringify(rest), month, count, monthlyMessages ?? '', maxAtATime]),
     );
     if (text !== undefined) return known(id, state, text);
     if (state === 'quota') throw quotaExceeded(nowMs, monthlyMessages ?? 0);
@@ -91,7 +91,7 @@ export class MessageIntents {
   /** After it was carried out. What was counted for messages to which nothing was done is given back, once. */
   async end(account: string, { id, isAskedAgain, beganAtMs }: Intent, done: readonly string[]): Promise<void> {
     const outcome = isAskedAgain && done.length > 0 ? JSON.stringify({ beganAtMs, done }) : '';
-    await this.#run(endScript, account, [id, done.length, outcome, mostOutcomes]);
+    await this.#run(endScript, account, [id, done.length, outcome, maxOutcomes]);
   }
 
   /** Those that are not carried out. */

@@ -7,7 +7,7 @@ import {
   type Listing,
   longestFillMs,
   markOf,
-  mostGathered,
+  maxGathered,
   type ReaderOptions,
   type TimeRange,
 } from '../shard/index-pages.ts';
@@ -34,9 +34,9 @@ import { fewMessages } from './few-messages.ts';
 import { attemptViews, deliveryView, eventStatus, eventView, lettersOf, type MessageLocation } from './message-view.ts';
 
 /** Shown with an event (`read.lua`). */
-const mostDeliveriesOfEvent = 1000;
+const maxDeliveriesOfEvent = 1000;
 /** A message may move on while it is looked for. */
-const mostMoves = 4;
+const maxMoves = 4;
 /** Of messages that all stand in the index of failures. */
 const failedStatuses: ReadonlySet<DeliveryStatus> = new Set(['retrying', 'failed', 'schema_failed', 'transform_failed', 'dlq']);
 
@@ -107,10 +107,10 @@ export class RedisMessageReader implements MessageReader {
       return deliveryView(shard, text(messageKey), view);
     });
     const places = eventView(shard, key, event).elsewhere;
-    const elsewhere = await this.#deliveries(places.slice(0, mostDeliveriesOfEvent));
+    const elsewhere = await this.#deliveries(places.slice(0, maxDeliveriesOfEvent));
     const found = new Map(here.map(({ view }) => [view.id, view]));
     for (const { id, view } of elsewhere.values()) found.set(id, view);
-    return [...found.values()].filter((view) => view.org === org).slice(0, mostDeliveriesOfEvent);
+    return [...found.values()].filter((view) => view.org === org).slice(0, maxDeliveriesOfEvent);
   }
 
   async delivery(org: string, id: string): Promise<DeliveryView | null> {
@@ -173,7 +173,7 @@ export class RedisMessageReader implements MessageReader {
     matches: (view: DeliveryView) => boolean,
   ): Promise<{ at: Position; item: DeliveryView }[] | null> {
     const narrow = [destinationId ?? routeId].filter((id) => id !== undefined);
-    const known = await fewMessages(this.#all(), (shard) => shard.waiting(org, narrow, mostGathered));
+    const known = await fewMessages(this.#all(), (shard) => shard.waiting(org, narrow, maxGathered));
     if (known === null) return null;
     const found = await this.#deliveries(known);
     return [...found.values()].flatMap(({ id, view, number }) =>
@@ -222,7 +222,7 @@ export class RedisMessageReader implements MessageReader {
   async #deliveries(places: readonly MessageLocation[]): Promise<Map<string, PlacedDelivery>> {
     const found = new Map<string, PlacedDelivery>();
     let open = places;
-    for (let moves = 0; moves < mostMoves && open.length > 0; moves++) {
+    for (let moves = 0; moves < maxMoves && open.length > 0; moves++) {
       const next: MessageLocation[] = [];
       const read = await this.#perShard(open, (reader, keys) => reader.messages(keys));
       for (const { id, shard, key, reply } of read) {
@@ -249,7 +249,7 @@ export class RedisMessageReader implements MessageReader {
   async #letters(places: readonly MessageLocation[]): Promise<Map<string, string>> {
     const found = new Map<string, string>();
     let open = places;
-    for (let moves = 0; moves < mostMoves && open.length > 0; moves++) {
+    for (let moves = 0; moves < maxMoves && open.length > 0; moves++) {
       const next: MessageLocation[] = [];
       for (const { id, reply } of await this.#perShard(open, (reader, keys) => reader.letters(keys))) {
         if (reply === null || reply === undefined) continue;

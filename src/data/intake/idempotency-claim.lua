@@ -13,7 +13,7 @@
 -- | {'full', ms until the oldest key is forgotten}
 local answers, order, spare = KEYS[1], KEYS[2], KEYS[3]
 local key, own, request = ARGV[1], ARGV[2], ARGV[3]
-local spare_bytes, most_bytes = tonumber(ARGV[6]), tonumber(ARGV[7])
+local spare_bytes, max_bytes = tonumber(ARGV[6]), tonumber(ARGV[7])
 -- What a key takes beside its answer.
 local key_bytes = 300
 local time = redis.call('TIME')
@@ -70,7 +70,7 @@ for _ = 1, 8 do
   end
   forget(oldest[1])
 end
-if not stored and bytes() >= most_bytes then
+if not stored and bytes() >= max_bytes then
   local oldest = redis.call('ZRANGE', order, 0, 0, 'WITHSCORES')
   if oldest[1] and tonumber(oldest[2]) > now then
     return {'full', tonumber(oldest[2]) - now}

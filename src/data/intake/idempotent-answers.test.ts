@@ -99,7 +99,7 @@ async function age(org: string, count: number): Promise<void> {
 
 test('beyond the bound no new key is taken, and none goes before its time', async () => {
   const org = organization();
-  const answers = answersWith({ mostBytes: 10 * bytesOfKey });
+  const answers = answersWith({ maxBytes: 10 * bytesOfKey });
   for (let i = 0; i < 10; i++) await (await claimed(answers, org, `k${i}`)).keep('x'.repeat(100));
   expect(await keptKeys(org)).toBe(10);
   const refused = await answers.claim(org, 'new', 'r');

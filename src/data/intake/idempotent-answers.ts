@@ -12,7 +12,7 @@ export interface IdempotentAnswersOptions {
   /** Of one organization: beyond it answers that are spare are forgotten early, the oldest first. Default 64 MiB. */
   spareBytes?: number;
   /** Of one organization, about: beyond it no new key is taken. Default 96 MiB. */
-  mostBytes?: number;
+  maxBytes?: number;
 }
 
 /** What is known of a key. `answer` is what `keep` was given. */
@@ -56,7 +56,7 @@ export class IdempotentAnswers {
   readonly #options: Required<IdempotentAnswersOptions>;
 
   constructor(options: IdempotentAnswersOptions) {
-    this.#options = { claimMs: 30_000, spareBytes: 64 * mebibyte, mostBytes: 96 * mebibyte, ...options };
+    this.#options = { claimMs: 30_000, spareBytes: 64 * mebibyte, maxBytes: 96 * mebibyte, ...options };
   }
 
   /** How long a claim holds, in milliseconds. */
@@ -66,13 +66,13 @@ export class IdempotentAnswers {
 
   /** `request` is everything that two equal requests have in common. UNAVAILABLE without Redis. */
   async claim(org: string, key: string, request: string): Promise<ClaimOutcome> {
-    const { redis, prefix, claimMs, spareBytes, mostBytes } = this.#options;
+    const { redis, prefix, claimMs, spareBytes, maxBytes } = this.#options;
     const { answers, order, spare } = idempotencyKeys(prefix, org);
     const keys = [answers, order, spare];
     const [member, token] = [digest(key), randomUUID()];
     const reply = claimReply.parse(
       await claimScript
-        .run(redis, keys, [member, token, digest(request), claimMs, idempotentAnswersKeptMs, spareBytes, mostBytes])
+        .run(redis, keys, [member, token, digest(request), claimMs, idempotentAnswersKeptMs, spareBytes, maxBytes])
         .catch(throwUnavailable),
     );
     switch (reply[0]) {

@@ -17,7 +17,7 @@
 -- @include "../queue/includes/pool-changes.lua"
 
 local org, budget = ARGV[1], tonumber(ARGV[2])
-local most_messages = 200
+local max_messages = 200
 local names = P .. 'tn:' .. org
 
 -- Queues: a settle that comes later finds no stream and changes nothing.
@@ -49,7 +49,7 @@ for _, event in ipairs(events) do
   local head = call('GETRANGE', P .. 'e:' .. event, 0, 255)
   local is_whole = true
   for _, id in ipairs(messages_of(event, head)) do
-    if removed >= most_messages then
+    if removed >= max_messages then
       is_whole = false
       break
     end
@@ -76,7 +76,7 @@ if kind == 'zset' then
     events[#events + 1] = string.sub(popped[k], 14)
   end
 elseif kind == 'stream' then
-  for _, entry in ipairs(call('XRANGE', messages, '-', '+', 'COUNT', most_messages)) do
+  for _, entry in ipairs(call('XRANGE', messages, '-', '+', 'COUNT', max_messages)) do
     events[#events + 1] = entry[2][2]
     call('XDEL', messages, entry[1])
   end

@@ -38,8 +38,8 @@ local open_again_ms = 1000
 local fast_ms, proof_ms = 250, 10000
 local ramp_step_ms = 1000
 -- Of one target at a time: a worker holds a batch in memory.
-local most_batches = 2
-local most_guests = 100
+local max_batches = 2
+local max_guests = 100
 
 local worker = ARGV[1]
 local left = tonumber(ARGV[2])
@@ -201,7 +201,7 @@ end
 -- per lane and visit.
 local function send_guests_away(n, t)
   for _, lane in ipairs({ n, t.rl and retry_lane(n) or nil }) do
-    for _, entry in ipairs(unread(lane, most_guests)) do
+    for _, entry in ipairs(unread(lane, max_guests)) do
       local guest = guest_of(entry[2][2])
       local place = guest and failover.next_place(guest, t.fo, t.mv)
       if place then
@@ -259,7 +259,7 @@ local function serve(n, org, start, quantum)
     room = math.min(room, tonumber(t.sp or '1') - call('ZCARD', P .. 'probe:' .. n))
   end
   if t.bt then
-    room = math.min(room, most_batches - under_way)
+    room = math.min(room, max_batches - under_way)
   end
   if room <= 0 then
     deactivate(n, org)
@@ -392,8 +392,8 @@ local function give_turn(org, org_start, count)
   call('HSET', ctl, 'vt' .. mark, org_start)
   local ready = P .. 'ready:' .. org
   local share = math.ceil(left / count)
-  local served, most_visits = 0, visits + math.ceil((visits_limit - visits) / count)
-  while served < share and visits < most_visits do
+  local served, max_visits = 0, visits + math.ceil((visits_limit - visits) / count)
+  while served < share and visits < max_visits do
     local target = call('ZRANGE', ready, 0, 0, 'WITHSCORES')
     if not target[1] then
       break

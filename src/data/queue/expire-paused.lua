@@ -11,7 +11,7 @@
 -- @include "includes/unfinished.lua"
 -- @include "includes/waits.lua"
 
-local per_step, most_expired = 200, 100
+local per_step, max_expired = 200, 100
 local longest_ms = tonumber(ARGV[1])
 local expired, more = 0, false
 
@@ -32,7 +32,7 @@ end
 local cursor = call('HGET', ctl, 'paused') or '0'
 local scan = call('SSCAN', P .. 'paused', cursor, 'COUNT', per_step)
 for _, n in ipairs(scan[2]) do
-  if expired >= most_expired then
+  if expired >= max_expired then
     more = true
     break
   end

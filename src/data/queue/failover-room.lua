@@ -7,13 +7,13 @@
 -- @include "../shard/includes/shard.lua"
 -- @include "includes/queue-room.lua"
 
-local most_answered = 1000
+local max_answered = 1000
 local n = call('HGET', P .. 'tn:' .. ARGV[1], ARGV[2] .. ' ' .. ARGV[3])
 local t = n and call('HMGET', P .. 't:' .. n, 'cs', 'mv', 'sp') or {}
 if t[2] or t[1] == 'o' then
   return 0
 end
-local room = math.min(most_answered, queue_room(ARGV[3]) or most_answered)
+local room = math.min(max_answered, queue_room(ARGV[3]) or max_answered)
 if t[1] == 'h' then
   -- No more than its probes: the others would come back when these fail.
   room = math.min(room, tonumber(t[3] or '1'))

@@ -8,7 +8,7 @@
 -- @include "includes/statistics.lua"
 -- @include "includes/webhook-statistics.lua"
 
-local most_tallies, most_fields = 32, 50
+local max_tallies, max_fields = 32, 50
 local positions = { d = 1, o = 1, e = 1, f = 2, x = 2, m = 3, n = 3, u = 3, s = 4 }
 
 local function changes_of(fields)
@@ -53,9 +53,9 @@ local function fold(member)
   return 2 * #fields
 end
 
-local due = call('ZRANGEBYSCORE', P .. 'tallies', '-inf', now - tonumber(ARGV[1]), 'LIMIT', 0, most_tallies + 1)
+local due = call('ZRANGEBYSCORE', P .. 'tallies', '-inf', now - tonumber(ARGV[1]), 'LIMIT', 0, max_tallies + 1)
 local folded, fields = 0, 0
-while folded < math.min(#due, most_tallies) and fields < most_fields do
+while folded < math.min(#due, max_tallies) and fields < max_fields do
   folded = folded + 1
   fields = fields + fold(due[folded])
 end

@@ -32,7 +32,7 @@ const messagesSideBySide = 50;
 const pausesPerScript = 2;
 const pausesPerScriptBesideOthers = 5;
 /** Calls of `carryEntries` that wait; what exceeds them is left to the workers. */
-const mostWaiting = 10_000;
+const maxWaiting = 10_000;
 
 /** Finds some of an event's further targets, with scripts in these turns; `next` is where to go on, null at the end. */
 export type FindFurtherTargets = (
@@ -78,7 +78,7 @@ export class OutboxCarrier {
 
   /** Carries these entries, and what goes on with them. Rejects with UNAVAILABLE when a shard did not answer or is full; the others have theirs. */
   async carryEntries(shard: number, entryIds: readonly string[]): Promise<void> {
-    if (this.#waiting >= mostWaiting) return;
+    if (this.#waiting >= maxWaiting) return;
     const unreachable = new Set<number>();
     let failure: unknown = null;
     const left = [...entryIds];

@@ -262,7 +262,7 @@ const archive: Life = {
     await archive.settings();
     while (await archive.gather());
     await archive.take([]);
-    await archive.failed('org_a', 'no', { firstMs: 0, mostMs: 0 });
+    await archive.failed('org_a', 'no', { firstMs: 0, maxMs: 0 });
     while ((await archive.take([])) !== null) {
       const batch = await archive.batch('org_a', 'w1', { layout: '{}', destinationId: 'dst_w' });
       if (batch === null) break;

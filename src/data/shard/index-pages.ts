@@ -5,9 +5,9 @@ import { decodeCursor, encodeCursor, isBefore, type Position } from './cursor.ts
 import type { PageQuery, ViewPage } from './messages.ts';
 import type { IndexEntry, IndexLook, ShardReader } from './shard-reader.ts';
 
-const mostPerPage = 100;
+const maxPerPage = 100;
 /** So few messages that may match are all read, in place of a walk down an index. */
-export const mostGathered = 1000;
+export const maxGathered = 1000;
 /** For so long a page of a filter that matches rarely is filled; its cursor leads on. */
 export const longestFillMs = 1000;
 /** For so long a page that is full looks for whether there is more. */
@@ -54,7 +54,7 @@ export interface ReaderOptions {
 
 /** Throws INVALID_QUERY for a limit that cannot be. */
 function requireLimit({ limit }: PageQuery): void {
-  if (limit < 1 || limit > mostPerPage) throw new PosthornError('INVALID_QUERY', `limit must be between 1 and ${mostPerPage}`);
+  if (limit < 1 || limit > maxPerPage) throw new PosthornError('INVALID_QUERY', `limit must be between 1 and ${maxPerPage}`);
 }
 
 /**
@@ -106,7 +106,7 @@ export async function* indexEntries<T>(
   const { fromMs = 0 } = range;
   const scope = scopeOf(listing, range);
   const position = startOf(cursor, scope, range);
-  const count = shards.length === 1 ? mostPerPage : Math.min(mostPerPage, Math.ceil((2 * limit) / shards.length) + 5);
+  const count = shards.length === 1 ? maxPerPage : Math.min(maxPerPage, Math.ceil((2 * limit) / shards.length) + 5);
   const walks = shards.map((shard) => {
     const parts = listing.partsIn?.(shard) ?? [{ index, fromMs: 0 }];
     const load = async (part: IndexPart, before: Position) => {

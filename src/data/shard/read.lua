@@ -12,7 +12,7 @@
 -- @include "includes/view.lua"
 
 -- Of an event with more messages the first so many are shown.
-local most_messages = 1000
+local max_messages = 1000
 
 local reply = {}
 if ARGV[1] == 'm' then
@@ -48,7 +48,7 @@ if ARGV[1] == 'e' or not event then
   return event
 end
 reply[1] = event
-for k = 1, math.min(#ids, most_messages) do
+for k = 1, math.min(#ids, max_messages) do
   local id = ids[k]
   local view = message_view(id)
   if view then

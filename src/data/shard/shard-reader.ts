@@ -11,7 +11,7 @@ const messagesOfEventsScript = new Script(new URL('./messages-of-events.lua', im
 const waitingScript = new Script(new URL('./waiting.lua', import.meta.url));
 const targetsPerStep = 200;
 /** Of an organization with more targets it is not asked what waits for each. */
-const mostWaitingSteps = 100;
+const maxWaitingSteps = 100;
 const readScript = new Script(new URL('./read.lua', import.meta.url));
 
 /** An entry of an index; `reply` is null when its record is gone. */
@@ -155,7 +155,7 @@ export class ShardReader {
   async waiting(org: string, narrow: readonly string[], most: number): Promise<string[] | null> {
     const found: string[] = [];
     let cursor = '0';
-    for (let steps = 0; steps < mostWaitingSteps; steps++) {
+    for (let steps = 0; steps < maxWaitingSteps; steps++) {
       const reply = await this.#run(waitingScript, [org, cursor, targetsPerStep, most - found.length, ...narrow]);
       if (!Array.isArray(reply)) return null;
       const [next, keys] = reply;

@@ -13,8 +13,8 @@ import { type TaskKind, taskBlockSeconds, taskKeys } from './task-kind.ts';
 
 const offer = new Script(new URL('./task-offer.lua', import.meta.url));
 
-const mostWaiting = 64;
-const mostOfOrganization = 8;
+const maxWaiting = 64;
+const maxOfOrganization = 8;
 
 /** What a worker answers with. */
 export const taskAnswer = z.union([
@@ -105,13 +105,11 @@ export class RedisTaskCaller implements TaskCaller {
   async #offer(id: string, org: string, task: string, timeoutMs: number): Promise<void> {
     const { queue, bell, task: taskKey, organization, pools } = this.#keys;
     const keys = [queue, bell, taskKey(id), organization(org), pools];
-    const outcome = await offer
-      .run(this.#options.redis, keys, [id, task, timeoutMs, mostWaiting, mostOfOrganization, org])
-      .catch((error) => {
-        throw redisUnavailable(error);
-      });
+    const outcome = await offer.run(this.#options.redis, keys, [id, task, timeoutMs, maxWaiting, maxOfOrganization, org]).catch((error) => {
+      throw redisUnavailable(error);
+    });
     if (outcome === 'busy')
-      throw unavailable(`${mostOfOrganization} tests and triggers of this organization are under way: wait for one of them to end.`);
+      throw unavailable(`${maxOfOrganization} tests and triggers of this organization are under way: wait for one of them to end.`);
     if (outcome === 'full') throw unavailable('The delivery workers are busy with other tests and triggers.');
   }
 

@@ -13,7 +13,7 @@ import { taskBlockSeconds, taskKeys } from './task-kind.ts';
 const take = new Script(new URL('./task-take.lua', import.meta.url));
 const answer = new Script(new URL('./task-answer.lua', import.meta.url));
 
-const mostLookedAt = 100;
+const maxLookedAt = 100;
 /** A caller that has not read its answers for so long is gone. */
 const answersKeptMs = 120_000;
 
@@ -57,7 +57,7 @@ export class TaskQueue {
   /** The oldest task. After an error the same `token` gives the same task; each other call needs one of its own. */
   async take(token: string): Promise<{ task: Task | null; hasMore: boolean }> {
     const { queue, bell, take: takeKey, task, pools } = this.#keys;
-    const reply = list(await this.#run(take, [queue, bell, takeKey(token), task(''), pools], [mostLookedAt, this.#mark]));
+    const reply = list(await this.#run(take, [queue, bell, takeKey(token), task(''), pools], [maxLookedAt, this.#mark]));
     const [more, id, remaining, json] = reply;
     const hasMore = integer(more) === 1;
     if (id === undefined) return { task: null, hasMore };

@@ -3,17 +3,17 @@ import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
 import { Semaphore } from '../../core/semaphore.ts';
 import { type CandidateIndex, CandidateIndexBuilder } from './candidate-index.ts';
-import { type CandidatePage, candidatesPerRead, mostPerRead, type WebhookCandidates } from './webhook-candidates.ts';
+import { type CandidatePage, candidatesPerRead, maxPerRead, type WebhookCandidates } from './webhook-candidates.ts';
 
 /** Over all event types: about 40 MB. */
-const mostKept = 100_000;
+const maxKept = 100_000;
 /** What has changed more than this is read anew. */
-const mostChanged = 2000;
+const maxChanged = 2000;
 /** Where very many are disabled fewer are read before the answer. */
-const mostFirstPages = 40;
+const maxFirstPages = 40;
 /** After the others of an event type were read they are not read again for so many times as long. */
 const completionPauses = 4;
-const mostPauses = 1000;
+const maxPauses = 1000;
 
 interface Kept {
   version: string;
@@ -28,10 +28,10 @@ export class CandidateCache {
   readonly #candidates: WebhookCandidates;
   readonly #clock: Clock;
   readonly #logger: Logger;
-  readonly #kept = new LRUCache<string, Kept>({ maxSize: mostKept, sizeCalculation: ({ index }) => index.size });
+  readonly #kept = new LRUCache<string, Kept>({ maxSize: maxKept, sizeCalculation: ({ index }) => index.size });
   readonly #refreshing = new Map<string, Promise<Kept>>();
   readonly #completing = new Map<string, Promise<void>>();
-  readonly #pausesUntilMs = new LRUCache<string, number>({ max: mostPauses });
+  readonly #pausesUntilMs = new LRUCache<string, number>({ max: maxPauses });
   readonly #oneAtATime = new Semaphore(1);
 
   constructor({ candidates, clock, logger }: { candidates: WebhookCandidates; clock: Clock; logger: Logger }) {
@@ -95,10 +95,10 @@ export class CandidateCache {
   ): Promise<CandidateIndex | null> {
     if (changes === null) return null;
     const numbers = [...new Set([...changes.subscriptions, ...changes.applications.flatMap((each) => index.numbersOf(each))])];
-    if (numbers.length > mostChanged) return null;
+    if (numbers.length > maxChanged) return null;
     const pages: CandidatePage[] = [];
-    for (let i = 0; i < numbers.length; i += mostPerRead)
-      pages.push(await this.#candidates.ofNumbers(org, eventTypeId, numbers.slice(i, i + mostPerRead)));
+    for (let i = 0; i < numbers.length; i += maxPerRead)
+      pages.push(await this.#candidates.ofNumbers(org, eventTypeId, numbers.slice(i, i + maxPerRead)));
     if (numbers.length === 0) return index;
     return index.changed(numbers, {
       candidates: pages.flatMap((page) => page.candidates),
@@ -110,8 +110,8 @@ export class CandidateCache {
   async #read(org: string, eventTypeId: string, version: string): Promise<CandidateIndex> {
     const builder = new CandidateIndexBuilder();
     let next: number | null = 0;
-    for (let pages = 0; next !== null && pages < mostFirstPages && !builder.hasFirst; pages++) {
-      const page: CandidatePage = await this.#candidates.ofEventType(org, eventTypeId, next, mostPerRead);
+    for (let pages = 0; next !== null && pages < maxFirstPages && !builder.hasFirst; pages++) {
+      const page: CandidatePage = await this.#candidates.ofEventType(org, eventTypeId, next, maxPerRead);
       builder.add(page);
       next = page.next;
     }

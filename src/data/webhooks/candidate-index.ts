@@ -4,7 +4,7 @@ import type { CandidatePage, WebhookCandidate } from './webhook-candidates.ts';
 /** Of so many candidates everything is kept, and of further ones what they want. */
 const keptWhole = 2000;
 /** Further ones that want more different things than this are not kept: an expansion finds them. */
-const mostWishes = 20_000;
+const maxWishes = 20_000;
 
 /** Subscriptions that want the same. */
 export interface CriteriaGroup {
@@ -122,7 +122,7 @@ export class CandidateIndex {
   /** What has grown beyond the bounds is put into groups, and groups that are too many are forgotten. */
   #bounded(): CandidateIndex {
     const { first, next, groups } = this.#content;
-    if (groups.size > mostWishes) return new CandidateIndex({ ...this.#content, groups: new Map(), reach: 'tooMany' });
+    if (groups.size > maxWishes) return new CandidateIndex({ ...this.#content, groups: new Map(), reach: 'tooMany' });
     const [beyond] = first.slice(keptWhole, keptWhole + 1);
     if (next !== null || beyond === undefined) return this;
     const whole = new CandidateIndex({ ...this.#content, first: first.slice(0, keptWhole), next: beyond.place });
@@ -163,7 +163,7 @@ export class CandidateIndexBuilder {
 
   /** They want more different things than are kept. */
   get isTooMuch(): boolean {
-    return this.#groups.size > mostWishes;
+    return this.#groups.size > maxWishes;
   }
 
   /** Of what was added; what comes after the last page is not known. */

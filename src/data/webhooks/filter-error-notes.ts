@@ -2,7 +2,7 @@ import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { FilterRun, WebhookStore } from './webhooks.ts';
 
-const mostWaiting = 1000;
+const maxWaiting = 1000;
 const everyMs = 5000;
 
 /**
@@ -20,7 +20,7 @@ export class FilterErrorNotes {
 
   /** False when too many wait. */
   note(org: string, subscriptionId: string, run: FilterRun): boolean {
-    if (this.#waiting.size >= mostWaiting && !this.#waiting.has(subscriptionId)) return false;
+    if (this.#waiting.size >= maxWaiting && !this.#waiting.has(subscriptionId)) return false;
     this.#waiting.set(subscriptionId, { org, run });
     if (!this.#isBusy) void this.#write();
     return true;

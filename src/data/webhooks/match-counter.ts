@@ -7,7 +7,7 @@ import type { Narrowing, WebhookMatcher, WebhookMatches } from './webhook-matche
 
 const longestMs = 20_000;
 /** Of an organization, in this process. */
-const mostWaiting = 100;
+const maxWaiting = 100;
 const retrySeconds = 10;
 
 /** What is counted: the matches that are known of an event, and of so many more than allowed the rest does not matter. */
@@ -41,7 +41,7 @@ export class MatchCounter {
     const { known, org } = count;
     if (known.isCounted || known.rest === null) return known.total;
     const turn = this.#turns.get(org) ?? { semaphore: new Semaphore(1), asked: 0 };
-    if (turn.asked >= mostWaiting) throw tooMuch();
+    if (turn.asked >= maxWaiting) throw tooMuch();
     this.#turns.set(org, turn);
     turn.asked++;
     const untilMs = this.#clock.now() + longestMs;

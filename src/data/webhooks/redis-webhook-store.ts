@@ -44,8 +44,8 @@ import type {
   WebhookSubscriptionChange,
 } from './webhooks.ts';
 
-const mostSubscriptionsOfEndpoint = 5000;
-const mostEventTypesAtOnce = 100;
+const maxSubscriptionsOfEndpoint = 5000;
+const maxEventTypesAtOnce = 100;
 const numberTriesMax = 5;
 /** Longer than a request takes that has seen the event type. */
 const deletedEventTypeMs = 3_600_000;
@@ -322,15 +322,15 @@ export class RedisWebhookStore implements WebhookStore {
     { id, mark = '', ...template }: Omit<NewWebhookSubscription, 'eventTypeId'>,
     eventTypeIds: readonly string[],
   ): Promise<WebhookSubscription[]> {
-    if (eventTypeIds.length > mostEventTypesAtOnce)
-      throw new PosthornError('INTERNAL', `more than ${mostEventTypesAtOnce} event types at once`);
+    if (eventTypeIds.length > maxEventTypesAtOnce)
+      throw new PosthornError('INTERNAL', `more than ${maxEventTypesAtOnce} event types at once`);
     if (id !== undefined && parseWebhookId('subscription', id) === null) throw new PosthornError('INTERNAL', `${id} is no id of this kind`);
     const { org, endpointId } = template;
     const content = newSubscriptionContent(template, this.#clock.now());
     const json = encodeSubscription(content);
     const parts = eventTypeIds.map(() => id?.slice(webhookIdPrefixes.subscription.length) ?? newIdPart());
     const each = eventTypeIds.flatMap((eventTypeId, i) => [eventTypeId, id ?? '', parts[i] ?? '', json]);
-    const args = [...idArguments('endpoint', endpointId), mostSubscriptionsOfEndpoint, mark, content.transformId ?? '', ...each];
+    const args = [...idArguments('endpoint', endpointId), maxSubscriptionsOfEndpoint, mark, content.transformId ?? '', ...each];
     const reply = list(await this.#scripts.run('subscribe', org, args));
     if (reply[0] === 'made') return reply.slice(1).map((row) => subscriptionKind.row(org, row).object);
     const [outcome = '', , , application = '', applicationPart = '', ...numbers] = reply.map(text);
@@ -346,7 +346,7 @@ export class RedisWebhookStore implements WebhookStore {
       case 'exists':
         throw idTaken(subscriptionKind);
       case 'full':
-        throw new PosthornError('CONFLICT', `An endpoint has at most ${mostSubscriptionsOfEndpoint} subscriptions.`);
+        throw new PosthornError('CONFLICT', `An endpoint has at most ${maxSubscriptionsOfEndpoint} subscriptions.`);
       default:
         throw new PosthornError('INTERNAL', `a script answered ${outcome}`);
     }

@@ -27,14 +27,14 @@ export interface JudgeOfEvent {
   judge(wishes: SubscriptionCriteria): Judgement;
 }
 
-const mostCompiled = 5000;
+const maxCompiled = 5000;
 /** All expressions of one event together; what is asked after it fails. Label filters only take turns: each is bounded, and they decide for good. */
-const mostMsPerEvent = 500;
+const maxMsPerEvent = 500;
 const tooLong: CelVerdict = { isMatch: false, error: 'the filters of the event take too long together' };
 
 /** Whether an event meets what subscriptions want of it: their labels first, then their expression. */
 export class SubscriptionMatcher {
-  readonly #compiled = new LRUCache<string, CelFilter>({ max: mostCompiled });
+  readonly #compiled = new LRUCache<string, CelFilter>({ max: maxCompiled });
 
   /** Of one event, for any number of subscriptions, one after the other. Nothing is judged once `signal` is aborted: throws AbandonedError. */
   of(event: JudgedEvent, turn: LoopTurn, signal?: Abandonment): JudgeOfEvent {
@@ -57,7 +57,7 @@ export class SubscriptionMatcher {
         throwIfAbandoned(signal);
       } while (!isSeen());
     };
-    let leftMs = mostMsPerEvent;
+    let leftMs = maxMsPerEvent;
     const timed = <T>(work: () => T): { result: T; tookMs: number } => {
       throwIfAbandoned(signal);
       const startedMs = performance.now();

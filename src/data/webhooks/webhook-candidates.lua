@@ -13,7 +13,7 @@ if not event_type then
   return { '0', '', {}, {} }
 end
 local applications, rows, seen = {}, {}, {}
-local most_fields = 200
+local max_fields = 200
 
 -- `found`: { place, number } of subscriptions.
 local function take(found)
@@ -91,7 +91,7 @@ if is_of_application then
   end
   name = 'a' .. application
 end
-local found, more = list_walk(name, tonumber(ARGV[3]), 1, tonumber(ARGV[4]), most_fields)
+local found, more = list_walk(name, tonumber(ARGV[3]), 1, tonumber(ARGV[4]), max_fields)
 if is_of_application then
   take_of_endpoints(found)
 else

@@ -43,7 +43,7 @@ export interface CandidatesState {
 }
 
 /** What one script may take. */
-export const mostPerRead = 100;
+export const maxPerRead = 100;
 /** What one reads in about 1 ms: in a long walk others have their turn in between. */
 export const candidatesPerRead = 25;
 
@@ -88,12 +88,12 @@ export class WebhookCandidates {
 
   /** Of all applications: at most `count` subscriptions (and 100) from the place `from` on, the first time 0. */
   ofEventType(org: string, eventTypeId: string, from: number, count: number): Promise<CandidatePage> {
-    return this.#read(org, [eventTypeId, 't', from, Math.min(count, mostPerRead)]);
+    return this.#read(org, [eventTypeId, 't', from, Math.min(count, maxPerRead)]);
   }
 
   /** Of one application: those of at most `count` of its endpoints (and 100). Places are those of the endpoints. */
   ofApplication(org: string, eventTypeId: string, applicationId: string, from: number, count: number): Promise<CandidatePage> {
-    return this.#read(org, [eventTypeId, 'a', from, Math.min(count, mostPerRead), ...idArguments('application', applicationId)]);
+    return this.#read(org, [eventTypeId, 'a', from, Math.min(count, maxPerRead), ...idArguments('application', applicationId)]);
   }
 
   /** Of at most 100 endpoints, in their order; endpoints that are not there have none. */

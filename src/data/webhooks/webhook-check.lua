@@ -10,7 +10,7 @@
 local what = ARGV[1]
 local complaints = {}
 -- Of longer lists the members are counted by nobody.
-local most_fields = 20
+local max_fields = 20
 
 local function complain(entry, complaint)
   complaints[#complaints + 1] = entry
@@ -104,8 +104,8 @@ function check.ls(field, value)
     return
   end
   local count, next_place = list_head(field)
-  if next_place <= most_fields * places_per_field then
-    local found = list_walk(field, 0, 1, next_place, most_fields)
+  if next_place <= max_fields * places_per_field then
+    local found = list_walk(field, 0, 1, next_place, max_fields)
     if #found ~= count then
       complain(field, 'counts ' .. whole(count) .. ' members and has ' .. whole(#found))
     end

@@ -9,7 +9,7 @@
 
 local what, step, from, most, budget = ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 local rows, row_count, looked, position = {}, 0, 0, from
-local most_fields = 200
+local max_fields = 200
 
 -- How many members may be looked at next.
 local function room()
@@ -78,7 +78,7 @@ end
 local function walk_list(kind, name)
   local place = from == '' and math.huge or tonumber(from) - 1
   while room() > 0 do
-    local found, more = list_walk(name, place, -1, room(), most_fields)
+    local found, more = list_walk(name, place, -1, room(), max_fields)
     take(kind, found)
     if not more then
       return ''
@@ -118,7 +118,7 @@ local function walk_application(application)
   local place, below = string.match(from, '^(%d+) (%d+)$')
   place, below = tonumber(place) or math.huge, tonumber(below) or math.huge
   while true do
-    local found, more = list_walk('a' .. application, place, -1, 20, most_fields)
+    local found, more = list_walk('a' .. application, place, -1, 20, max_fields)
     for _, each in ipairs(found) do
       local is_first = tonumber(each[1]) == place
       looked = looked + 1

@@ -26,11 +26,11 @@ export interface WebhookMatches {
   rest: { from: number; end: number } | null;
 }
 
-const mostMatchesAtOnce = 1000;
+const maxMatchesAtOnce = 1000;
 /** How far an expansion goes at a time. */
 const defaultWindowPlaces = 300;
 /** Of one application so many endpoints are looked at before the answer. */
-const mostPagesOfApplication = 80;
+const maxPagesOfApplication = 80;
 /** For so long an event waits until the candidates of its type are counted, and one whose number decides whether it is taken. */
 const countingWaitMs = 500;
 const longCountingWaitMs = 3000;
@@ -91,8 +91,8 @@ export class WebhookMatcher {
   async #matchesOfAll(org: string, eventTypeId: string, index: CandidateIndex, judge: Judge): Promise<WebhookMatches> {
     const { end, groups } = index;
     const early = await matching(judge, index.first);
-    const first = early.slice(0, mostMatchesAtOnce);
-    const beyond = early[mostMatchesAtOnce]?.place ?? index.next;
+    const first = early.slice(0, maxMatchesAtOnce);
+    const beyond = early[maxMatchesAtOnce]?.place ?? index.next;
     if (groups === null)
       return { first, total: early.length, isCounted: beyond === null, rest: beyond === null ? null : { from: beyond, end } };
     const later: (readonly number[])[] = [];
@@ -104,8 +104,8 @@ export class WebhookMatcher {
     const count = later.reduce((sum, { length }) => sum + length, 0);
     const total = early.length + count;
     if (beyond === null || total <= first.length) return allOf(first);
-    if (early.length >= mostMatchesAtOnce) return { first, total, isCounted: true, rest: { from: beyond, end } };
-    const wanted = lowest(later, mostMatchesAtOnce - first.length);
+    if (early.length >= maxMatchesAtOnce) return { first, total, isCounted: true, rest: { from: beyond, end } };
+    const wanted = lowest(later, maxMatchesAtOnce - first.length);
     const found = await this.#ofNumbers(org, eventTypeId, wanted);
     first.push(...(await matching(judge, found)));
     if (wanted.length === count) return allOf(first);
@@ -126,17 +126,17 @@ export class WebhookMatcher {
     for (let pages = 1; ; pages++) {
       application ??= page.candidates[0]?.application ?? null;
       found.push(...(await matching(judge, page.candidates)));
-      if (page.next === null || pages === mostPagesOfApplication) break;
+      if (page.next === null || pages === maxPagesOfApplication) break;
       page = await walk(page.next);
     }
-    const first = found.slice(0, mostMatchesAtOnce);
-    const beyond = found[mostMatchesAtOnce]?.place ?? page.next;
+    const first = found.slice(0, maxMatchesAtOnce);
+    const beyond = found[maxMatchesAtOnce]?.place ?? page.next;
     const rest = beyond === null ? null : { from: beyond, end: page.end };
     if (page.next === null || application === null) return { first, total: found.length, isCounted: page.next === null, rest };
     const index = await this.#cache.index(org, eventTypeId, { waitMs });
     const numbers = await numbersOf(index, application, judge);
     if (numbers === null) return { first, total: found.length, isCounted: false, rest };
-    if (numbers.length > mostMatchesAtOnce) return { first, total: numbers.length, isCounted: true, rest };
+    if (numbers.length > maxMatchesAtOnce) return { first, total: numbers.length, isCounted: true, rest };
     return allOf(await matching(judge, await this.#ofNumbers(org, eventTypeId, numbers)));
   }
 

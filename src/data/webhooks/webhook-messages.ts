@@ -14,7 +14,7 @@ import {
   type Listing,
   longestFillMs,
   markOf,
-  mostGathered,
+  maxGathered,
   type ReaderOptions,
   type TimeRange,
 } from '../shard/index-pages.ts';
@@ -131,7 +131,7 @@ export class WebhookMessages {
       const [messageKey, message] = list(pair);
       return deliveryView(shard, text(messageKey), message);
     });
-    const others = await this.#found(elsewhere.slice(0, mostMessagesOfEvent - here.length));
+    const others = await this.#found(elsewhere.slice(0, maxMessagesOfEvent - here.length));
     const source = { sourceSlug: view.source, webhook: view.webhook };
     return { event, payload: view.payload, messages: [...here, ...others].map((found) => webhookMessageView(found, source)) };
   }
@@ -212,10 +212,8 @@ export class WebhookMessages {
     const isWaiting = status === 'pending' || status === 'processing';
     const narrow = [endpointId ?? applicationId].filter((id) => id !== undefined);
     const few =
-      (eventTypeIds === undefined
-        ? null
-        : await fewMessages(this.#all(), (shard) => shard.messagesOfSources(eventTypeIds, mostGathered))) ??
-      (isWaiting ? await fewMessages(this.#all(), (shard) => shard.waiting(internal, narrow, mostGathered)) : null);
+      (eventTypeIds === undefined ? null : await fewMessages(this.#all(), (shard) => shard.messagesOfSources(eventTypeIds, maxGathered))) ??
+      (isWaiting ? await fewMessages(this.#all(), (shard) => shard.waiting(internal, narrow, maxGathered)) : null);
     if (few === null) return null;
     const gathered = await Promise.all(
       [...Map.groupBy(few, ({ id, shard }) => homeShard(id) ?? shard)].map(async ([shard, places]) => {
@@ -277,7 +275,7 @@ export class WebhookMessages {
 }
 
 const entriesAtOnce = 1000;
-const mostMessagesOfEvent = 1000;
+const maxMessagesOfEvent = 1000;
 
 /** Statuses all of whose messages stand in the index of failures, and the letters of each. */
 const failedStatuses: ReadonlySet<WebhookMessageStatus> = new Set(['failed', 'exhausted', 'dlq']);

@@ -7,7 +7,7 @@ import { integer, list, text } from '../shard/script-reply.ts';
 import { idArguments, type KindOfWebhooks } from './webhook-kinds.ts';
 import type { WebhookScripts } from './webhook-scripts.ts';
 
-const mostPerPage = 100;
+const maxPerPage = 100;
 /** Rows of one script call where not every one is wanted, and members that it looks at. */
 const rowsPerCall = 200;
 const lookedAtPerCall = 500;
@@ -32,7 +32,7 @@ export async function webhookPage<T>(
   { kind, what, isUpwards = false, above, isWanted, scope: scopeParts }: WebhookListing<T>,
   { limit, cursor }: PageQuery,
 ): Promise<ViewPage<T>> {
-  if (limit < 1 || limit > mostPerPage) throw new PosthornError('INVALID_QUERY', `limit must be between 1 and ${mostPerPage}`);
+  if (limit < 1 || limit > maxPerPage) throw new PosthornError('INVALID_QUERY', `limit must be between 1 and ${maxPerPage}`);
   const scope = JSON.stringify(['webhooks', org, kind.kind, ...scopeParts]);
   const owner = what === 't' ? [above ?? '', 0, '-'] : idArguments(what === 'e' ? 'endpoint' : 'application', above ?? '');
   let from = cursor === undefined ? '' : cursorText(cursor, scope);

@@ -30,7 +30,7 @@ interface Scored {
   failedAttempts: number;
 }
 
-const mostFailing = 10;
+const maxFailing = 10;
 /** Of a period. */
 const failingRead = { ofOrganization: 200, ofApplication: 1000 };
 const targetsAtOnce = 200;
@@ -163,7 +163,7 @@ export class WebhookStatistics {
   async #failing(scored: readonly Scored[], subject: FiguresSubject): Promise<FailingEndpoint[]> {
     const ranked = scored.toSorted((one, other) => other.failedAttempts - one.failedAttempts);
     const found: FailingEndpoint[] = [];
-    for (let first = 0; first < ranked.length && found.length < mostFailing; first += targetsAtOnce) {
+    for (let first = 0; first < ranked.length && found.length < maxFailing; first += targetsAtOnce) {
       const step = ranked.slice(first, first + targetsAtOnce);
       const targets = await Promise.all(step.map(async ({ keys, target }) => (await this.#targets(keys, [target]))[0]));
       for (const [i, target] of targets.entries()) {
@@ -171,7 +171,7 @@ export class WebhookStatistics {
         found.push({ applicationId: target.routeId, endpointId: target.destinationId, failedAttempts: step[i]?.failedAttempts ?? 0 });
       }
     }
-    return found.slice(0, mostFailing);
+    return found.slice(0, maxFailing);
   }
 
   /** Those that are there. */

@@ -11,7 +11,7 @@
 
 local doom = P .. 'doom'
 local budget = tonumber(ARGV[1])
-local most_fields = 100
+local max_fields = 100
 
 -- Each removes what it can and answers whether that was all.
 local function sweep_endpoint(endpoint)
@@ -22,7 +22,7 @@ end
 
 local function sweep_list(name, remove)
   while budget > 0 do
-    local found, more = list_walk(name, math.huge, -1, math.min(budget, 50), most_fields)
+    local found, more = list_walk(name, math.huge, -1, math.min(budget, 50), max_fields)
     for _, each in ipairs(found) do
       if budget <= 0 then
         return false

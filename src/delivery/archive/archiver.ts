@@ -18,8 +18,8 @@ const settingsIntervalMs = 60_000;
 /** Looking for what has finished must not hold up writing it. */
 const longestGatherMs = 1000;
 /** Batches that are written at the same time; of an organization one. */
-const mostWrites = 4;
-const retryDelays = { firstMs: 5000, mostMs: 600_000 };
+const maxWrites = 4;
+const retryDelays = { firstMs: 5000, maxMs: 600_000 };
 
 export interface ArchiverOptions extends ArchiveTargetSources {
   archives: readonly MessageArchive[];
@@ -110,7 +110,7 @@ export class Archiver {
   }
 
   async #takeFrom(archive: MessageArchive): Promise<void> {
-    while (this.#writes.size < mostWrites && !this.#stopping.signal.aborted) {
+    while (this.#writes.size < maxWrites && !this.#stopping.signal.aborted) {
       const taken = await archive.take([...this.#writes.keys()]);
       if (taken === null) return;
       const write = lookingUpFor(taken.org, () => this.#write(archive, taken.org, taken.destinationId))

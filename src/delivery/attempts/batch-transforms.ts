@@ -2,7 +2,7 @@ import type { Clock } from '../../core/clock.ts';
 import type { TransformRecord } from '../../core/records.ts';
 import type { Batch, BatchMember, DeliveryQueue, Job } from '../../data/queue/delivery-queue.ts';
 import { DeadlineError } from '../targets/http/http-exchange.ts';
-import { mostBatchBytes } from '../targets/warehouse/batch-objects.ts';
+import { maxBatchBytes } from '../targets/warehouse/batch-objects.ts';
 import { withKeptHeaders } from './kept-event-headers.ts';
 import { type EventTransformer, TransformUnavailableError } from './transformed-event.ts';
 import { tooLargeToWrite, unsentMember } from './unsent-member.ts';
@@ -41,7 +41,7 @@ export async function runBatchTransforms(
   const ending = new AbortController();
   let [next, decided, bytes, hasEnded] = [0, 0, 0, false];
   const work = async (): Promise<void> => {
-    while (bytes < mostBatchBytes && !hasEnded && !ending.signal.aborted) {
+    while (bytes < maxBatchBytes && !hasEnded && !ending.signal.aborted) {
       const member = members[undecided[next] ?? members.length];
       if (member === undefined) return;
       next++;

@@ -52,7 +52,7 @@ export async function transformedJob(
 }
 
 /** More than two batches have. */
-const mostWarnings = 2500;
+const maxWarnings = 2500;
 
 /** They speak of the payload that came in, and of no other. */
 const payloadHeader = /^(?:content-.*|digest|repr-digest|etag)$/;
@@ -65,7 +65,7 @@ export class EventTransformer {
   readonly #sandbox: Sandbox;
   readonly #clock: Clock;
   /** Of outputs that are kept, by event and route: batches are written after their transforms, and deliveries that fail are tried again. */
-  readonly #warnings = new LRUCache<string, string>({ max: mostWarnings });
+  readonly #warnings = new LRUCache<string, string>({ max: maxWarnings });
   /** Of messages of one event and route that are taken together. */
   readonly #underWay = new Map<string, Promise<Made>>();
 

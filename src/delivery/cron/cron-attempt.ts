@@ -14,7 +14,7 @@ import { lookingUpFor } from '../targets/http/name-lookups.ts';
 import { destinationHeaders, openedHeaders } from '../targets/http/request-headers.ts';
 import { SentSecrets } from '../targets/http/sent-secrets.ts';
 
-const mostWrites = 6;
+const maxWrites = 6;
 const writeAgainMs = 1000;
 
 export interface CronAttemptOptions extends PlanSources {
@@ -60,7 +60,7 @@ async function recorded(clock: Clock, write: () => Promise<void>): Promise<void>
     try {
       return await write();
     } catch (error) {
-      if (tries === mostWrites) throw error;
+      if (tries === maxWrites) throw error;
       await clock.sleep(writeAgainMs);
     }
   }

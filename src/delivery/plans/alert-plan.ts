@@ -16,7 +16,7 @@ export interface AlertPlan {
 }
 
 /** Attempts at one time at one channel; and alerts that may wait for it, further ones are dropped. */
-const mostAtOnce = 2;
+const maxAtOnce = 2;
 const longestQueue = 1000;
 
 /** Null when the channel is gone or disabled, or the route has no addresses any more: what waits is of no use then. */
@@ -69,7 +69,7 @@ function settingOf(generation: number): TargetSetting {
     paused: false,
     pausedFor: null,
     movesOn: 'nobody',
-    throttle: { mode: 'concurrency', rateLimit: null, rateUnit: null, maxConcurrency: mostAtOnce, queueLimit: longestQueue },
+    throttle: { mode: 'concurrency', rateLimit: null, rateUnit: null, maxConcurrency: maxAtOnce, queueLimit: longestQueue },
     sharedLimiter: null,
     priority: 0,
     circuit: { failureThreshold: 1_000_000_000, cooldownSeconds: 1, probeSuccessThreshold: 1 },

@@ -11,7 +11,7 @@ const gatherMs = 200;
 const retryMs = 2000;
 const endpointsPerStep = 200;
 /** What is beyond it is found by a review of the paused ones, or when its next message is due. */
-const mostGathered = 10_000;
+const maxGathered = 10_000;
 
 export interface EndpointConfigSyncOptions {
   shard: number;
@@ -56,7 +56,7 @@ export class EndpointConfigSync {
   }
 
   #note(target: WebhookTarget): void {
-    if (this.#changed.size < mostGathered) this.#changed.set(`${target.applicationId} ${target.endpointId}`, target);
+    if (this.#changed.size < maxGathered) this.#changed.set(`${target.applicationId} ${target.endpointId}`, target);
   }
 
   #reviewIn(ms: number): void {

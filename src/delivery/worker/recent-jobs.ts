@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import { RecentOrganizations, recentMs } from '../../core/recent-organizations.ts';
 
-const mostKept = 256;
+const maxKept = 256;
 
 interface Taken {
   organization: string;
@@ -26,8 +26,8 @@ export class RecentJobs {
 
   add(organization: string): void {
     const atMs = this.#clock.now();
-    if (this.#kept === mostKept) this.#forgetOldest();
-    this.#jobs[(this.#first + this.#kept) % mostKept] = { organization, atMs };
+    if (this.#kept === maxKept) this.#forgetOldest();
+    this.#jobs[(this.#first + this.#kept) % maxKept] = { organization, atMs };
     this.#kept++;
     this.#count(organization, 1);
     if (this.#hasMost(organization)) this.#busiest = organization;
@@ -49,14 +49,14 @@ export class RecentJobs {
 
   #forgetOldest(): void {
     const oldest = this.#jobs[this.#first];
-    this.#first = (this.#first + 1) % mostKept;
+    this.#first = (this.#first + 1) % maxKept;
     this.#kept--;
     if (oldest !== undefined) this.#count(oldest.organization, -1);
     if (this.#busiest !== null && !this.#hasMost(this.#busiest)) this.#busiest = null;
   }
 
   #hasMost(organization: string): boolean {
-    return (this.#counts.get(organization) ?? 0) > mostKept / 2;
+    return (this.#counts.get(organization) ?? 0) > maxKept / 2;
   }
 
   #count(organization: string, by: number): void {

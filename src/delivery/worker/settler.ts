@@ -2,9 +2,9 @@ import type { Clock } from '../../core/clock.ts';
 import type { DeliveryQueue, SettleAnswer, Settlement } from '../../data/queue/delivery-queue.ts';
 import type { RedisBackoff } from '../loops/redis-backoff.ts';
 
-const mostPerCall = 64;
+const maxPerCall = 64;
 /** Of so many destinations a call takes 2 to 3 ms of Redis: what is done for each costs more than what is done for a message. */
-const mostDestinationsPerCall = 32;
+const maxDestinationsPerCall = 32;
 const flushAfterMs = 2;
 
 export interface SettlerOptions {
@@ -33,7 +33,7 @@ export class Settler {
 
   add(settlement: Settlement): void {
     this.#waiting.push(settlement);
-    if (this.#waiting.length >= mostPerCall || this.#isDraining) this.#flush();
+    if (this.#waiting.length >= maxPerCall || this.#isDraining) this.#flush();
     else this.#cancelTimer ??= this.#options.clock.after(flushAfterMs, () => this.#flush());
   }
 
@@ -72,11 +72,11 @@ export class Settler {
   }
 
   #nextBatch(): Settlement[] {
-    const most = this.#waiting.slice(0, mostPerCall);
+    const most = this.#waiting.slice(0, maxPerCall);
     const destinations = new Set<string>();
     for (const [i, { job }] of most.entries()) {
       destinations.add(job.target.destinationId);
-      if (destinations.size > mostDestinationsPerCall) return most.slice(0, i);
+      if (destinations.size > maxDestinationsPerCall) return most.slice(0, i);
     }
     return most;
   }

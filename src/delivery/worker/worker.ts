@@ -22,7 +22,7 @@ import { ShardConsumer, type ShardParts } from './shard-consumer.ts';
 import { SlotShares } from './slot-shares.ts';
 import { WorkerHeartbeat } from './worker-heartbeat.ts';
 
-const mostPerDequeue = 64;
+const maxPerDequeue = 64;
 /** Where many shards have work: one call for some messages costs Redis half of what many calls for one each do. */
 const fewestPerDequeue = 16;
 /** More of them would only wait in Redis, and everything else behind them. */
@@ -39,9 +39,9 @@ const tightMemoryShare = 0.5;
 /** Between so many attempts that begin, what has come in meanwhile gets its turn. */
 const jobsPerTick = 8;
 /** Batches in memory: a quarter of the slots, and no more than this; an organization may have half of them. */
-const mostUploads = 16;
+const maxUploads = 16;
 /** Batches whose transforms are run; of an organization one, which keeps the sandbox busy. */
-const mostTransformed = 8;
+const maxTransformed = 8;
 
 /** What a worker sleeps on: `wait` resolves to null after some silence; rejects when Redis is away. */
 export interface WorkerDoorbell {
@@ -102,10 +102,10 @@ export class Worker {
     this.#totalSlots = slots;
     this.#recentJobs = new RecentJobs(clock);
     this.#shares = new SlotShares(slots);
-    const places = Math.max(1, Math.min(mostUploads, Math.floor(slots / 4)));
+    const places = Math.max(1, Math.min(maxUploads, Math.floor(slots / 4)));
     this.#rooms = {
       uploadRoom: new OrganizationBudget({ places, placesOfOrganization: Math.max(1, Math.floor(places / 2)), clock }),
-      transformRoom: new OrganizationBudget({ places: Math.min(mostTransformed, places), placesOfOrganization: 1, clock }),
+      transformRoom: new OrganizationBudget({ places: Math.min(maxTransformed, places), placesOfOrganization: 1, clock }),
     };
     this.#payloadRoom = new OrganizationBudget({ places: payloadRoomMiB.all, placesOfOrganization: payloadRoomMiB.ofOrganization, clock });
     this.#lines = shards.map(
@@ -190,7 +190,7 @@ export class Worker {
       }
       if (!isPressing && this.#hasOnlyKept && !(await this.#mayTakeKept())) continue;
       if (this.#free < slots * patientShare && !isPressing) await clock.sleep(patienceMs, signal);
-      const share = Math.min(mostPerDequeue, Math.max(fewestPerDequeue, Math.ceil(this.#free / wanting.length)));
+      const share = Math.min(maxPerDequeue, Math.max(fewestPerDequeue, Math.ceil(this.#free / wanting.length)));
       for (const line of this.#inTurn()) {
         if (this.#free <= 0) break;
         if (!line.isPressing) {

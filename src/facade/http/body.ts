@@ -14,7 +14,7 @@ import { withoutSettingsNotHad } from './setting-not-had.ts';
 const deepestNesting = 32;
 /** What the parsers of receivers take without being told to. */
 const deepestFreeNesting = 512;
-const mostComplaints = 5;
+const maxComplaints = 5;
 /** Of an object or list, but in the free field; no schema takes so many. */
 const maxMembers = 20_000;
 /** Of any object: the keys of a larger one take too long to be listed in one turn of the event loop. */
@@ -156,7 +156,7 @@ function withPlainItems(schema: z.ZodObject, records: string, list: z.ZodArray):
 
 function tooLarge(excess: Excess): PosthornError {
   if ('keys' in excess) {
-    const fields = excess.keys.slice(0, mostComplaints).map((key) => pathText([...excess.path, key]));
+    const fields = excess.keys.slice(0, maxComplaints).map((key) => pathText([...excess.path, key]));
     const details = Object.fromEntries(fields.map((field) => [field, ['is not a field']]));
     const text = `${fields.map((field) => `unknown field "${field}"`).join('; ')}; and more than ${excess.keys.length - fields.length - 1} more.`;
     return new PosthornError('UNKNOWN_FIELD', text, { details });
@@ -170,9 +170,9 @@ function invalidBody(issues: readonly z.core.$ZodIssue[], fieldCodes: FieldCodes
   const codes = new Set(complaints.map((complaint) => complaint.code));
   const own = Object.values(fieldCodes).find((each) => codes.has(each));
   const code = codes.has('UNKNOWN_FIELD') ? 'UNKNOWN_FIELD' : (own ?? 'VALIDATION_FAILED');
-  const shown = complaints.slice(0, mostComplaints).map((complaint) => complaint.text);
-  if (complaints.length > mostComplaints) shown.push(`and ${complaints.length - mostComplaints} more`);
-  const byField = Map.groupBy(complaints.slice(0, mostComplaints), ({ field }) => field);
+  const shown = complaints.slice(0, maxComplaints).map((complaint) => complaint.text);
+  if (complaints.length > maxComplaints) shown.push(`and ${complaints.length - maxComplaints} more`);
+  const byField = Map.groupBy(complaints.slice(0, maxComplaints), ({ field }) => field);
   const details = Object.fromEntries([...byField].map(([field, group]) => [field, group.map(({ detail }) => detail)]));
   return new PosthornError(code, `${shown.join('; ')}.`, { details });
 }

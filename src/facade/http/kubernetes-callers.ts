@@ -17,7 +17,7 @@ const tokenShape = /^[\w-]+\.[\w-]+\.[\w-]+$/;
 const serviceAccount = /^system:serviceaccount:([^:]+):[^:]+$/;
 const keptMs = 60_000;
 /** Requests whose tokens are with the API server at one time: it must not be drowned by those who send rubbish. */
-const mostReviews = 64;
+const maxReviews = 64;
 
 const resources = configurationKinds.filter((kind) => kind !== 'Organization' && kind !== 'ApiKey').map((kind) => kindPath(kind).plural);
 const verbsOfScope: Readonly<Record<Scope, readonly string[]>> = { read: ['list'], write: ['create', 'patch'], delete: ['delete'] };
@@ -100,7 +100,7 @@ export class KubernetesCallers {
   ): Promise<T> {
     const known = cache.get(key);
     if (known !== undefined) return known;
-    if (this.#reviews >= mostReviews) throw new PosthornError('UNAVAILABLE', 'Too many new tokens at once.', { retryAfterSeconds: 1 });
+    if (this.#reviews >= maxReviews) throw new PosthornError('UNAVAILABLE', 'Too many new tokens at once.', { retryAfterSeconds: 1 });
     this.#reviews += 1;
     const asked = ask().finally(() => {
       this.#reviews -= 1;

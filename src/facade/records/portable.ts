@@ -24,7 +24,7 @@ export function headOf(call: Call): { version: typeof documentVersion; exportedA
 }
 
 /** Most records of one import. */
-export const mostImported = 1000;
+export const maxImported = 1000;
 
 /** Of the body of an import, which holds 1000 records of ordinary size. */
 export const importBodyBytes = 8 * 1024 * 1024;
@@ -40,10 +40,10 @@ export const importFields = {
 };
 export type ConflictStrategy = z.output<typeof importFields.conflictStrategy>;
 
-const mostIdsText = 8000;
+const maxIdsText = 8000;
 export const exportIds = z
   .string()
-  .max(mostIdsText)
+  .max(maxIdsText)
   .describe(
     'Ids or slugs, separated by commas; all when absent. Unknown ones are left out: missingIds names them, in manifests a comment at the top.',
   );

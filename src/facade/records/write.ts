@@ -17,7 +17,7 @@ export type Spec = Record<string, unknown>;
 export type WantedSlug = { exact: string } | { base: string };
 
 const changeAttempts = 10;
-const mostSlugs = 1000;
+const maxSlugs = 1000;
 
 /** Slugs that creates of this process are trying at the moment, so that equal names do not race for the same one. */
 const beingTried = new Set<string>();
@@ -41,7 +41,7 @@ export async function createObject<K extends ServedKind>(
   for (const name of 'exact' in slug ? [slug.exact] : slugCandidates(slug.base)) {
     const trying = `${namespace}/${kind}/${name}`;
     if ('base' in slug && (beingTried.has(trying) || cache.get({ namespace, name }) !== undefined)) continue;
-    if (++tried > mostSlugs) break;
+    if (++tried > maxSlugs) break;
     beingTried.add(trying);
     try {
       return await call.services.store.create(

@@ -12,7 +12,7 @@ const quietMs = 150;
 const firstRetryMs = 250;
 const longestRetryMs = 30_000;
 /** With the pauses between them about 30 s. */
-const mostEarlyLoads = 7;
+const maxEarlyLoads = 7;
 
 export interface ManifestsLoad {
   files: number;
@@ -107,7 +107,7 @@ export class ManifestsDirectory {
       isComplete = failures.every(({ passing }) => !passing);
       // Organizations make their namespaces in a moment; what lies in them is no error before that takes too long.
       this.#earlyLoads = failures.some(({ isEarly }) => isEarly) ? this.#earlyLoads + 1 : 0;
-      const isPatient = this.#earlyLoads <= mostEarlyLoads;
+      const isPatient = this.#earlyLoads <= maxEarlyLoads;
       const told = failures.filter(({ isEarly }) => !(isEarly && isPatient));
       const refused = told.map(({ object, message }) => ({ file: `${object.kind} ${object.metadata.name}`, message }));
       const pruned = errors.length === 0 ? await applier.prune(objects) : [];

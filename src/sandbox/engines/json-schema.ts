@@ -85,7 +85,7 @@ export function checkSchema(schema: string): void {
 }
 
 /** What of each schema is wrong with a payload (JSON text), at most so many problems each; a schema that is none is one, too. */
-export function validate(schemas: readonly string[], payload: string, mostProblems: number): SchemaProblem[][] {
+export function validate(schemas: readonly string[], payload: string, maxProblems: number): SchemaProblem[][] {
   let value: ExactValue;
   const isInexact = needsExactNumbers(payload);
   try {
@@ -95,7 +95,7 @@ export function validate(schemas: readonly string[], payload: string, mostProble
   }
   return schemas.map((schema) => {
     try {
-      return problemsOf(schema, value, { isExact: isInexact || needsExactNumbers(schema), mostProblems });
+      return problemsOf(schema, value, { isExact: isInexact || needsExactNumbers(schema), maxProblems });
     } catch (error) {
       return [unchecked(error instanceof Error ? error.message : String(error))];
     }
@@ -105,16 +105,16 @@ export function validate(schemas: readonly string[], payload: string, mostProble
 interface Checking {
   /** Numbers are looked at as they are written: some are no doubles. */
   isExact: boolean;
-  mostProblems: number;
+  maxProblems: number;
 }
 
-function problemsOf(schema: string, value: ExactValue, { isExact, mostProblems }: Checking): SchemaProblem[] {
-  const findsAll = mostProblems > 1;
+function problemsOf(schema: string, value: ExactValue, { isExact, maxProblems }: Checking): SchemaProblem[] {
+  const findsAll = maxProblems > 1;
   const key = `${isExact ? 'exact ' : ''}${findsAll ? 'all' : 'first'} ${schema}`;
   const isValid = compiled.get(key) ?? compile(schema, { findsAll, isExact });
   compiled.set(key, isValid);
   if (isExact ? isValidExactly(isValid, value) : isValid(value.plain)) return [];
-  return (isValid.errors ?? []).slice(0, mostProblems).map(({ instancePath, message = 'is not valid', params }) => ({
+  return (isValid.errors ?? []).slice(0, maxProblems).map(({ instancePath, message = 'is not valid', params }) => ({
     path: instancePath,
     message: 'additionalProperty' in params ? `${message}: ${String(params['additionalProperty'])}` : message,
   }));

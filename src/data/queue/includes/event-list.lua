@@ -1,7 +1,7 @@
 -- @include "../../shard/includes/shard.lua"
 
 -- The messages of an event that are listed with it, `x:<event>`: about the first thousand, then `*` says that there are others.
-local most_listed_bytes = 27000
+local max_listed_bytes = 27000
 
 local function unlisted(event)
   local key = P .. 'x:' .. event
@@ -12,7 +12,7 @@ local function unlisted(event)
 end
 
 local function list_messages(event, ids)
-  if call('STRLEN', P .. 'x:' .. event) < most_listed_bytes then
+  if call('STRLEN', P .. 'x:' .. event) < max_listed_bytes then
     call('APPEND', P .. 'x:' .. event, ' ' .. table.concat(ids, ' '))
   else
     unlisted(event)

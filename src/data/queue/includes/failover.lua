@@ -24,7 +24,7 @@
 local failover = {}
 do
   -- After so many moves a message stays where it is.
-  local most_moves = 8
+  local max_moves = 8
 
   -- Another question comes after so long at the earliest; its mark is gone when nothing has been asked for an hour.
   local asked_again_ms, asked_kept_ms = 1000, 3600000
@@ -83,7 +83,7 @@ do
   -- not open, and its queue is not full. With `any` also one in another shard that has refused the message before, and, where it is `open`, the first
   -- with an open circuit when no other is free. nil: there is none.
   function failover.candidate(m, fo, any)
-    if not fo or m.count >= most_moves then
+    if not fo or m.count >= max_moves then
       return nil
     end
     local first_open = nil
@@ -124,7 +124,7 @@ do
 
   -- The first target of a message that has moved, written like a candidate; nil: it is there, has moved too often, or the target is gone.
   function failover.way_back(m)
-    if m.count >= most_moves then
+    if m.count >= max_moves then
       return nil
     end
     if m.first_destination then

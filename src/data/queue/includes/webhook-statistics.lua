@@ -6,7 +6,7 @@
 --   <one of these or a target>:<letter>, !<reason>   as in count.lua; the first number counts
 -- `<hash of a period>:f` sorted set of targets by their failed attempts in the period, of those that have most
 -- `un:<org>` hash of the same names: how many of their messages have not ended
-local most_failing = 1000
+local max_failing = 1000
 
 local function add_change(sums, field, change)
   local sum = sums[field]
@@ -29,7 +29,7 @@ local function write_failing(org, failed, at_ms)
     for n, count in pairs(failed) do
       call('ZADD', key, 'INCR', count, n)
     end
-    local excess = call('ZCARD', key) - most_failing
+    local excess = call('ZCARD', key) - max_failing
     if excess > 0 then
       call('ZPOPMIN', key, excess)
     end

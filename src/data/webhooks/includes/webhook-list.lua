@@ -47,13 +47,13 @@ local function list_remove(name, place)
   call('HSET', lists, name, whole(count - 1) .. ' ' .. whole(next_place))
 end
 
--- Up to `most` members { place, number } from `place` on, upwards (step 1) or downwards (-1), out of at most `most_fields` fields; then
+-- Up to `most` members { place, number } from `place` on, upwards (step 1) or downwards (-1), out of at most `max_fields` fields; then
 -- the place to go on from, nil at the end.
-local function list_walk(name, place, step, most, most_fields)
+local function list_walk(name, place, step, most, max_fields)
   local _, next_place = list_head(name)
   local found = {}
   place = math.min(place, step < 0 and next_place - 1 or next_place)
-  for _ = 1, most_fields do
+  for _ = 1, max_fields do
     if place < 0 or place >= next_place then
       return found, nil
     end

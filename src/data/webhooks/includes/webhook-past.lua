@@ -5,7 +5,7 @@
 -- the event types that had the name, the newest first; of an application its name and of an endpoint its URL, by the id of a custom resource, else by
 -- `<kind>:<number>:<part>` (`webhook-ids.ts`). `pt` is a sorted set of its fields by the time of the deletion (ms). Tombstones are kept for longer than any message,
 -- and at most so many per organization, the newest.
-local past_kept_ms, most_past, most_of_name = 90 * 86400000, 10000, 8
+local past_kept_ms, max_past, max_of_name = 90 * 86400000, 10000, 8
 local prefix_of = { ap = 'app_', ep = 'ep_' }
 
 -- Of an organization whose first application this release has made every deleted event type is known, of another one those that were deleted since: `ps` in
@@ -21,7 +21,7 @@ local function note_past(field, text)
   call('HSET', P .. 'past', field, text)
   call('ZADD', P .. 'pt', at, field)
   local over = call('ZRANGE', P .. 'pt', '-inf', whole(at - past_kept_ms), 'BYSCORE', 'LIMIT', 0, 100)
-  local surplus = math.min(100, call('ZCARD', P .. 'pt') - most_past)
+  local surplus = math.min(100, call('ZCARD', P .. 'pt') - max_past)
   if surplus > 0 then
     over = call('ZRANGE', P .. 'pt', 0, surplus - 1)
   end
@@ -47,7 +47,7 @@ end
 local function note_past_event_type(id, name)
   local ids = { id }
   for other in string.gmatch(call('HGET', P .. 'past', 'n:' .. name) or '', '%S+') do
-    if other ~= id and #ids < most_of_name then
+    if other ~= id and #ids < max_of_name then
       ids[#ids + 1] = other
     end
   end

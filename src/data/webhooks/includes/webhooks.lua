@@ -29,7 +29,7 @@ end
 -- Beside it stands what has changed last, `j:<name>`: ` <version>:<number>` of subscriptions, under `j:*` of applications, the newest at the end.
 local now = call('TIME')
 local version = now[1] .. '.' .. now[2]
-local most_journal_bytes = 8192
+local max_journal_bytes = 8192
 
 -- `changes`: { name, number } one after the other.
 local function bump(changes)
@@ -50,8 +50,8 @@ local function bump(changes)
     local journals = call('HMGET', P .. 'v', unpack(fields))
     for k = first, last do
       local journal = (journals[k - first + 1] or '') .. added[names[k]]
-      if #journal > most_journal_bytes then
-        journal = string.match(journal, ' .*$', #journal - most_journal_bytes)
+      if #journal > max_journal_bytes then
+        journal = string.match(journal, ' .*$', #journal - max_journal_bytes)
       end
       for _, value in ipairs({ names[k], version, fields[k - first + 1], journal or '' }) do
         values[#values + 1] = value

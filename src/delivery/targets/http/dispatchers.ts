@@ -8,7 +8,7 @@ import { guardedConnector, type TlsIdentity } from './guarded-connector.ts';
 import { ignoringContinue } from './ignored-continue.ts';
 import { type NameLookup, NameLookups } from './name-lookups.ts';
 
-const mostAgents = 1000;
+const maxAgents = 1000;
 /** Names and values of all headers of a response together. Policies of browsers and sets of cookies need more than the 16 KiB of Node. */
 export const maxResponseHeadersKiB = 64;
 
@@ -31,7 +31,7 @@ export class Dispatchers {
   readonly #proxy: URL | null;
   readonly #refused: RefusedAddresses;
   readonly #lookups: NameLookups;
-  readonly #agents = new LRUCache<string, Agent>({ max: mostAgents, dispose: (agent) => void agent.close().catch(() => undefined) });
+  readonly #agents = new LRUCache<string, Agent>({ max: maxAgents, dispose: (agent) => void agent.close().catch(() => undefined) });
 
   /**
    * `connections`: most per receiver. `extraCa`: PEM of certificate authorities trusted besides the well-known ones. `proxyUrl`: the

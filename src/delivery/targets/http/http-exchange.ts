@@ -29,7 +29,7 @@ export interface HttpAnswer {
 /** The deadline of an exchange passed. */
 export class DeadlineError extends Error {}
 
-const mostBodyBytes = 16_384;
+const maxBodyBytes = 16_384;
 const bodyCut = new Error('the rest of the body is of no interest');
 
 /**
@@ -59,7 +59,7 @@ export function exchange(
       result = ending;
       cancelDeadline();
       signal.removeEventListener('abort', stop);
-      resolve(masked(ending, request, size >= mostBodyBytes));
+      resolve(masked(ending, request, size >= maxBodyBytes));
     };
     const fail = (error: Error): void => {
       end({ type: 'error', error });
@@ -83,9 +83,9 @@ export function exchange(
         retryAfter = typeof value === 'string' ? value : null;
       },
       onResponseData(current, chunk) {
-        chunks.push(size + chunk.length > mostBodyBytes ? chunk.subarray(0, mostBodyBytes - size) : chunk);
+        chunks.push(size + chunk.length > maxBodyBytes ? chunk.subarray(0, maxBodyBytes - size) : chunk);
         size += chunk.length;
-        if (size < mostBodyBytes) return;
+        if (size < maxBodyBytes) return;
         respond();
         current.abort(bodyCut);
       },

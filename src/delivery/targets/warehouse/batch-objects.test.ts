@@ -3,7 +3,7 @@ import { describe, expect, test } from '@jest/globals';
 import { readFieldMapping } from '../../../core/field-mapping.ts';
 import { inOnePiece } from '../../../core/in-one-piece.ts';
 import type { WarehouseLayout } from '../../../core/records.ts';
-import { BatchObjects, mostBatchBytes, type WarehouseEvent } from './batch-objects.ts';
+import { BatchObjects, maxBatchBytes, type WarehouseEvent } from './batch-objects.ts';
 import type { StoredObject } from './object-store.ts';
 
 const receivedAtMs = Date.UTC(2026, 2, 1, 23, 59, 59, 999);
@@ -123,7 +123,7 @@ describe('a batch has at most 16 MiB', () => {
       inOnePiece(objects.add(large)),
       inOnePiece(objects.add(event())),
     ]).toEqual(['added', 'added', 'full', 'added']);
-    expect(objects.take()[0]?.body.length).toBeLessThan(mostBatchBytes);
+    expect(objects.take()[0]?.body.length).toBeLessThan(maxBatchBytes);
     expect([objects.isEmpty, inOnePiece(objects.add(large))]).toEqual([true, 'added']);
   });
 

@@ -15,7 +15,7 @@ export interface WarehouseEvent extends Pick<StoredEvent, 'sourceSlug' | 'receiv
 }
 
 /** Of the records of one batch; a batch as it came in (5 MiB) stays below it, unless its text has much to escape. */
-export const mostBatchBytes = 16 * 1024 * 1024;
+export const maxBatchBytes = 16 * 1024 * 1024;
 
 /**
  * The objects of a batch, one per partition: the same bytes under the same keys whenever it is written with the same mapping. Without a
@@ -51,8 +51,8 @@ export class BatchObjects {
       throw error;
     }
     const line = text === null ? null : Buffer.from(text);
-    if (line === null || line.length > mostBatchBytes) return 'unwritable';
-    if (this.#objects.bytes + line.length > mostBatchBytes) return 'full';
+    if (line === null || line.length > maxBatchBytes) return 'unwritable';
+    if (this.#objects.bytes + line.length > maxBatchBytes) return 'full';
     this.#objects.add(partitionPath(this.#layout, event), line);
     return 'added';
   }
@@ -66,7 +66,7 @@ export class BatchObjects {
     if (this.#mapping === null) return wholeRecord(event);
     try {
       const payload = yield* mappedPayload(event);
-      return yield* boundedJson(this.#mapping({ ...recordHead(event), payload }), mostBatchBytes);
+      return yield* boundedJson(this.#mapping({ ...recordHead(event), payload }), maxBatchBytes);
     } catch (error) {
       // What is nested too deeply exhausts the stack.
       if (error instanceof RangeError) return null;

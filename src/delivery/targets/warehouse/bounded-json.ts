@@ -5,14 +5,14 @@
  */
 export function* boundedJson(
   columns: Iterable<[column: string, value: unknown]>,
-  mostCharacters: number,
+  maxCharacters: number,
 ): Generator<undefined, string | null> {
   const parts: string[] = [];
   let length = 2;
   const add = (text: string): boolean => {
     length += text.length;
-    if (length <= mostCharacters) parts.push(text);
-    return length <= mostCharacters;
+    if (length <= maxCharacters) parts.push(text);
+    return length <= maxCharacters;
   };
   for (const [column, value] of columns) {
     if (!add(`${parts.length === 0 ? '{' : ','}${JSON.stringify(column)}:`)) return null;

@@ -16,7 +16,7 @@ export interface StoreResponse {
   body: Buffer;
 }
 
-const mostBodyBytes = 1_048_576;
+const maxBodyBytes = 1_048_576;
 /** undici sets them by itself; it does not wait for a `100 Continue`, which the SDK of S3 asks for from 2 MiB on. */
 const ownHeaders = new Set(['host', 'content-length', 'expect']);
 
@@ -55,7 +55,7 @@ export class Transport {
       let size = 0;
       for await (const chunk of response.body) {
         size += chunk.length;
-        if (size > mostBodyBytes) throw new Error('the answer of the store is too large');
+        if (size > maxBodyBytes) throw new Error('the answer of the store is too large');
         chunks.push(chunk);
       }
       const found = Object.entries(response.headers).map(([name, value]): [string, string] => [name.toLowerCase(), String(value)]);

@@ -9,7 +9,7 @@ import { Transport } from './transport.ts';
 /** One deadline for all objects of a batch; well below the time for which a worker may hold it. */
 export const uploadTimeoutMs = 30_000;
 const atATime = 4;
-const mostOwnWords = 200;
+const maxOwnWords = 200;
 
 export interface UploadContext {
   dispatcher: Dispatcher;
@@ -90,7 +90,7 @@ function told(error: Error): Error {
 function ownWords(error: unknown): string {
   const message = member(error, 'message');
   const [line = ''] = typeof message === 'string' ? message.split('\n') : [];
-  return line === '' ? '' : `: ${line.slice(0, mostOwnWords)}`;
+  return line === '' ? '' : `: ${line.slice(0, maxOwnWords)}`;
 }
 
 function codeOf(error: unknown): string | null {

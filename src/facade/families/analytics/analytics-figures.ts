@@ -59,21 +59,21 @@ function rounded(value: number): number {
 
 const slowMs = 1000;
 const msPerPoint = 500;
-const mostPointsForLatency = 20;
-const mostWhenOpen = 20;
-const mostWhenHalfOpen = 60;
+const maxPointsForLatency = 20;
+const maxWhenOpen = 20;
+const maxWhenHalfOpen = 60;
 
 export const healthScoreRule =
   `0 to 100: the percent delivered of the deliveries that have ended in the range or wait for a retry now (100 without any), less a point per ${msPerPoint} ms by which ` +
-  `p95Latency exceeds ${slowMs} ms (at most ${mostPointsForLatency}); at most ${mostWhenHalfOpen} while one of its circuits is half open, at most ${mostWhenOpen} while one is open.`;
+  `p95Latency exceeds ${slowMs} ms (at most ${maxPointsForLatency}); at most ${maxWhenHalfOpen} while one of its circuits is half open, at most ${maxWhenOpen} while one is open.`;
 
 /** As `healthScoreRule` says. */
 export function healthScore({ delivered, deliveries, retries, p95LatencyMs, circuit }: Figures): number {
   const successes = percent(delivered, deliveries + retries) ?? 100;
   const overMs = Math.max(0, (p95LatencyMs ?? 0) - slowMs);
-  const score = Math.max(0, Math.round(successes - Math.min(mostPointsForLatency, overMs / msPerPoint)));
-  if (circuit === 'open') return Math.min(mostWhenOpen, score);
-  return circuit === 'half_open' ? Math.min(mostWhenHalfOpen, score) : score;
+  const score = Math.max(0, Math.round(successes - Math.min(maxPointsForLatency, overMs / msPerPoint)));
+  if (circuit === 'open') return Math.min(maxWhenOpen, score);
+  return circuit === 'half_open' ? Math.min(maxWhenHalfOpen, score) : score;
 }
 
 export interface StatusBreakdown {
@@ -97,10 +97,10 @@ export function statusBreakdown(total: DeliveryStatistics, targets: readonly Tar
   return breakdown;
 }
 
-const mostFailures = 5;
+const maxFailures = 5;
 
 /** The newest first. */
 export function newestFailures(targets: readonly TargetStatistics[]): FailedAttempt[] {
   const all = targets.flatMap(({ failures }) => failures);
-  return all.sort((one, other) => other.atMs - one.atMs).slice(0, mostFailures);
+  return all.sort((one, other) => other.atMs - one.atMs).slice(0, maxFailures);
 }

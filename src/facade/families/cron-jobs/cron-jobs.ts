@@ -22,8 +22,8 @@ import {
   toRecord,
 } from './cron-job-records.ts';
 
-const mostListed = 1000;
-const mostExecutions = 100;
+const maxListed = 1000;
+const maxExecutions = 100;
 /** Until a worker has taken a triggered run, and for the way back. */
 const marginMs = 10_000;
 
@@ -63,7 +63,7 @@ export const cronJobs: Family = {
           .filter(({ metadata, spec }) => matchesText(search, spec.name, metadata.name, spec.url))
           .filter(({ spec }) => isActive === undefined || spec.enabled === isActive)
           .sort((one, other) => compared(nameOf(one), nameOf(other)) || compared(one.metadata.name, other.metadata.name));
-        return { cronJobs: await toItems(cutWholeList(jobs, pages, mostListed), call) };
+        return { cronJobs: await toItems(cutWholeList(jobs, pages, maxListed), call) };
       },
     }),
     operation({
@@ -172,7 +172,7 @@ export const cronJobs: Family = {
       operationId: 'listCronExecutions',
       summary: 'List the executions of a cron job',
       scope: 'read',
-      query: z.object({ limit: queryInteger({ min: 1, max: mostExecutions }).default(20).describe('Most executions in the answer.') }),
+      query: z.object({ limit: queryInteger({ min: 1, max: maxExecutions }).default(20).describe('Most executions in the answer.') }),
       answer: {
         status: 200,
         description: 'The newest first.',

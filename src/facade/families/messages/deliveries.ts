@@ -6,8 +6,8 @@ import { replayRequest } from '../shared/replay-request.ts';
 import { attemptRecord, attemptToRecord, deliveryRecord, deliveryToRecord } from './delivery-fields.ts';
 import { listDeliveries } from './delivery-list.ts';
 
-const mostReplayed = 100;
-const ids = z.array(z.string().min(1).max(128)).min(1).max(mostReplayed).describe('Ids of deliveries.');
+const maxReplayed = 100;
+const ids = z.array(z.string().min(1).max(128)).min(1).max(maxReplayed).describe('Ids of deliveries.');
 const replayed = z.object({
   originalDeliveryId: z.string().describe('Id of the old delivery.'),
   newDeliveryId: z.string().describe('Id of the new delivery.'),
@@ -124,7 +124,7 @@ export const deliveries: Family = {
       path: '/deliveries/bulk-replay-events',
       operationId: 'replayEvents',
       summary: 'Replay all deliveries of events',
-      description: `Those that are no replays themselves, together at most ${mostReplayed}, as bulk-replay does.`,
+      description: `Those that are no replays themselves, together at most ${maxReplayed}, as bulk-replay does.`,
       scope: 'write',
       body: z.strictObject({ eventIds: ids }),
       requestExample: { eventIds: ['evt_00m2k3x7q4uabcdefghijklmnop'] },
@@ -207,8 +207,8 @@ async function deliveriesOf({ services, caller }: Call, eventIds: readonly strin
     const all = await services.messages.deliveriesOfEvent(caller.organization.id, eventId);
     if (all.length > 0) events += 1;
     wanted.push(...all.filter(({ replayedFrom }) => replayedFrom === null).map(({ id }) => id));
-    if (wanted.length > mostReplayed)
-      throw new PosthornError('VALIDATION_FAILED', `eventIds: the events have more than ${mostReplayed} deliveries: name fewer.`);
+    if (wanted.length > maxReplayed)
+      throw new PosthornError('VALIDATION_FAILED', `eventIds: the events have more than ${maxReplayed} deliveries: name fewer.`);
   }
   return { wanted, events };
 }

@@ -5,7 +5,7 @@ import { bodyMember } from '../../http/body-member.ts';
 import { operation } from '../../http/operation.ts';
 import { findToRead } from '../../records/lookup.ts';
 
-const mostErrors = 100;
+const maxErrors = 100;
 
 /** What a payload breaks of a schema. It is checked in the sandbox, as the payloads of events are. */
 export const schemaValidateOperation = operation({
@@ -38,7 +38,7 @@ export const schemaValidateOperation = operation({
     const schema = jsonSchemaText(spec.jsonSchema);
     if (schema === null) return { valid: false, errors: [{ path: '', message: 'cannot be checked: the schema is too large' }] };
     const { services, caller, signal } = call;
-    const [errors = []] = await services.sandbox.validate(caller.organization.id, [schema], payload, { mostProblems: mostErrors, signal });
+    const [errors = []] = await services.sandbox.validate(caller.organization.id, [schema], payload, { maxProblems: maxErrors, signal });
     return { valid: errors.length === 0, errors };
   },
 });

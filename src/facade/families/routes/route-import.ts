@@ -3,7 +3,7 @@ import { type Operation, operation } from '../../http/operation.ts';
 import { awaitInForce, waitAfter } from '../../records/in-force.ts';
 import { idOf } from '../../records/lookup.ts';
 import { withOrganizationLock } from '../../records/organization-lock.ts';
-import { importBodyBytes, importFields, mostImported } from '../../records/portable.ts';
+import { importBodyBytes, importFields, maxImported } from '../../records/portable.ts';
 import { importedRoute } from './portable-route.ts';
 import { RouteImportPlanner } from './route-import-plan.ts';
 import { RouteImportWrites } from './route-import-write.ts';
@@ -30,12 +30,12 @@ export const routeImportOperation: Operation = operation({
   operationId: 'importRoutes',
   summary: 'Import routes',
   description: [
-    `Takes an export document, or its records, at most ${mostImported}: all of them, or none. What a route refers to must be there by its slug;`,
+    `Takes an export document, or its records, at most ${maxImported}: all of them, or none. What a route refers to must be there by its slug;`,
     'what is missing stands in `errors`. Conflicts, with routes that are there, are decided by name. Two routes that',
     'connect the same source and destinations, there or in the document, are an error, but with rename.',
   ].join(' '),
   scope: 'write',
-  body: z.strictObject({ routes: z.array(importedRoute).max(mostImported).describe('Records as an export has them.'), ...importFields }),
+  body: z.strictObject({ routes: z.array(importedRoute).max(maxImported).describe('Records as an export has them.'), ...importFields }),
   records: 'routes',
   maxBodyBytes: importBodyBytes,
   requestExample: {

@@ -14,8 +14,8 @@ type Notifications = SpecOf<'Route'>['notifications'];
 
 const spec = routeNotifications.shape;
 const defaults = routeNotifications.parse({});
-const mostEmails = 20;
-const mostChannels = 20;
+const maxEmails = 20;
+const maxChannels = 20;
 
 /** The fields of a route's body that say who hears of it when. */
 export const notificationBody = {
@@ -24,18 +24,18 @@ export const notificationBody = {
   notifyOnRecovery: specField(spec.onRecovery),
   notifyEmails: z
     .string()
-    .max(mostEmails * 256)
-    .refine((value) => addressesIn(value).length <= mostEmails, { error: `must have at most ${mostEmails} addresses` })
+    .max(maxEmails * 256)
+    .refine((value) => addressesIn(value).length <= maxEmails, { error: `must have at most ${maxEmails} addresses` })
     .refine((value) => addressesIn(value).every((address) => emailAddress.safeParse(address).success), {
       error: 'must be e-mail addresses, separated by commas',
     })
     .meta({ format: 'email-list' })
     .nullable()
     .optional()
-    .describe(`Up to ${mostEmails} e-mail addresses, separated by commas. null removes them.`),
+    .describe(`Up to ${maxEmails} e-mail addresses, separated by commas. null removes them.`),
   notificationChannelIds: z
     .array(z.string().min(1).max(128))
-    .max(mostChannels)
+    .max(maxChannels)
     .nullable()
     .optional()
     .describe('Ids or slugs of the channels that get the alerts. null, the default: all that are enabled.'),

@@ -13,7 +13,7 @@ import { judgeChange, judgeNew } from '../../records/dry-run.ts';
 import { awaitInForce, waitAfter } from '../../records/in-force.ts';
 import { byName, cachedObjects } from '../../records/lookup.ts';
 import { nouns } from '../../records/nouns.ts';
-import { type ConflictStrategy, importBodyBytes, importFields, mostImported } from '../../records/portable.ts';
+import { type ConflictStrategy, importBodyBytes, importFields, maxImported } from '../../records/portable.ts';
 import { itemKey, madeUnder } from '../../records/request-marks.ts';
 import type { ResourceFamilyDefinition } from '../../records/resource-family-definition.ts';
 import { whole, writeChange, writeNew } from '../../records/resource-writes.ts';
@@ -91,12 +91,12 @@ export function importOperation<K extends ServedKind>(imported: Imported<K>): Op
     operationId,
     summary: `Import ${collection}`,
     description: [
-      `Takes an export document, or its records, at most ${mostImported}. Each record is judged by itself; what fails does not hold up the others.`,
+      `Takes an export document, or its records, at most ${maxImported}. Each record is judged by itself; what fails does not hold up the others.`,
       description,
     ].join(' '),
     scope: 'write',
     body: z.strictObject({
-      [collection]: z.array(importedRecord).max(mostImported).describe('Records as an export has them.'),
+      [collection]: z.array(importedRecord).max(maxImported).describe('Records as an export has them.'),
       ...importFields,
     }),
     records: collection,

@@ -10,7 +10,7 @@ import { headerValueOrMask } from '../../shared/header-map.ts';
 
 const spec = webhookEndpoint.spec.shape;
 const circuit = spec.circuit.unwrap().shape;
-const mostHeaders = 20;
+const maxHeaders = 20;
 
 const header = z
   .strictObject({ name: headerName.describe('Name of the header.'), value: headerValueOrMask.describe('Value of the header.') })
@@ -22,7 +22,7 @@ export const endpointFields = {
   description: paragraph(0, 500).describe('What this is for.'),
   headers: z
     .array(header)
-    .max(mostHeaders)
+    .max(maxHeaders)
     .describe(
       'Sent with every message, each name once; none that Posthorn or the connection sets. Credentials are masked on read; a mask sent back keeps what is stored.',
     ),

@@ -13,7 +13,7 @@ const defaultGraceSeconds = 3600;
 const longestGraceSeconds = 86_400;
 const shownCharacters = 'whsec_'.length + 4;
 /** Each is one more signature of every message. */
-const mostPrevious = 4;
+const maxPrevious = 4;
 const rotationAttempts = 5;
 /** Of a mark, which every endpoint that was rotated so keeps: 132 bits. */
 const keptMarkCharacters = 22;
@@ -106,10 +106,10 @@ function previousOf({ sealed, previous }: WebhookSecret, validUntilMs: number, n
 
 /** Each holds until the time that was announced. */
 function refuseTooMany([, ...earlier]: WebhookSecret['previous']): void {
-  if (earlier.length < mostPrevious) return;
+  if (earlier.length < maxPrevious) return;
   const firstEnd = isoTime(Math.min(...earlier.map(({ validUntilMs }) => validUntilMs)));
   throw new PosthornError(
     'CONFLICT',
-    `${mostPrevious} earlier secrets still hold, the first of them until ${firstEnd}: rotate then, or with gracePeriodSeconds 0, which ends all of them.`,
+    `${maxPrevious} earlier secrets still hold, the first of them until ${firstEnd}: rotate then, or with gracePeriodSeconds 0, which ends all of them.`,
   );
 }

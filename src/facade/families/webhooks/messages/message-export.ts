@@ -18,7 +18,7 @@ const rowsPerPiece = 100;
 /** Payloads of so many events are in memory at once. */
 const eventsPerPiece = 8;
 /** A filter that matches rarely ends its export after so many entries; the cursor leads on. */
-const mostEntries = 1_000_000;
+const maxEntries = 1_000_000;
 
 const exportedEvent = eventItem
   .extend({ payload: z.unknown().describe('The payload; null when it is gone.') })
@@ -196,7 +196,7 @@ async function partOf(entries: AsyncIterable<ListedEntry<unknown>>, limit: numbe
 
 /** Whether a file ends before the entry: it has all its records and there is another one, or no more entries are looked at. */
 function isOver(entry: ListedEntry<unknown>, { count, limit, looked }: { count: number; limit: number; looked: number }): boolean {
-  return (count === limit && entry.item !== null) || looked >= mostEntries;
+  return (count === limit && entry.item !== null) || looked >= maxEntries;
 }
 
 /** The address is that of the request with another cursor. */

@@ -117,8 +117,8 @@ export class MessageNames {
   async records(views: readonly WebhookMessageView[]): Promise<z.input<typeof messageRecord>[]> {
     const org = this.#call.caller.organization.id;
     // What a long export has met is not kept without bound.
-    if (this.#urls.size > mostNames) this.#urls.clear();
-    if (this.#applications.size > mostNames) this.#applications.clear();
+    if (this.#urls.size > maxNames) this.#urls.clear();
+    if (this.#applications.size > maxNames) this.#applications.clear();
     const unknown = (ids: string[], names: Names): string[] => [...new Set(ids)].filter((id) => !names.has(id));
     const applicationIds = unknown(
       views.map(({ applicationId }) => applicationId),
@@ -162,7 +162,7 @@ export class MessageNames {
   }
 }
 
-const mostNames = 5000;
+const maxNames = 5000;
 
 function toRecord(
   view: WebhookMessageView,

@@ -14,7 +14,7 @@ import { takeWebhookEvent } from './take-event.ts';
 
 const largestBodyBytes = 2 * 1024 * 1024;
 const largestBatchBytes = 8 * 1024 * 1024;
-const mostEvents = 100;
+const maxEvents = 100;
 
 const example = {
   eventType: 'order.paid',
@@ -66,7 +66,7 @@ export const sendEvent: Family = {
       description: `Each as send-event takes it, on its own and in their order: one that is refused does not hold up the others, and of several with one idempotencyKey the first that is not refused is stored. ${description}`,
       scope: 'write',
       answersAgain: true,
-      body: z.strictObject({ events: z.array(z.unknown()).min(1).max(mostEvents).describe('Bodies of send-event.') }),
+      body: z.strictObject({ events: z.array(z.unknown()).min(1).max(maxEvents).describe('Bodies of send-event.') }),
       freeField: 'events',
       maxBodyBytes: largestBatchBytes,
       requestExample: { events: [example] },

@@ -17,7 +17,7 @@ import { aloneInOrder, type StoringTurn } from './storing-order.ts';
 
 const defaultPayloadLimitBytes = 1024 * 1024;
 const schemaDeadlineMs = 1500;
-const mostProblems = 10;
+const maxProblems = 10;
 const contentType = 'application/json';
 
 export interface TakenEvent {
@@ -108,7 +108,7 @@ async function refuseBroken({ services, caller, signal: hungUp }: Call, { name, 
   if (schema === null) return;
   const text = jsonSchemaText(parseJson(schema)) ?? schema;
   const signal = AbortSignal.any([hungUp, AbortSignal.timeout(schemaDeadlineMs)]);
-  const [problems = []] = await services.sandbox.validate(caller.organization.id, [text], payload, { mostProblems, signal });
+  const [problems = []] = await services.sandbox.validate(caller.organization.id, [text], payload, { maxProblems, signal });
   if (problems.length === 0) return;
   const details = { payload: problems.map(({ path, message }) => (path === '' ? message : `${path} ${message}`)) };
   throw new PosthornError('VALIDATION_FAILED', `The payload breaks the schema of ${name}.`, { details });
