@@ -26,7 +26,7 @@ const world = await startWorld({ lanes, workers: 0 });
 const sender = new Sender(world.ingest, senders * targets);
 const arrived = (): number => sinks.reduce((sum, { arrivals }) => sum + arrivals.size, 0);
 
-/** Answers when, in ms of `performance.now()`. */
+/** Returns when, in ms of `performance.now()`. */
 async function untilPong(port: number): Promise<number> {
   return await waitUntil('PING to be answered', 120_000, async () => {
     const socket = connect(port, '127.0.0.1');

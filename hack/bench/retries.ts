@@ -43,7 +43,7 @@ try {
   healthy.reset();
   const warmUp = await sender.closedLoop(world.path('healthy'), 1000, 16);
   const exact = [await exactDelivery([{ sink: healthy, sent: [warmUp] }])];
-  /** Answers the p99. */
+  /** Returns the p99. */
   const measure = async (seconds: number): Promise<number> => {
     healthy.reset();
     const sent = await sender.openLoop(world.path('healthy'), rate, seconds);

@@ -5,7 +5,7 @@ import type { Config } from './config.ts';
 import { withRedis } from './with-redis.ts';
 
 /**
- * Walks the messages of all shards and the webhook stores and writes what is not as it must be, a line each, then a line of figures for each. Answers the exit
+ * Walks the messages of all shards and the webhook stores and writes what is not as it must be, a line each, then a line of figures for each. Returns the exit
  * code: 0 when all is well, 1 when not. Throws UNAVAILABLE when Redis does not answer (the program then exits with 2).
  */
 export async function check(config: Config, write: (line: string) => void): Promise<number> {

@@ -13,7 +13,7 @@ const messages = {
 } satisfies Partial<Record<ErrorCode, string>>;
 
 /**
- * Answers what Node's HTTP parser refuses before any handler sees it, in the form of all errors; for `clientError` of a server.
+ * Returns what Node's HTTP parser refuses before any handler sees it, in the form of all errors; for `clientError` of a server.
  * The rest of what the client sends is read for a second, so that it can read the answer.
  */
 export function answerClientError(error: NodeJS.ErrnoException, socket: Socket): void {

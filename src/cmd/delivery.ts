@@ -138,7 +138,7 @@ async function openMailer({ smtp }: Config, extraCa: string | undefined): Promis
   return new Mailer({ ...rest, credentials, ...(extraCa !== undefined && { ca: [...rootCertificates, extraCa] }) });
 }
 
-/** No destination may reach Redis and the API server, whatever networks are allowed. Answers whether all were found; never rejects. */
+/** No destination may reach Redis and the API server, whatever networks are allowed. Returns whether all were found; never rejects. */
 async function refuseOwn(refused: RefusedAddresses, client: RedisClient, { redis, kubernetesService }: Config): Promise<boolean> {
   const services = kubernetesService === undefined ? [] : [kubernetesService];
   if (redis !== undefined) services.push(...redisNodes(redis.url).nodes, ...knownServers(client));

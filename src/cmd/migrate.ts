@@ -17,7 +17,7 @@ interface Place {
 
 /**
  * Brings what earlier releases have left, in Redis and in the API server, into the form of this one, and says in Redis that this is done. It can be stopped
- * and repeated at any time, while processes of this release work. Writes what it has done, a line each. Answers the exit code: 0 when all is in the
+ * and repeated at any time, while processes of this release work. Writes what it has done, a line each. Returns the exit code: 0 when all is in the
  * layout of this release; 1 when processes of an earlier release are running, and then nothing is migrated, or when an object cannot be
  * stored again. Throws UNAVAILABLE, and INVALID_CONFIG where a later release has been here (the program then exits with 2).
  */
@@ -45,7 +45,7 @@ async function hasEarlierProcesses(place: Place, write: (line: string) => void):
   return processes.length > 0;
 }
 
-/** Answers whether all objects are stored in the version of today. */
+/** Returns whether all objects are stored in the version of today. */
 async function migrateObjects(config: Config, write: (line: string) => void): Promise<boolean> {
   const [{ connectKubernetes }, { migrateStoredVersions }] = await Promise.all([
     import('./kubernetes.ts'),

@@ -17,7 +17,7 @@ const laterMs = 3000;
 
 /**
  * Seals everything that is stored sealed under the newest key: Secrets made by the API, in Kubernetes or Redis, published records, and webhook endpoints.
- * Writes a line for each value that does not open and one of figures. Answers the exit code: 0 when nothing is left under another key, 1
+ * Writes a line for each value that does not open and one of figures. Returns the exit code: 0 when nothing is left under another key, 1
  * otherwise. It can be stopped and repeated at any time.
  */
 export async function rekey(config: Config, write: (line: string) => void): Promise<number> {

@@ -40,7 +40,7 @@ export class OrganizationBudget {
   }
 
   /**
-   * Answers what gives the places back; null when they did not become free in time, or `signal` has ended the wait. At most as many as an organization may
+   * Returns what gives the places back; null when they did not become free in time, or `signal` has ended the wait. At most as many as an organization may
    * have.
    */
   async enter(org: string, places = 1, signal?: AbortSignal): Promise<(() => void) | null> {

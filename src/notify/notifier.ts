@@ -76,7 +76,7 @@ export class Notifier {
     });
   }
 
-  /** Answers after how long what is left may be looked at. */
+  /** Returns after how long what is left may be looked at. */
   async #review(): Promise<number> {
     const { states, shards, logger } = this.#options;
     const [routes, channels] = [[...this.#changed.routes], [...this.#changed.channels]];

@@ -6,7 +6,7 @@ const swapScript = new Script(new URL('./scripts/swap-field.lua', import.meta.ur
 
 /**
  * Rewrites the values of a hash in place, each by itself, so that it can be stopped and repeated. `rewrite` answers null for what stays.
- * What somebody else changes meanwhile is left to them. Answers how many were rewritten; UNAVAILABLE without Redis.
+ * What somebody else changes meanwhile is left to them. Returns how many were rewritten; UNAVAILABLE without Redis.
  */
 export async function rewriteHash(
   redis: RedisClient,

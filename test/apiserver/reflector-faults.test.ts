@@ -94,7 +94,7 @@ async function requests(counts: FaultProxy['counts']): Promise<void> {
   expect(proxy.counts).toEqual(counts);
 }
 
-/** Answers the first `times` requests that `matches`, then passes all on. */
+/** Returns the first `times` requests that `matches`, then passes all on. */
 function firstTimes(times: number, matches: (isWatch: boolean) => boolean, answer: Answer): FaultProxy['fault'] {
   let left = times;
   return ({ isWatch }) => (matches(isWatch) && left-- > 0 ? answer : null);

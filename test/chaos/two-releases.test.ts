@@ -116,7 +116,7 @@ async function create(api: Process, path: string, body: object): Promise<string>
   return ((await response.json()) as { id: string }).id;
 }
 
-/** Answers the id of its destination. */
+/** Returns the id of its destination. */
 async function createRoute(api: Process, path: string): Promise<string> {
   const retryPolicy = { maxRetries: 25, initialDelay: 100, maxDelay: 1000, backoffMultiplier: 2 };
   const id = await create(api, 'destinations', { name: `Destination ${path}`, url: `${receiver.url}${path}`, retryPolicy });

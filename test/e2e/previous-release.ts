@@ -22,7 +22,7 @@ export function valuesOfInstallation(): Promise<string> {
   return helm('get', 'values', 'posthorn', ...inSystem, '--output', 'yaml');
 }
 
-/** Puts the previous release, its chart and its image, in place of what is installed, with these values: what is then in Redis is its own. Answers the image. */
+/** Puts the previous release, its chart and its image, in place of what is installed, with these values: what is then in Redis is its own. Returns the image. */
 export async function installPreviousRelease(values: string, ...settings: string[]): Promise<string> {
   const uninstalled = helm('uninstall', 'posthorn', ...inSystem, '--wait', '--timeout', '120s');
   const [{ stdout }] = await Promise.all([run(cluster, ['previous']), uninstalled]);

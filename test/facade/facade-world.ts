@@ -83,7 +83,7 @@ export interface FacadeWorld {
   create(collection: string, body?: object, key?: string): Promise<any>;
   /** One look of the facade for what was begun and not ended. */
   finishBegun(): Promise<void>;
-  /** Another facade on the same store and Redis; it ends with the world. Answers how to ask it. */
+  /** Another facade on the same store and Redis; it ends with the world. Returns how to ask it. */
   startReplica(options?: {
     inForceTimeoutMs?: number;
     webhookMessages?: WebhookMessages;

@@ -61,7 +61,7 @@ const broken = fc
 
 /**
  * Python's reader, with decimals: a text says the same as another one when all numbers in it have the same value, of members of one name the last
- * counts, and their order does not. Answers per list of texts null when the first is no JSON, and else which of the others say something else.
+ * counts, and their order does not. Returns per list of texts null when the first is no JSON, and else which of the others say something else.
  */
 const reader = `
 import base64, decimal, json, sys

@@ -13,7 +13,7 @@ import { startTestDelivery } from './test-delivery.ts';
 
 type Own = Pick<DeliveryOptions, 'prefix' | 'registry'> & Partial<DeliveryOptions>;
 
-/** A delivery worker with its notifier, as a process of the role delivery has them. Loopback may be reached. Answers the function that ends both. */
+/** A delivery worker with its notifier, as a process of the role delivery has them. Loopback may be reached. Returns the function that ends both. */
 export function startAlertingWorker(redis: { client: RedisClient; url: string }, own: Own): () => Promise<void> {
   const { prefix, registry, shards = 1, logger = silentLogger } = own;
   const shared = { redis: redis.client, prefix, shards: () => shards };

@@ -73,7 +73,7 @@ export class FailoverQueues {
     return this.#carrier.carry(shard);
   }
 
-  /** What the worker does by itself within some seconds, at each of the shards so often. Answers what it would send. */
+  /** What the worker does by itself within some seconds, at each of the shards so often. Returns what it would send. */
   async looks(rounds = 4): Promise<Job[]> {
     const jobs: Job[] = [];
     for (let round = 0; round < rounds; round++) {

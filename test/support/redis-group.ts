@@ -11,7 +11,7 @@ export interface RedisNode {
   readonly port: number;
   readonly client: Redis;
   kill(): Promise<void>;
-  /** Holds the process still: its connections stay, and nothing is answered. Answers how it goes on. */
+  /** Holds the process still: its connections stay, and nothing is answered. Returns how it goes on. */
   freeze(): () => void;
   /** Starts it again after `kill`, on the same port, with these options more. */
   start(more?: readonly string[]): Promise<void>;

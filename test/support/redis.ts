@@ -14,7 +14,7 @@ export interface RedisServer {
   readonly client: ReturnType<typeof commandConnection>;
   /** Ends the process; `SIGKILL` to simulate a crash. The data directory stays, so that `start` finds the data again. */
   kill(signal: NodeJS.Signals): Promise<void>;
-  /** Holds the process still: its connections stay, and nothing is answered. Answers how it goes on. */
+  /** Holds the process still: its connections stay, and nothing is answered. Returns how it goes on. */
   freeze(): () => void;
   /** Starts the process again after `kill`, on the same port and data. */
   start(): Promise<void>;

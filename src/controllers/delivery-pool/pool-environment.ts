@@ -24,7 +24,7 @@ export interface PoolEnvironment {
   hash: string;
 }
 
-/** Answers why it cannot be read, when an object or a key of it is missing. Throws UNAVAILABLE. */
+/** Returns why it cannot be read, when an object or a key of it is missing. Throws UNAVAILABLE. */
 export async function readPoolEnvironment(
   pool: PosthornObject<'DeliveryPool'>,
   defaults: PoolDefaults,

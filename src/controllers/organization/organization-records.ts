@@ -18,7 +18,7 @@ export class OrganizationRecords {
 
   /**
    * Retracts the organization's record and those of what is still in the namespace (null: leave them), then purges its messages.
-   * Answers whether there were records: then messages may have been under way, and a second call a little later finds them.
+   * Returns whether there were records: then messages may have been under way, and a second call a little later finds them.
    */
   async remove(id: string, namespace: string | null, signal: AbortSignal): Promise<boolean> {
     let had = await this.#publisher.retract('organization', id);

@@ -51,7 +51,7 @@ const attempt = (isOk: boolean): NewAttempt => ({
   errorMessage: null,
 });
 
-/** Sends one event to a destination of the route and lets it end so. Answers the id of its message. */
+/** Sends one event to a destination of the route and lets it end so. Returns the id of its message. */
 async function end(isOk: boolean, destination = 'dst_a', setting: Partial<TargetSetting> = {}): Promise<string> {
   const event = newEvent({ destinations: [destination] });
   const [target] = event.targets;

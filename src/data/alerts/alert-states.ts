@@ -126,7 +126,7 @@ export class AlertStates {
     return { routeIds: list(routes).map(text), nextMs: integer(next) < 0 ? null : integer(next) };
   }
 
-  /** Makes those of the routes due, and those with incidents at the channels (`*`: at any), whose incidents may have to be closed. Answers whether there are some. */
+  /** Makes those of the routes due, and those with incidents at the channels (`*`: at any), whose incidents may have to be closed. Returns whether there are some. */
   async review(shard: number, routeIds: readonly string[], channelIds: readonly string[]): Promise<boolean> {
     return integer(await this.#run(scripts.review, shard, [routeIds.length, ...routeIds, ...channelIds])) > 0;
   }

@@ -16,7 +16,7 @@ export type WrongBytes = { event: string; complaint: string } | WrongAccount;
 
 /**
  * Compares what a shard has noted of unfinished events (`includes/unfinished.lua`) with its records, or corrects it; `messages`: the keys of the messages of
- * each event. Answers what was wrong. An event whose messages are others by now is passed over.
+ * each event. Returns what was wrong. An event whose messages are others by now is passed over.
  */
 export async function compareUnfinished(
   { redis, prefix, shard }: ShardPlace,
@@ -36,7 +36,7 @@ export async function compareUnfinished(
   return wrong;
 }
 
-/** Counts again what is unfinished, and the finished bytes of accounts, while the shards work. Can be stopped and repeated. Answers how many figures were corrected. Throws UNAVAILABLE. */
+/** Counts again what is unfinished, and the finished bytes of accounts, while the shards work. Can be stopped and repeated. Returns how many figures were corrected. Throws UNAVAILABLE. */
 export async function recountUnfinished({
   redis,
   prefix,

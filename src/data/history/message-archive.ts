@@ -140,7 +140,7 @@ export class MessageArchive {
     return integer(await this.#run(scripts.done, [org, batchId, messages, records, ageMs])) === 1;
   }
 
-  /** It could not be written: it is tried again after `firstMs`, which doubles with every failure up to `maxMs`. Answers how often in a row. */
+  /** It could not be written: it is tried again after `firstMs`, which doubles with every failure up to `maxMs`. Returns how often in a row. */
   async failed(org: string, message: string, { firstMs, maxMs }: { firstMs: number; maxMs: number }): Promise<number> {
     return integer(await this.#run(scripts.failed, [org, message, firstMs, maxMs]));
   }

@@ -52,5 +52,5 @@ export class RecoveryScanner {
   }
 }
 
-/** Answers whether nothing is left. */
+/** Returns whether nothing is left. */
 type FinishWork = (org: string, signal?: AbortSignal) => Promise<boolean>;

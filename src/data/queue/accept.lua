@@ -98,7 +98,7 @@ local function obstacle(e)
   return nil
 end
 
--- Puts messages that are made elsewhere, or here later, into the outbox. Answers how many will be here, the other shards as they stand in `far`,
+-- Puts messages that are made elsewhere, or here later, into the outbox. Returns how many will be here, the other shards as they stand in `far`,
 -- and the entries.
 local function send_entries(e)
   local here, far, sent = 0, '', {}

@@ -96,7 +96,7 @@ local function ramp_of(n, t, cap)
   return ramp
 end
 
--- Reads up to `count` unread entries of both lanes, at least half of them fresh ones while there are any. Answers a list of
+-- Reads up to `count` unread entries of both lanes, at least half of them fresh ones while there are any. Returns a list of
 -- {lane, entry}, and whether the lanes have no more; nil when there is no lane at all.
 local function read(n, has_retries, count)
   if not has_retries then
@@ -160,7 +160,7 @@ local function hold(n, org)
   call('SADD', P .. 'paused', n)
 end
 
--- Sends away what a target has whose destination does not serve. Answers what that counts towards its share.
+-- Sends away what a target has whose destination does not serve. Returns what that counts towards its share.
 local function send_away(n, org, t, start, quantum)
   local looked_at, stay = move_on(n, org, t, 'destination_unavailable', quantum)
   call('HSET', P .. 't:' .. n, 'f', start + looked_at)

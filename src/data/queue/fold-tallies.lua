@@ -31,7 +31,7 @@ local function changes_of(fields)
   return changes
 end
 
--- Answers how much work it was, in fields.
+-- Returns how much work it was, in fields.
 local function fold(member)
   local org, period, group = string.match(member, '^(%S+) (%d+):(%S+)$')
   call('ZREM', P .. 'tallies', member)

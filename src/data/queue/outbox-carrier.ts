@@ -149,7 +149,7 @@ export class OutboxCarrier {
     return { next: last === undefined ? null : text(last[0]), further, failure };
   }
 
-  /** Answers the entries that go on with it. */
+  /** Returns the entries that go on with it. */
   async #carry(from: number, entry: readonly unknown[], isOfMany: boolean): Promise<string[]> {
     const [id = '', shard = '', kind = ''] = entry.slice(0, 3).map(text);
     const to = Number(shard);
@@ -195,7 +195,7 @@ export class OutboxCarrier {
     await this.#run(from, scripts.failoverAnswer, [id, target, `${to}/${destination}`, room]);
   }
 
-  /** Answers true when the entry is ended with it. */
+  /** Returns true when the entry is ended with it. */
   async #carryMessages(
     { from, to, entryId, isOfMany }: { from: number; to: number; entryId: string; isOfMany: boolean },
     entry: readonly unknown[],

@@ -83,7 +83,7 @@ local function wake_limiter(limiter)
   end
 end
 
--- Answers whether there may be more.
+-- Returns whether there may be more.
 local function expire_circuit_waits(n, org, began, fo)
   local _, more = expire_waits(n, org, began, longest_circuit_wait_ms, 'circuit_breaker_exhausted', fo)
   return more

@@ -64,7 +64,7 @@ local function may_go(status)
   return status and status ~= 'p' and status ~= 'a' and status ~= 'r' and status ~= 'm'
 end
 
--- Removes what has ended of an event of which nothing is unfinished. Answers false when there is more than may be removed at once.
+-- Removes what has ended of an event of which nothing is unfinished. Returns false when there is more than may be removed at once.
 local function prune_event(event)
   if call('HEXISTS', P .. 'ue', event) == 1 then
     return true

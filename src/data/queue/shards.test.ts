@@ -296,7 +296,7 @@ describe('a message that fails over to another shard', () => {
   describe('where two shards each take the other for the better one', () => {
     const spareBase = `${prefix}{s1}:`;
 
-    /** Both circuits are open. Answers what counts the moves of a message that begins in shard 0. */
+    /** Both circuits are open. Returns what counts the moves of a message that begins in shard 0. */
     async function moving(): Promise<{ key: string; moves: () => Promise<number> }> {
       const to = (shard: number, destinationId: string): NewEvent => {
         const messageId = newTimedId('msg_', shard, Date.now());

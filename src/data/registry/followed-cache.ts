@@ -56,7 +56,7 @@ export class FollowedCache {
     return this.#cache.get(key, load);
   }
 
-  /** Calls back after a change, with its change key, or with `*` when any may have been missed. Answers the function that ends it. */
+  /** Calls back after a change, with its change key, or with `*` when any may have been missed. Returns the function that ends it. */
   onChange(listener: (changeKey: string) => void): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);

@@ -21,7 +21,7 @@ export interface RegistryPublisher {
   mintEpoch(): Promise<number>;
   /**
    * Writes the record and its index entries and appends one change, unless the stored record is equal.
-   * Answers whether anything changed. Throws CONFLICT with `details.epoch` when `epoch` is not the newest (a fenced
+   * Returns whether anything changed. Throws CONFLICT with `details.epoch` when `epoch` is not the newest (a fenced
    * ex-leader), with `details.owner` when the id belongs to another organization, and as `isTakenName` tells when what the record is found by does.
    */
   publish<K extends RecordKind>(epoch: number, kind: K, record: RecordByKind[K]): Promise<boolean>;

@@ -110,7 +110,7 @@ end
 
 local read = kind == 'e' and read_event or kind == 'm' and read_message or function() end
 
--- Answers whether there is room for more.
+-- Returns whether there is room for more.
 local function add(entry_ms, entry_number, id)
   last_ms, last_number, looked = entry_ms, entry_number, looked + 1
   local record, is_other = read(id)

@@ -65,7 +65,7 @@ export interface WebhookReplacement<T> {
   org: string;
   /** As it was read last. */
   row: Row<T>;
-  /** Answers what the object shall be; may throw. */
+  /** Returns what the object shall be; may throw. */
   change(stored: T): T;
   expectedRevision?: number | undefined;
   /** Not a change that a user has made: revision and time of the last one stay. */

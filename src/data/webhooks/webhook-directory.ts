@@ -68,7 +68,7 @@ export class WebhookDirectory {
   }
 
   /**
-   * Calls back after a change, with its change key (`webhookChangeKey`), or with `*` when any may have been missed. Answers the function
+   * Calls back after a change, with its change key (`webhookChangeKey`), or with `*` when any may have been missed. Returns the function
    * that ends it.
    */
   onChange(listener: (changeKey: string) => void): () => void {

@@ -225,7 +225,7 @@ export interface WebhookStore {
   /** Ids of the event types that are subscribed to, or were, and not deleted. */
   eventTypeIds(org: string): Promise<string[]>;
   /**
-   * Before a transform is deleted. Answers how many subscriptions name it; when there are none, none may for a minute, so that it can be deleted
+   * Before a transform is deleted. Returns how many subscriptions name it; when there are none, none may for a minute, so that it can be deleted
    * meanwhile.
    */
   retireTransform(org: string, transformId: string): Promise<number>;

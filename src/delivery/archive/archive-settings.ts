@@ -11,7 +11,7 @@ export class ArchiveSettings {
     this.#archives = archives;
   }
 
-  /** Answers whether there is any. Throws UNAVAILABLE when Redis does not answer, or is being published into. */
+  /** Returns whether there is any. Throws UNAVAILABLE when Redis does not answer, or is being published into. */
   async apply(): Promise<boolean> {
     const wanted = new Map<string, string | null>();
     const unknown = new Set<string>();

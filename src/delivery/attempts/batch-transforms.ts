@@ -27,7 +27,7 @@ export interface TransformContext {
 /**
  * Runs the route's transform for those members of a batch that have no output yet, the oldest first, until the outputs are as much as a
  * batch may have. Each output is kept, and each member that comes to none is noted, as soon as it is known: what is done in one pass need not
- * be done in the next. Answers how many members, from the oldest on, may be written now; null when the batch has ended. The first failure, or
+ * be done in the next. Returns how many members, from the oldest on, may be written now; null when the batch has ended. The first failure, or
  * the deadline, ends the pass: it rejects with `TransformsStalledError` when no transform has come to an end in it, with what was met
  * when some have, or when Redis is to blame.
  */

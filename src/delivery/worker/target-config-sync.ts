@@ -192,7 +192,7 @@ export class TargetConfigSync {
     }
   }
 
-  /** Answers the change keys of what is deleted while a route still names it: that may be a record on its way. */
+  /** Returns the change keys of what is deleted while a route still names it: that may be a record on its way. */
   async #dropDeleted(changed: readonly string[]): Promise<string[]> {
     const { queue, registry, planOf } = this.#options;
     const gone = new Set<string>();

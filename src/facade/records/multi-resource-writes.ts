@@ -100,7 +100,7 @@ async function runLogged(place: Place, begun: Writes, note: RecordWrite): Promis
   }
 }
 
-/** Answers the routes that are enabled or disabled as it says. */
+/** Returns the routes that are enabled or disabled as it says. */
 async function carryOut(place: Place, begun: Writes, note: RecordWrite): Promise<Route[]> {
   const { namespace } = place.caller.organization;
   switch (begun.action) {

@@ -9,7 +9,7 @@ import { facadeManager } from './owned-spec.ts';
 
 const writeAttempts = 8;
 
-/** Seals what the API has stored in Secrets under the newest key. Answers how many Secrets changed; `report` gets what does not open. */
+/** Seals what the API has stored in Secrets under the newest key. Returns how many Secrets changed; `report` gets what does not open. */
 export async function resealSecrets(store: CompleteStore, keyring: Keyring, report: (complaint: string) => void): Promise<number> {
   let changed = 0;
   for (const { metadata, spec } of await listAll(store, 'Organization')) {

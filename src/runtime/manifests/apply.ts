@@ -72,7 +72,7 @@ export class ManifestApplier {
 
   /**
    * Deletes the objects that this manager has applied at some time and that are not among `objects`; those that are protected stay, without the fields
-   * that it has given them. Answers what is deleted.
+   * that it has given them. Returns what is deleted.
    */
   async prune(objects: readonly ApplyObject[]): Promise<string[]> {
     const wanted = new Set(objects.map((object) => idOf(object.kind, object.metadata)));

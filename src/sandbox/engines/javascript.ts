@@ -127,7 +127,7 @@ async function inContext<T>(organization: string, limits: RunLimits, work: (run:
   }
 }
 
-/** Answers whether the time is over. */
+/** Returns whether the time is over. */
 function limit(runtime: QuickJSRuntime, { computingMs, javascriptMemoryBytes }: RunLimits): () => boolean {
   const end = computedMs() + computingMs;
   const isOver = (): boolean => computedMs() > end;

@@ -35,7 +35,7 @@ export interface StoredVersionsOptions {
 /**
  * Has the API server store the objects of each kind of which other versions than that of today may be stored in that one, and then says so in
  * `status.storedVersions` of the CustomResourceDefinition, so that a release may stop to serve the others. What is stored in the version of today
- * is not written; specs, generations and owners of fields stay. Can be stopped and repeated. Answers how many kinds that were. Throws as
+ * is not written; specs, generations and owners of fields stay. Can be stopped and repeated. Returns how many kinds that were. Throws as
  * `KubernetesApi.request` does.
  */
 export async function migrateStoredVersions(options: StoredVersionsOptions): Promise<number> {

@@ -4,7 +4,7 @@ import { rewriteHash } from '../../redis/rewrite-hash.ts';
 import { ObjectCodec } from './codec.ts';
 import { StoreKeys } from './keys.ts';
 
-/** Seals all Secrets that live in Redis under the newest key; their versions stay. Answers how many changed; `report` gets what does not open. */
+/** Seals all Secrets that live in Redis under the newest key; their versions stay. Returns how many changed; `report` gets what does not open. */
 export function resealObjects(options: {
   redis: RedisClient;
   prefix: string;

@@ -27,7 +27,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 
-/** Answers its id once it is in force. */
+/** Returns its id once it is in force. */
 async function apply(kind: ConfigurationKind, name: string, spec: object): Promise<string> {
   await world.store.apply({ kind, metadata: { namespace: 'acme', name }, spec }, options);
   return await passes(async () => {

@@ -46,7 +46,7 @@ local function batch_form(n, layout, worker)
   enqueue_retry(n, id)
 end
 
--- Up to `count` batches as {lane, entry}: those that wait to be tried again, then new ones. Answers also whether there are no
+-- Up to `count` batches as {lane, entry}: those that wait to be tried again, then new ones. Returns also whether there are no
 -- more, and when (ms) the next will be complete, nil when no message waits.
 local function batch_read(n, has_retries, layout, count, worker)
   local lane, found = retry_lane(n), {}

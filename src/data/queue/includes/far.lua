@@ -3,7 +3,7 @@
 -- @include "unfinished.lua"
 
 -- Takes one of the tokens that hold an event for other shards (outbox.lua); the event goes with the last of them, once none of its
--- messages is here. Answers whether it was there.
+-- messages is here. Returns whether it was there.
 local function far_release(event, token)
   local far = call('HGET', P .. 'far', event)
   local from, to = string.find((far or '') .. ' ', ' ' .. token .. ' ', 1, true)

@@ -9,7 +9,7 @@
 -- @include "failures-index.lua"
 
 -- Ends a message, of this event, of target n that is not held: `d` delivered, `q` dead letter (with reason); `how` as count_end has it. History entries `fin` and `dead` are
--- what pruning walks; `i:fail:<route>` lists the failed messages of a route, `i:bad:<org>` (failures-index.lua) those of an organization. Answers the fields to write into the message's hash.
+-- what pruning walks; `i:fail:<route>` lists the failed messages of a route, `i:bad:<org>` (failures-index.lua) those of an organization. Returns the fields to write into the message's hash.
 local function finish(id, event, org, n, destination, status, reason, how)
   local stamp = new_stamp()
   hold_event(event, org, -1)
@@ -33,7 +33,7 @@ local function finish(id, event, org, n, destination, status, reason, how)
   return 's', status, 'c', stamp
 end
 
--- Ends a message that is held and never leaves: `f` filtered, `t` its transform has failed, and why. Answers the same.
+-- Ends a message that is held and never leaves: `f` filtered, `t` its transform has failed, and why. Returns the same.
 local function finish_unsent(id, event, org, n, status, why)
   local stamp = new_stamp()
   hold_event(event, org, -1)

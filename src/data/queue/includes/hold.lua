@@ -22,7 +22,7 @@ local function release_places(handle, n, org, destination)
 end
 
 -- Puts what a worker holds back into its lane as a new entry. Nothing happens when somebody has settled it meanwhile.
--- Answers whether it was put back.
+-- Returns whether it was put back.
 local function put_back(handle, worker, id)
   local lane, entry = string.match(handle, '^(%d+r?)/(.+)$')
   local n = number_of_lane(lane)

@@ -17,7 +17,7 @@ local function job_target(n, org, route, destination, revision, circuit, is_slow
   end
 end
 
--- Answers how many attempts it has behind it; nil when the message's record is gone: the entry is then of no use.
+-- Returns how many attempts it has behind it; nil when the message's record is gone: the entry is then of no use.
 local function add_job(lane, entry, id)
   local key = P .. 'm:' .. id
   local m = call('HMGET', key, 'e', 'n', 'x', 'o', 'k', 'w', 'od', 'y', 'tf', 'hw')

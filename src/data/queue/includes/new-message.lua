@@ -12,7 +12,7 @@
 
 local queue_is_full = 'queue_limit_exceeded'
 
--- Answers whether it was queued there; else the queue of the destination is full: it has moved to a failover destination that is free, then also its
+-- Returns whether it was queued there; else the queue of the destination is full: it has moved to a failover destination that is free, then also its
 -- entry in the outbox where that is in another shard, or is a dead letter. `target.max` is the largest
 -- number of attempts; of a webhook endpoint its subscription follows, and the transform of that when it has one.
 local function new_message(event, org, n, target)

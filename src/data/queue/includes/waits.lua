@@ -5,7 +5,7 @@
 -- @include "failover.lua"
 
 -- Ends the wait of messages of target n that have waited since `began` (ms), or since they were queued or due, for longer than `longest_ms`, at most 100
--- per lane: they go to one of the failover targets `fo`, if there are any and one is free, else to the dead letters. Answers how many, and whether there may
+-- per lane: they go to one of the failover targets `fo`, if there are any and one is free, else to the dead letters. Returns how many, and whether there may
 -- be more.
 local function expire_waits(n, org, began, longest_ms, reason, fo)
   local expired = 0

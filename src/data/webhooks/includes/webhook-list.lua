@@ -16,7 +16,7 @@ local function list_field(name, place)
   return name .. ':' .. whole(math.floor(place / places_per_field))
 end
 
--- Answers the place.
+-- Returns the place.
 local function list_append(name, member)
   local count, place = list_head(name)
   local field = list_field(name, place)

@@ -237,7 +237,7 @@ describe('a connection that is kept for the next request', () => {
 
 describe('a connection on which more came than was announced', () => {
   const ok = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok';
-  /** Answers the first request with `leftover` after the answer, in the same segment, and others alone. */
+  /** Returns the first request with `leftover` after the answer, in the same segment, and others alone. */
   const start = async (
     answer: string,
     leftover: string,

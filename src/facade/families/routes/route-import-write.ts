@@ -44,7 +44,7 @@ export class RouteImportWrites implements KnownRoutes {
       : routes;
   }
 
-  /** Does all steps, one for each record. Answers what was written, null where nothing was. Who catches an error takes back what was done. */
+  /** Does all steps, one for each record. Returns what was written, null where nothing was. Who catches an error takes back what was done. */
   async write(steps: readonly RouteStep[]): Promise<(Route | null)[]> {
     if (this.made.size === 0) this.#undo.push(() => this.#removeMade());
     // Whoever has the lock next waits for the last write alone.
