@@ -229,7 +229,7 @@ export interface Config {
   resourceStore: 'kubernetes' | 'redis';
   kubeconfigFile: string | undefined;
   leaseNamespace: string | undefined;
-  /** Undefined: rights in the namespaces of organizations are given by others. */
+  /** Names the ClusterRoles that the controller binds in the namespaces of organizations, and their quotas. */
   installationName: string;
   kubernetesService: { host: string; port: number } | undefined;
   /** Newest first; empty only in standalone, which then makes one. */

@@ -93,7 +93,7 @@ test('a controller with the rights of the chart makes the organization default, 
     get(`/apis/apps/v1/namespaces/${namespace}/deployments/posthorn-delivery-default`).catch(() => undefined),
   );
   expect(workers.spec).toMatchObject({ replicas: 2, template: { spec: { automountServiceAccountToken: false } } });
-  expect(workers.spec.template.spec.containers[0].image).toBe('posthorn/posthorn:0.1.0');
+  expect(workers.spec.template.spec.containers[0].image).toBe('posthorn/posthorn:0.2.0');
   expect(controller.output()).not.toMatch(/"level":"error"|forbidden/i);
 
   expect(await runUninstall()).toEqual([0, 'pools of workers deleted: 1\ncontrollers stopped; organizations that stay: 1\n']);

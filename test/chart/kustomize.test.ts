@@ -42,6 +42,6 @@ test('the overlay of the example makes the Secrets that pods refer to, and gives
   const referred = new Set([...text.matchAll(/"secretKeyRef":\{[^}]*"name":"([^"]+)"/g)].map(([, name]) => name));
   const made = objects.filter(({ kind }) => kind === 'Secret').map(({ metadata }) => metadata.name);
   expect(made.sort()).toEqual([...referred].sort());
-  expect(text).toContain('{"name":"POSTHORN_IMAGE","value":"registry.example.com/posthorn:0.1.0"}');
+  expect(text).toContain('{"name":"POSTHORN_IMAGE","value":"registry.example.com/posthorn:0.2.0"}');
   expect(text).not.toContain('posthorn/posthorn:');
 });

@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- Names routes whose alerts have to be looked at now.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] how many at most.
 -- Reply: {routes; ms until the next of the others, -1: there is none}.
 -- @include "../shard/includes/shard.lua"

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Makes routes due that have an incident open: after a change of them, or of the channel where it is open, it may have to be closed.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] number of routes, then routes, then channels; the channel `*` stands for all.
 -- Reply: how many routes are due.
 -- @include "../shard/includes/shard.lua"

@@ -2,7 +2,7 @@
 -- Decides about the alerts of a route: counts failures in a row, opens windows, and keeps what is to be sent until it is confirmed.
 -- Entries of the log that were counted before are passed over, so that a call may be sent again.
 --
--- KEYS: see includes/shard.lua; the shard is the home of the route's alerts, wherever its targets are.
+-- KEYS: see ../shard/includes/shard.lua; the shard is the home of the route's alerts, wherever its targets are.
 -- ARGV[1] organization, '' where it is not known any more, [2] route, [3] letters of the alerts that are wanted, in the order in which they go, '' forgets everything,
 -- [4] failures in a row before the first alert, [5] length of a window in ms, [6] ms after which what is not confirmed is due again,
 -- [7] destinations of the route, separated by spaces, [8] shard of the log, [9] its marker, [10] what the alerts that are confirmed have made of

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Removes entries of the log of ends that have been dealt with.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV: the entries.
 -- Reply: how many were there.
 -- @include "../shard/includes/shard.lua"

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Gives the oldest entries of the log of ends to one reader at a time.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] reader, [2] for how long (ms) it is the only one, [3] how many entries at most.
 -- Reply: {0 somebody else reads, 1; marker of the shard; entries}.
 -- @include "../shard/includes/shard.lua"

@@ -1,4 +1,4 @@
-/** The periods in which statistics are kept (`includes/statistics.lua`), and which of them make up a range that ends now. */
+/** The periods in which statistics are kept (`../queue/includes/statistics.lua`), and which of them make up a range that ends now. */
 
 const fiveMinutesMs = 300_000;
 const hourMs = 3_600_000;

@@ -21,7 +21,7 @@ export class DeliveryStatistics {
     this.latencies.merge(other.latencies);
   }
 
-  /** Adds the list of a target as `includes/statistics.lua` describes it. */
+  /** Adds the list of a target as `../queue/includes/statistics.lua` describes it. */
   addRecord(numbers: readonly number[]): void {
     const [delivered = 0, failed = 0, movedAway = 0, latencySumMs = 0] = numbers;
     this.delivered += delivered;
@@ -31,7 +31,7 @@ export class DeliveryStatistics {
     for (let i = 4; i + 1 < numbers.length; i += 2) this.latencies.add(numbers[i] ?? 0, numbers[i + 1] ?? 0);
   }
 
-  /** Adds what a tally has of a target, as `includes/count.lua` describes it: a letter, a bucket or '', and how many. */
+  /** Adds what a tally has of a target, as `../shard/includes/count.lua` describes it: a letter, a bucket or '', and how many. */
   addTallied(what: string, bucket: string, count: number): void {
     if (what === 'd' || what === 'o') this.delivered += count;
     if (what === 'f') this.failed += count;

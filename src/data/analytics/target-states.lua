@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- Targets of an organization with what waits for them, step by step.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] organization, [2] cursor (begin with 0), [3] how many to look at, [4] 1: with their newest failed attempts.
 -- Reply: {next cursor ('0' at the end), targets {number, route, destination, messages in its fresh lane, retries (each batch one)
 -- that wait or are under way, state of its circuit or '', failed attempts {message, number of the attempt, its record}, how many of its

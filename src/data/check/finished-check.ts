@@ -19,7 +19,7 @@ export interface WrongAccount {
 }
 
 /**
- * Compares what a shard has noted of the finished bytes of accounts (`includes/unfinished.lua`) with its events, or corrects it. Returns what was wrong. An
+ * Compares what a shard has noted of the finished bytes of accounts (`../queue/includes/unfinished.lua`) with its events, or corrects it. Returns what was wrong. An
  * account of which something ends or goes meanwhile is passed over.
  */
 export async function compareFinished({ redis, prefix, shard }: ShardPlace, mode: 'check' | 'mend'): Promise<WrongAccount[]> {

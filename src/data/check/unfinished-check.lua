@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Compares what is noted of unfinished events (includes/unfinished.lua) with what is there, or corrects it; and the same of finished ones.
+-- Compares what is noted of unfinished events (../queue/includes/unfinished.lua) with what is there, or corrects it; and the same of finished ones.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] `check` or `mend`; then per event itself and its messages here, separated by spaces. Without events the figures of accounts are compared.
 -- Or ARGV[1] `weigh`, then events: reply account, bytes, one after the other, of what `fb` counts of them. Or `correct`, then account, bytes, one after the
 -- other, which are added to `fb`: reply 1.

@@ -15,7 +15,7 @@ const messagesPerStep = 500;
 export type WrongBytes = { event: string; complaint: string } | WrongAccount;
 
 /**
- * Compares what a shard has noted of unfinished events (`includes/unfinished.lua`) with its records, or corrects it; `messages`: the keys of the messages of
+ * Compares what a shard has noted of unfinished events (`../queue/includes/unfinished.lua`) with its records, or corrects it; `messages`: the keys of the messages of
  * each event. Returns what was wrong. An event whose messages are others by now is passed over.
  */
 export async function compareUnfinished(

@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- Finds targets of which messages are queued that no worker would ever be given: such as wait for nothing that comes.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV: targets.
 -- Reply: per target that is found {target, the first of its queued messages, why}.
 -- @include "../shard/includes/shard.lua"

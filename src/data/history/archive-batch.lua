@@ -2,7 +2,7 @@
 -- The batch of an archive that is to be written now. It stays the same until it has been written (archive-done.lua): the same messages, the
 -- same name, and at the same destination the same layout.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] organization, [2] worker, [3] layout, [4] destination, [5] records and [6] bytes at most.
 -- Reply: {batch, stamp after which and stamp with which it goes, layout}, or nil when there is nothing to write.
 -- @include "../shard/includes/shard.lua"

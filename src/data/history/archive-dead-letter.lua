@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Archives dead letters.
 --
--- KEYS: see includes/shard.lua. ARGV the messages, at most 100.
+-- KEYS: see ../shard/includes/shard.lua. ARGV the messages, at most 100.
 -- Reply: per message 1 archived, now or before; 0 when it is no dead letter.
 -- @include "../shard/includes/shard.lua"
 -- @include "../queue/includes/status-counts.lua"

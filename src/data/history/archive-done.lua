@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Notes that a batch of an archive has been written: its messages may go when their retention is over.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] organization, [2] batch, [3] how many messages it had, [4] how many that wait are written at once, [5] and else after how long (ms).
 -- Reply: 1, or 0 when somebody else has noted it.
 -- @include "../shard/includes/shard.lua"

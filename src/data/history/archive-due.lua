@@ -1,8 +1,8 @@
 #!lua flags=no-writes
 -- How many organizations of a pool have an archive that is to be written now and that nobody writes.
 --
--- KEYS: see includes/shard.lua.
--- ARGV[1] mark of the pool (includes/pools.lua), [2] how many of all that are due to pass over, [3] most to look at.
+-- KEYS: see ../shard/includes/shard.lua.
+-- ARGV[1] mark of the pool (../shard/includes/pools.lua), [2] how many of all that are due to pass over, [3] most to look at.
 -- Reply: {how many of those looked at, 1 when there are more to look at}.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/pools.lua"

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Gives an archive back that was taken and has not been written.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] organization, [2] why; '' when nothing has failed, [3] after how long (ms) it is tried again: after the first failure; it doubles up to
 -- [4].
 -- Reply: failures in a row.

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Moves what has finished since the last time from `fin` to the archives where it belongs.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] how many entries to look at, [2] how many that wait are written at once, [3] and else after how long (ms).
 -- Reply: 1 when there is more to look at.
 -- @include "../shard/includes/shard.lua"

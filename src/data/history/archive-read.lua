@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- Reads messages of an archive with their events and attempts.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] organization, [2] stamp after which, [3] stamp with which the last one goes, [4] how many at most, [5] after how many bytes to end.
 -- Reply: {stamp of the last one or '' at the end, then per message {key, message_view, hash of attempts in their long form, text of the event or ''}}.
 -- @include "../shard/includes/shard.lua"

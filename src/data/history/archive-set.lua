@@ -2,7 +2,7 @@
 -- Says whether an organization has an archive, and where. What it had finished before is looked through, too. An archive that ends forgets
 -- nothing of what it has written, for one that begins again.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] organization, [2] destination, or '' while there is none; absent: no archive.
 -- Reply: 1.
 -- @include "../shard/includes/shard.lua"

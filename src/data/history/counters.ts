@@ -2,7 +2,7 @@ import type { DestinationCounters, EventCounters } from '../shard/messages.ts';
 import type { ShardReader } from '../shard/shard-reader.ts';
 
 /**
- * Reads what `includes/count.lua` has counted since an object was made. What is asked for in one go, such as for the rows of a
+ * Reads what `../shard/includes/count.lua` has counted since an object was made. What is asked for in one go, such as for the rows of a
  * page, is one command per shard.
  */
 export class CounterReader {

@@ -2,7 +2,7 @@
 -- Removes targets whose route or destination is gone, with their limiters. A target of which there is still a message stays: its messages say through
 -- it whose they are.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] organization; then per target route, destination (may be ''), 1 when the route and 1 when the destination is gone.
 -- Reply: how many were removed.
 -- @include "../shard/includes/shard.lua"

@@ -2,7 +2,7 @@
 -- Notes what shall be done to messages, before it is begun, and counts the messages that it makes against the month: one step, so that
 -- both or none of it is there. A refusal writes nothing. Without allow-oom: a full Redis refuses it, as it refuses the messages.
 --
--- KEYS: see includes/intake.lua.
+-- KEYS: see ../intake/includes/intake.lua.
 -- ARGV[1] intent, [2] what shall be done, [3] month (YYYY-MM), [4] number of messages, [5] how many there may be in the month, or '' (then they are
 -- not counted), [6] most intents at a time
 -- Reply: {'begun', what} (of the first call with this intent); {'ended', outcome} (it was carried out, and its outcome is kept); {'quota'}: it would exceed

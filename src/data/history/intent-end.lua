@@ -2,7 +2,7 @@
 -- Ends an intent that was carried out: gives back what was counted for messages that it did not make, and keeps its outcome for a day. Of
 -- several calls one does so.
 --
--- KEYS: see includes/intake.lua.
+-- KEYS: see ../intake/includes/intake.lua.
 -- ARGV[1] intent, [2] number of messages that it made, [3] its outcome, or '' (none is kept), [4] most outcomes
 -- Reply: 1, or 0 when it has ended before.
 -- @include "../intake/includes/intake.lua"

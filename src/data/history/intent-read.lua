@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- What is known of an intent. Writes nothing.
 --
--- KEYS: see includes/intake.lua. ARGV[1] intent.
+-- KEYS: see ../intake/includes/intake.lua. ARGV[1] intent.
 -- Reply: {'begun', what}, {'ended', outcome} or {}.
 -- @include "../intake/includes/intake.lua"
 -- @include "includes/intents.lua"

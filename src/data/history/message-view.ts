@@ -19,7 +19,7 @@ import { waitOf } from '../shard/waits.ts';
  * A message's hash: e event, t target, s status letter, n attempts made, x largest number of attempts, i index stamp, d due
  * time, c history stamp (`<ms>-<number>`), q dead-letter reason, rp message of which it is the replay, dr of a dead letter how often it was
  * replayed and when last, dc of an archived one the history stamp it had, sb and tf subscription of a webhook endpoint and its transform, fm why it was not sent, y whether the output of its transform is kept, 1, 2, … attempts in their short form; of a message that failed
- * over also the fields named in `includes/failover.lua`, of a member of a batch bt the batch (`includes/batch.lua`).
+ * over also the fields named in `../queue/includes/failover.lua`, of a member of a batch bt the batch (`../shard/includes/batch.lua`).
  */
 export const statuses: ReadonlyMap<string, DeliveryStatus> = new Map([
   ['p', 'pending'],
@@ -61,7 +61,7 @@ export const deadLetterReasons: ReadonlySet<DeadLetterReason> = new Set([
 ]);
 
 /**
- * From the reply of `message_view` in `includes/view.lua`; `elsewhere` is the shard that the message has moved to, `number` that of its entries in indexes by
+ * From the reply of `message_view` in `../shard/includes/view.lua`; `elsewhere` is the shard that the message has moved to, `number` that of its entries in indexes by
  * creation.
  */
 export function deliveryView(
@@ -165,7 +165,7 @@ export function attemptViews(short: ReadonlyMap<string, string>, long: ReadonlyM
   }).filter((attempt) => attempt !== null);
 }
 
-/** From the reply of `event_view` or `event_head_view` in `includes/view.lua`, read as bytes. */
+/** From the reply of `event_view` or `event_head_view` in `../shard/includes/view.lua`, read as bytes. */
 export function eventView(
   shard: number,
   key: string,

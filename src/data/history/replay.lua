@@ -1,7 +1,7 @@
 #!lua
 -- Makes new messages of the same events for the first targets of messages that have ended. Without allow-oom, as accept.lua.
 --
--- KEYS: see includes/shard.lua; the shard is the home of the old messages and of the new ones.
+-- KEYS: see ../shard/includes/shard.lua; the shard is the home of the old messages and of the new ones.
 -- ARGV per message, of at most 50: old message, new message, id of the old message.
 -- Reply: per message 1 made, or it was before (a re-sent call); `gone`: there is no such message; `payload`: its event is gone. `full`, and nothing
 -- is made: too much memory is in use.

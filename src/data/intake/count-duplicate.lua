@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Counts a repeated event of a source for the analytics.
 --
--- KEYS: see includes/shard.lua. ARGV[1] organization, ARGV[2] source.
+-- KEYS: see ../shard/includes/shard.lua. ARGV[1] organization, ARGV[2] source.
 -- Reply: 1.
 -- @include "../shard/includes/count.lua"
 

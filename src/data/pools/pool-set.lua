@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- Says which pool of workers serves organizations. What workers of another one hold they finish.
 --
--- KEYS: see includes/shard.lua.
--- ARGV[1] mark of the pool (includes/pools.lua), then organizations.
+-- KEYS: see ../shard/includes/shard.lua.
+-- ARGV[1] mark of the pool (../shard/includes/pools.lua), then organizations.
 -- Reply: none.
 -- @include "../shard/includes/shard.lua"
 -- @include "../queue/includes/account.lua"

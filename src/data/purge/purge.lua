@@ -2,7 +2,7 @@
 -- Removes an organization from the shard: first its queues, then its events with their messages (at most ARGV[2] events per
 -- call), at last what is left of its names, counters and targets.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] organization, [2] how many events or targets at most.
 -- Reply: 1 when there is more to do.
 -- @include "../shard/includes/shard.lua"

@@ -2,10 +2,10 @@
 -- Stores events with their messages and queues them; the events of one tick in one call.
 -- Without allow-oom: a full Redis refuses the whole call before its first write, which is the back-pressure of ingest.
 --
--- KEYS: see includes/shard.lua. Ids are without prefix and shard (the last 25 characters).
+-- KEYS: see ../shard/includes/shard.lua. Ids are without prefix and shard (the last 25 characters).
 -- ARGV[1] number of events; then per event:
 --   `<event> <organization> <source> <targets> <filtered> <entries> <from> <until> <milliseconds>`: how many there are of each; where the walk over
---     further targets begins and ends, and for how long an answer is kept, or `-`; of one whose payload is in chunks (includes/chunks.lua), behind
+--     further targets begins and ends, and for how long an answer is kept, or `-`; of one whose payload is in chunks (../shard/includes/chunks.lua), behind
 --     that, `<token>/<bytes>`;
 --   its text (see event-text.ts);
 --   where it is kept: what is to be answered to whoever sends the event again;

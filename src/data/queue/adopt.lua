@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Gives a worker what it holds without knowing it: a reply of dequeue that was lost on the way.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] worker, [2] hold time in ms; then the handles `<lane>/<entry>` that it knows.
 -- Reply: {targets, jobs, texts} (includes/jobs.lua).
 -- @include "../shard/includes/shard.lua"

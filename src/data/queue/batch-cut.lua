@@ -2,7 +2,7 @@
 -- Cuts a batch that is too large to be written at once: the members from ARGV[5] on become a batch of their own, with the attempts of
 -- this one, and that is queued. Only for who holds the batch.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] worker, [2] handle, [3] batch, [4] the last member that stays, [5] the first that leaves.
 -- Reply: 1 when the batch ends with that member now, or 0 when the worker holds it no more, or its members are others.
 -- @include "../shard/includes/shard.lua"

@@ -2,7 +2,7 @@
 -- Notes members of a batch that are not to be written: their transform has filtered them out, or has failed, or their payload is gone.
 -- What was noted before stays.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] batch; then per member message, letter (finish_unsent) and reason.
 -- Reply: 1, or 0 when the batch has ended.
 -- @include "../shard/includes/shard.lua"

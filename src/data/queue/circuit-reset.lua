@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Closes the circuits of named targets, whatever their state.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] organization, then pairs of route and destination.
 -- Reply: how many targets there are.
 -- @include "../shard/includes/shard.lua"

@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- Circuits of named targets, or of all targets whose circuit is not closed.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] organization, then pairs of route and destination; or '' and [2] a cursor (begin with 0) for those not closed.
 -- Reply: {next cursor ('0' at the end), circuits {org, route, destination, state or '', consecutive failures, successful probes,
 -- state began (ms or ''), outage began, last failure, last success}}.

@@ -2,7 +2,7 @@
 -- Sets what dequeue must know of a target: the throttle of its limiter, its circuit and
 -- failover, or that it is paused.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] target, [2] revision of the setting, [3] 1: paused, 0: not, [4] emission interval in µs or '', [5] burst or '',
 -- [6] largest concurrency or '', [7] largest number of queued messages of the destination or '', [8] priority, [9] failures that
 -- open the circuit, [10] cooldown in ms, [11] successes that close it, [12] failed attempts before failover or '',

@@ -3,7 +3,7 @@
 -- concurrency and rate of its limiter, and the limiter that it shares with others. What is given stands in `held` until it is settled. Messages of a target whose circuit is
 -- open, or that does not serve, move on (failover.lua).
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] worker, [2] how many messages at most (1..64), [3] hold time in ms, after which the work is put back, [4] slots of the
 -- worker, its slow attempts under way in all shards, and these by account: `<slots> <held>[ <account> <held>…]`, [5] the account of which the
 -- worker has had the most work lately, in all shards, or '': others go first, [6] the mark of its

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Sends retries of targets whose route or destination is gone away as drop.lua does, without waiting until they are due.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] cursor (begin with 0); then per target its number, the reason and the failover destinations as there.
 -- Reply: {next cursor ('0' at the end), how many became dead letters, 1 when something was put into the outbox, 1 when a batch has ended}.
 -- @include "../shard/includes/shard.lua"

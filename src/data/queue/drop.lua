@@ -2,7 +2,7 @@
 -- Sends what a target has queued away, because its route or destination is gone: to a failover destination that is free or, what came from another
 -- destination, back there; else to the dead letters. At most 100 messages per call. What workers hold at the moment is settled by them.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] target, [2] reason, [3] `<` and the failover destinations as in configure.lua, separated by spaces; '' where the route is gone.
 -- Reply: {how many became dead letters, 1 when there is more, 1 when retries of the target wait for their time, 1 when something was put into the outbox, 1
 -- when a batch has ended}.

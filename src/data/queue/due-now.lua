@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Ends the wait of retries of targets that do not serve (failover.lua): they move on without waiting until they are due.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] cursor (begin with 0); then the targets.
 -- Reply: {next cursor ('0' at the end, or once none of the targets has retries that wait), how many}.
 -- @include "../shard/includes/shard.lua"

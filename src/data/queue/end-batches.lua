@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Lets the members of batches that have ended follow them, each with the attempts of its batch; at most ARGV[1] members per call.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] how many members at most, [2] the mark of the worker's pool.
 -- Reply: {1 when there is more, servable work 0/1, 1 when something was put into the outbox, 1 when something was put into the log of ends}.
 -- @include "../shard/includes/shard.lua"

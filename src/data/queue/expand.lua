@@ -2,7 +2,7 @@
 -- Puts the further targets of an event that were found into the outbox, and moves on, or ends, the walk over the others, in one step.
 -- Without allow-oom: what finds no room is found again later.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] entry of the outbox, [2] where the walk goes on, or '' at its end; then per entry that is to be made shard, how many messages, the messages as
 -- the outbox has them.
 -- Reply: the entries that stand for what is left, none when somebody else has moved it on; `full`: too much memory is in use.

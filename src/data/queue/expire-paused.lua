@@ -2,7 +2,7 @@
 -- Sends what has waited in paused targets for too long to the dead letters; what waits for a webhook endpoint stays. Every call looks at
 -- the next of the paused targets, whoever made the one before, until about 100 messages have ended.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] how long (ms) a message may wait in a paused target.
 -- Reply: {how many, 1 when there is more of the targets that were looked at}.
 -- @include "../shard/includes/shard.lua"

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Notes what another shard has answered to the question whether a failover destination takes messages again (failover.lua), and ends the question.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] entry of the outbox, [2] target whose messages ask, [3] the destination as `<shard>/<destination>`, [4] how many messages it takes.
 -- Reply: 1, or 0 when somebody else has ended it.
 -- @include "../shard/includes/shard.lua"

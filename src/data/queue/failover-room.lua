@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- Tells how many messages a failover destination would keep that come from another shard now (receive.lua).
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] organization, [2] route, [3] destination.
 -- Reply: the number; there may be room for more than 1000.
 -- @include "../shard/includes/shard.lua"

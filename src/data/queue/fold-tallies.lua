@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
--- Adds the oldest tallies (includes/count.lua) to the statistics of their periods: at most 32, or so many that they have 50 fields.
+-- Adds the oldest tallies (../shard/includes/count.lua) to the statistics of their periods: at most 32, or so many that they have 50 fields.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] for how long (ms) a tally is left to grow.
 -- Reply: 1 when another one is due.
 -- @include "../shard/includes/shard.lua"

@@ -2,7 +2,7 @@
 -- Makes messages of an event that were accepted in another shard, or in this one with many others.
 -- Without allow-oom: what finds no room stays in the outbox.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] event, [2] its text, or the first line, which is enough where the event is known, [3] entry of this shard's own outbox, or
 -- `<shard>/<entry>` of another one, [4] 1: chunks of its payload are lost, else ''; then per target message, route, destination, largest number of
 -- attempts (as in new-message.lua).

@@ -2,7 +2,7 @@
 -- Takes in a message that moves to a destination of this shard. Where that cannot take it, it goes on to the next one at once, or back.
 -- Without allow-oom: what finds no room stays in the outbox.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] message, [2] event, [3] its text, [4] where it comes from: `<shard>/<entry>`, [5] organization, [6] route, [7] destination,
 -- [8] its first destination, [9] output of the transform or '', [10] number of values of its hash, [11] as [4] of
 -- import-messages.lua; then the values, then those of the hash of its long attempts.

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Ends the carrying of an entry of the outbox. A message that had come from a third shard leaves nothing behind.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] entry, [2] message that has moved, or ''.
 -- Reply: 1, or 0 when somebody else has ended it.
 -- @include "../shard/includes/shard.lua"

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Reads what has to be carried to other shards, the oldest first; what is of no use any more is removed.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] how many at most, [2] the entry after which to begin, or '-'; or ARGV[1] 0, then the entries.
 -- Reply: entries {entry, shard, kind, …}: x {event, text (or its first line: import-messages.lua says when that is not
 -- enough) or '' when it is gone, targets}; w {event, text or '', from, until}; v {message, event, text, destination,

@@ -2,7 +2,7 @@
 -- The output of a transform, which is kept once for all messages of an event and a route: asks for it, and keeps the given one when
 -- there is none. Without allow-oom: what finds no room is tried again.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] message, [2] event, [3] route, [4] output (event-output.ts), or '' to ask only.
 -- Reply: the output that was there before, or ''.
 -- @include "../shard/includes/shard.lua"

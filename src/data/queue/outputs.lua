@@ -1,7 +1,7 @@
 #!lua flags=no-writes,allow-oom
 -- Which messages of a route have an output of its transform (output.lua).
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] route; then per message itself and its event.
 -- Reply: per message 1 or 0.
 -- @include "../shard/includes/shard.lua"

@@ -2,7 +2,7 @@
 -- Moves what is due: retries into the lanes of their targets, waiting targets into `ready`, open circuits whose cooldown is over
 -- to half-open; at most 100 and 16 of them per call.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] how long (ms) a message may wait for an open circuit before it goes to a failover destination or to the dead letters, [2] the mark of the worker's pool.
 -- Reply: {how many were moved, servable work 0/1, ms until something is due or -1 (0: call again), 1 when something was put into the outbox}.
 -- @include "../shard/includes/shard.lua"

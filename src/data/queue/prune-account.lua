@@ -2,7 +2,7 @@
 -- Removes history of the account that has most of it here (`fb` of includes/unfinished.lua), its oldest events first, to make room; of one with an archive
 -- prune.lua does. An account whose events were all looked at a moment ago is passed over: what is left of them may not go.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] how many records at most, [2] memory limit in bytes where Redis has none, or '', [3] 1: dead letters go, too.
 -- Reply: {how many were removed, 1 when it found an account to look at, thousandths of the memory limit in use or -1, the account when it has an archive
 -- or ''}.

@@ -3,7 +3,7 @@
 -- archive (includes/archive.lua) what has not been written yet stays too, for a while: what goes all the same is counted as lost. Their
 -- dead letters are archived in place of being removed.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] retention of finished messages in ms, [2] of dead letters in ms, [3] how many records at most, [4] memory limit in bytes
 -- where Redis has none, or '', [5] what has not been written: 0 stays, 1 goes where the archive fails, 2 goes, [6] for how long (ms) beyond
 -- the retention it stays at most, [7] the organization whose archive is pruned before all else, or ''.

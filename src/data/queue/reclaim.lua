@@ -2,7 +2,7 @@
 -- Puts work back that nobody will finish: what dead workers held, and what is held past its deadline. At most 100 entries per
 -- call.
 --
--- KEYS: see includes/shard.lua. ARGV: the dead workers.
+-- KEYS: see ../shard/includes/shard.lua. ARGV: the dead workers.
 -- Reply: {how many were put back, 1 when there is more}.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"

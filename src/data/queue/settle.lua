@@ -2,7 +2,7 @@
 -- Ends attempts: a batch of one worker. XACK is the gate: whoever gets 1 from it owns the transition; a zombie, whose work
 -- was put back, or a re-sent call gets 0 and changes nothing but its own places.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] worker, [2] number of items, [3] 1: ring for others when work is left, [4] the mark of its pool; then per item: `<lane>/<entry> <message>
 -- <outcome> <duration in ms> <largest number of attempts> <what it says to the circuit> <letter of its error>`, the last three may be empty; detail, short
 -- attempt, long attempt.

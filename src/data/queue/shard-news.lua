@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- What another shard tells of records whose home this one is.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] `r`: the message that had moved is gone; `g`: the copy of the event is gone; `u`: the message has moved on; `n`: the event
 -- has one more message there. [2] key of the message or event, [3] shard: the one that tells, for u where the message is now; [4] for u
 -- how often it has moved, for n the message.

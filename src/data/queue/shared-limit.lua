@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Puts other windows of a shared limiter in force, or forgets it.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] limiter, [2] revision of its windows, [3] these (shared-limiter.lua); [2] and [3] absent: it is gone.
 -- Reply: ms until something is due or -1.
 -- @include "../shard/includes/shard.lua"

@@ -1,7 +1,7 @@
 #!lua flags=no-writes
 -- Figures of a shard for the metrics.
 --
--- KEYS: see includes/shard.lua. ARGV[1] mark of a pool (includes/pools.lua), of which the oldest and the last figure are; the others are of the shard.
+-- KEYS: see ../shard/includes/shard.lua. ARGV[1] mark of a pool (../shard/includes/pools.lua), of which the oldest and the last figure are; the others are of the shard.
 -- Reply: {unfinished messages, retries that wait, held by workers, dead letters, id of the oldest unread message or '', entries in the outbox,
 -- age of the oldest of them in ms, messages that more workers of the pool could deliver sooner}.
 -- The oldest is looked for in at most 128 ready targets. What more workers could not deliver sooner, since it waits for its next attempt, a

@@ -2,7 +2,7 @@
 -- Targets that are paused, or for which something is queued or waits to be tried again: the named ones, or step by step those of routes. Or,
 -- step by step, all targets of routes and destinations.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] `n`, then triples of organization, route and destination; or ARGV[1] `r` or, for all targets, `a`, [2] organization, [3] cursor (begin with 0),
 -- [4] how many targets to look at, then routes; with `a` also destinations.
 -- Reply: {next cursor ('0' at the end), targets {number, org, route, destination, revision of its setting or ''}}.

@@ -2,7 +2,7 @@
 -- Names targets by number, for the search after a route or a destination went away, and for the review of paused ones and of what waits by
 -- its setting: blocked, after failures, or with a rate that has been used; of those that share a limiter which has been used, one.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] first number, or `paused`; [2] how many to look at; [3] cursor of the paused ones (begin with 0), or `bound`: only those that wait.
 -- Reply: {next number or cursor, 0 at the end; targets {number, org, route, destination, revision of its setting or ''}}.
 -- @include "../shard/includes/shard.lua"

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Tells a worker what it may have missed of a shard, and keeps what the shard knows of the whole up to date.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] worker, [2] slots of all workers, [3] a marker to write when the shard has none, [4] memory limit in bytes where Redis
 -- has none, or '', [5] for how long (ms) a tally is left to grow (fold-tallies.lua), [6] the mark of its pool.
 -- Reply: {marker, entries held by this worker, servable work 0/1, entries held past their deadline 0/1, paused targets, ms until

@@ -1,7 +1,7 @@
 #!lua flags=no-writes,allow-oom
 -- The unfinished bytes of a shard by account (includes/unfinished.lua), and the limit of the server on which it is.
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] memory limit in bytes where Redis has none, or ''.
 -- Reply: {what names the server, its memory limit in bytes or 0, accounts that are refused, separated by spaces, `ub` as a flat list}.
 -- @include "../shard/includes/shard.lua"

@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Says to a shard which accounts are refused, and up to how many unfinished bytes it need not ask again (accept.lua).
 --
--- KEYS: see includes/shard.lua.
+-- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] bytes, or `-` for any number, [2] accounts that are refused, separated by spaces.
 -- Reply: 1.
 -- @include "../shard/includes/shard.lua"

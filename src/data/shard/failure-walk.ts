@@ -18,7 +18,7 @@ interface Wanted {
 }
 
 /**
- * How the list is read: from the index of failures where that is the smaller one (`includes/failures-index.lua`), and from another one as far back as that
+ * How the list is read: from the index of failures where that is the smaller one (`../queue/includes/failures-index.lua`), and from another one as far back as that
  * is not complete; undefined: from `index` alone. A list is read to its end from the index with which it began.
  */
 export async function failureWalk(

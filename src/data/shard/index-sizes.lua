@@ -1,5 +1,5 @@
 #!lua flags=no-writes
--- Says how large indexes are, and from when on the index of failures is complete (includes/failures-index.lua).
+-- Says how large indexes are, and from when on the index of failures is complete (../queue/includes/failures-index.lua).
 --
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] organization, then indexes (without prefix).

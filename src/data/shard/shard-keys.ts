@@ -6,11 +6,11 @@
  *   unfinished messages, marker, full (accept refuses), lease and over (what accept takes, `byte-shares.ts`), paused cursor of the walk over the set (`expire-paused.lua`), bi since when the index of failures is complete (ms)
  * - `e:<event>` string (`event-text.ts`), `x:<event>` ids of its messages when there are several, `refs` hash of the number of those
  *   here, `far` hash of other shards that have a copy
- * - `ue` hash of unfinished events, `ub` of their bytes by account, `fb` of the bytes of all others (`includes/unfinished.lua`); `early` hash of how far the
+ * - `ue` hash of unfinished events, `ub` of their bytes by account, `fb` of the bytes of all others (`../queue/includes/unfinished.lua`); `early` hash of how far the
  *   history of accounts was walked to make room (`prune-account.lua`)
  * - `c:<token>:<number>` string: a chunk of a payload above 1 MiB (`includes/chunks.lua`)
  * - `an:<event>` string: what is answered to whoever sends the event again; it expires
- * - `out` stream, the outbox (`includes/outbox.lua`); `seen:<message>` the last move that brought it here
+ * - `out` stream, the outbox (`../queue/includes/outbox.lua`); `seen:<message>` the last move that brought it here
  * - `y:<event>` hash of outputs of transforms by route (`event-output.ts`)
  * - `m:<message>` hash (`message-view.ts`), `a:<message>` hash of attempts that do not fit into it
  * - `tn:<org>` hash `<route> <destination>` → target number; `t:<target>` hash (`includes/target.lua`)
@@ -18,22 +18,22 @@
  * - `ready` sorted set of organizations, `ready:<org>` of targets, by start tag; `o:<org>` hash of clock and finish tag
  * - `pools`, `pool@<pool>`, `ready@<pool>`, `bell@<pool>`, `slow@<pool>`: of further pools of workers (`includes/pools.lua`)
  * - `waiting` sorted set of limiters by wake time (`!<target>`: a circuit), `wait:<limiter>` its targets; `l:<limiter>` throttle,
- *   `rate:<limiter>` GCRA, `lease:<limiter>` leases by expiry, `used:<limiter>` what targets that share it had (`includes/shared-limiter.lua`)
+ *   `rate:<limiter>` GCRA, `lease:<limiter>` leases by expiry, `used:<limiter>` what targets that share it had (`../queue/includes/shared-limiter.lua`)
  * - `broken` set of targets whose circuit is not closed, `probe:<target>` leases of its probes, `circuits` stream of transitions
- * - `ends` stream of what ended at targets with alerts (`includes/ends.lua`), `ends-reader` who reads it; `al:<route>`, `alr:<org>`, `alerts`,
+ * - `ends` stream of what ended at targets with alerts (`../queue/includes/ends.lua`), `ends-reader` who reads it; `al:<route>`, `alr:<org>`, `alerts`,
  *   `incidents` what is known of alerts (`alerts.lua`)
- * - `slow` and `slow:<account>` handles of attempts to slow targets by deadline (`includes/slow.lua`)
+ * - `slow` and `slow:<account>` handles of attempts to slow targets by deadline (`../queue/includes/slow.lua`)
  * - `due` sorted set `<target> <message>` by due time, `retries` hash of how many each target has there; `paused` set of targets
  * - `held` sorted set `<lane>/<entry>/<worker>` by deadline, `held:<worker>` hash `<lane>/<entry>` → message
  * - `i:<org>`, `i:<route>`, `i:<destination>` indexes of messages, `i:dead:<org>` and `i:fail:<route>` of dead letters, `i:bad:<org>` and
- *   `i:batch:<org>` of what has failed (`includes/failures-index.lua`), `i:ev:<org>` and
- *   `i:<source>` of events, `i:cp:<org>` of copies of events (`includes/index.lua`); `fin` and `dead` streams of what ended, which pruning walks;
- *   `fin:<org>`, `arc`, `ar:<org>`, `ah`, `az`, `arw` of organizations with an archive (`includes/archive.lua`)
+ *   `i:batch:<org>` of what has failed (`../queue/includes/failures-index.lua`), `i:ev:<org>` and
+ *   `i:<source>` of events, `i:cp:<org>` of copies of events (`../queue/includes/index.lua`); `fin` and `dead` streams of what ended, which pruning walks;
+ *   `fin:<org>`, `arc`, `ar:<org>`, `ah`, `az`, `arw` of organizations with an archive (`../queue/includes/archive.lua`)
  * - `b:<batch>` string of the members of a batch, `m:<batch>` its hash, `bs:<target>` set of batches, `ended` list of those that have
  *   ended and whose members have not (`includes/batch.lua`)
- * - `k:<org>` hash of counters (`includes/count.lua`), `st:<org>:<period>` hashes of the analytics (`includes/statistics.lua`), and of webhooks
- *   `st:<org>:<period>:f`, `un:<org>` (`includes/webhook-statistics.lua`) and `ra:<target>` newest attempts (`includes/failures.lua`);
- *   `q:<org>` of dead letters by reason and destination, `ms:<org>` of webhook messages by status (`includes/status-counts.lua`); `bell` list, the doorbell
+ * - `k:<org>` hash of counters (`includes/count.lua`), `st:<org>:<period>` hashes of the analytics (`../queue/includes/statistics.lua`), and of webhooks
+ *   `st:<org>:<period>:f`, `un:<org>` (`../queue/includes/webhook-statistics.lua`) and `ra:<target>` newest attempts (`../queue/includes/failures.lua`);
+ *   `q:<org>` of dead letters by reason and destination, `ms:<org>` of webhook messages by status (`../queue/includes/status-counts.lua`); `bell` list, the doorbell
  */
 export interface ShardKeys {
   readonly shard: number;

@@ -35,10 +35,10 @@ export interface FailingEndpoint {
   failedAttempts: number;
 }
 
-/** As `includes/count.lua` counts what a transform has held back. */
+/** As `../shard/includes/count.lua` counts what a transform has held back. */
 const heldBack = 'filtered';
 
-/** Fields of a period that say something of a name (`includes/webhook-statistics.lua`). */
+/** Fields of a period that say something of a name (`../queue/includes/webhook-statistics.lua`). */
 export function fieldsOf(name: string): string[] {
   return [name, ...errorFields(name), ...[...deadLetterReasons, heldBack].map((reason) => `${name}!${reason}`)];
 }

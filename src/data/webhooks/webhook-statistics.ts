@@ -46,7 +46,7 @@ export interface WebhookStatisticsOptions {
   shards?: () => number;
 }
 
-/** The analytics of messages to webhook endpoints: sums that stand ready, however many endpoints there are (`includes/webhook-statistics.lua`). */
+/** The analytics of messages to webhook endpoints: sums that stand ready, however many endpoints there are (`../queue/includes/webhook-statistics.lua`). */
 export class WebhookStatistics {
   readonly #options: WebhookStatisticsOptions;
 

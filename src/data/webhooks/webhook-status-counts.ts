@@ -5,7 +5,7 @@ import { shardKeys } from '../shard/shard-keys.ts';
 
 export type StatusCounts = Record<'pending' | 'processing' | 'success' | 'failed' | 'exhausted' | 'dlq', number>;
 
-/** By the letters that `includes/status-counts.lua` counts. */
+/** By the letters that `../queue/includes/status-counts.lua` counts. */
 const statuses: ReadonlyMap<string, keyof StatusCounts> = new Map([
   ['p', 'pending'],
   ['a', 'processing'],

@@ -46,7 +46,7 @@ end
 
 -- Wakes one worker that sleeps on the doorbell; one bell is enough, who takes it rings on. `is_first`: an organization that had no
 -- ready work has some, for which a worker that is busy with others need not look long: that is another bell. `mark`: of which pool
--- (includes/pools.lua).
+-- (pools.lua).
 local function ring(is_first, mark)
   local bell = P .. 'bell' .. mark
   local bells = call('LLEN', bell)

@@ -1,7 +1,7 @@
 -- @include "webhooks.lua"
 
 -- Event types and transforms that no subscription may name, as they are being deleted or were: the sorted set `gone`, by the time in milliseconds
--- until which that holds. Whoever has looked before the deletion whether they are there comes too late. Needs includes/webhooks.lua.
+-- until which that holds. Whoever has looked before the deletion whether they are there comes too late. Needs webhooks.lua.
 local gone = P .. 'gone'
 local now_ms = tonumber(now[1]) * 1000 + math.floor(tonumber(now[2]) / 1000)
 local longest_ms = 3600000

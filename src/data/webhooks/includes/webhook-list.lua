@@ -2,7 +2,7 @@
 
 -- Lists of the webhook store in the hash `ls`: `<name>` holds how many members there are and the next place. Places count from 0 and are
 -- never given twice; 256 of them stand in the field `<name>:<n>`, 6 bytes each, 0 where the member is gone.
--- Needs includes/webhooks.lua.
+-- Needs webhooks.lua.
 local lists = P .. 'ls'
 local places_per_field, place_width = 256, 6
 local empty_place = string.rep('\0', place_width)

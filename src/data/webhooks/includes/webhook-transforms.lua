@@ -1,7 +1,7 @@
 -- @include "webhooks.lua"
 -- @include "../../shard/includes/json.lua"
 
--- How many subscriptions name each transform: the hash `tf`. Needs includes/webhooks.lua.
+-- How many subscriptions name each transform: the hash `tf`. Needs webhooks.lua.
 local transforms = P .. 'tf'
 
 -- The id of the transform in the record of a subscription; nil: it has none.
