@@ -31,6 +31,8 @@ export const field = {
     moveReasonInFull: 'hw',
     left: 'hv',
     attemptsAtFirst: 'ha',
+    // of a batch (`batch.lua`)
+    hasGuests: 'bg',
   },
   /** `t:<target>` (`target.lua`, `circuit.lua`, `batch.lua`, `failover.lua`, `shared-limiter.lua`). */
   target: {
@@ -70,6 +72,8 @@ export const field = {
     failoverTargets: 'fo',
     failoverAfter: 'fa',
     movesOn: 'mv',
+    seenFreshEntry: 'gl',
+    seenRetryEntry: 'gr',
     pausedFor: 'pw',
   },
   /** `l:<limiter>` (`limiter.lua`, `shared-limiter.lua`, `configure.lua`). */

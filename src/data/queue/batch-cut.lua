@@ -14,7 +14,7 @@
 
 local worker, handle, id, last, first = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local text = call('GET', P .. 'b:' .. id)
-local m = call('HMGET', P .. 'm:' .. id, 't', 'n', 'x', 'h', 'hv')
+local m = call('HMGET', P .. 'm:' .. id, 't', 'n', 'x', 'h', 'hv', 'bg')
 if not text or not m[1] or call('HGET', P .. 'held:' .. worker, handle) ~= id then
   return 0
 end
@@ -27,10 +27,14 @@ end
 local new = batch_id(worker)
 local layout = string.sub(text, 1, string.find(text, '\n', 1, true))
 local members = string.sub(text, cut + 1)
+local staying_members = string.sub(text, #layout + 1, cut)
+local new_has_guests, has_guests = '0', '0'
 for member in string.gmatch(members, '(%S+) [^;]*;') do
-  if call('HGET', P .. 'm:' .. member, 'bt') == id then
+  local is = call('HMGET', P .. 'm:' .. member, 'bt', 'o', 'od')
+  if is[1] == id then
     call('HSET', P .. 'm:' .. member, 'bt', new)
   end
+  new_has_guests = (is[2] or is[3]) and '1' or new_has_guests
   local unsent = call('HGET', P .. 'bu:' .. id, member)
   if unsent then
     call('HSET', P .. 'bu:' .. new, member, unsent)
@@ -38,10 +42,21 @@ for member in string.gmatch(members, '(%S+) [^;]*;') do
   end
 end
 call('SET', P .. 'b:' .. new, layout .. members)
-call('SET', P .. 'b:' .. id, string.sub(text, 1, cut))
+call('SET', P .. 'b:' .. id, layout .. staying_members)
+if batch_has_guests(m[6], m[4]) then
+  for member in string.gmatch(staying_members, '(%S+) [^;]*;') do
+    local is = call('HMGET', P .. 'm:' .. member, 'o', 'od')
+    if is[1] or is[2] then
+      has_guests = '1'
+      break
+    end
+  end
+end
+call('HSET', P .. 'm:' .. id, 'bg', has_guests)
 
 local attempts = tonumber(m[2] or '0')
-local fields = { 'e', batch_marker, 't', m[1], 's', attempts > 0 and 'r' or 'p', 'x', m[3] or '1', 'h', m[4] or '0', 'i', whole(now) .. '-' .. counter() }
+local fields = { 'e', batch_marker, 't', m[1], 's', attempts > 0 and 'r' or 'p', 'x', m[3] or '1', 'h', m[4] or '0',
+  'bg', new_has_guests, 'i', whole(now) .. '-' .. counter() }
 if attempts > 0 then
   fields[#fields + 1] = 'n'
   fields[#fields + 1] = attempts

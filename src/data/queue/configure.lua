@@ -18,15 +18,6 @@
 -- @include "includes/shared-windows.lua"
 -- @include "includes/ring-pools.lua"
 
--- Takes a target out of what it waits for.
-local function unblock(n, limiter)
-  call('HDEL', P .. 't:' .. n, 'b')
-  call('ZREM', P .. 'wait:' .. limiter, n)
-  if call('EXISTS', P .. 'wait:' .. limiter) == 0 and limiter ~= '!' then
-    call('ZREM', P .. 'waiting', limiter)
-  end
-end
-
 local n = ARGV[1]
 local key = P .. 't:' .. n
 local t = call('HMGET', key, 'o', 'd', 'b', 'p', 'r', 'cs', 'ca', 'sc')
@@ -55,7 +46,7 @@ if ARGV[7] ~= '' then
 end
 
 call('HSET', key, 'g', ARGV[2], 'st', ARGV[9], 'sc', ARGV[10], 'sp', ARGV[11])
-call('HDEL', key, 'fo', 'fa', 'pr', 'al', 'lp', 'mv', 'pw')
+call('HDEL', key, 'fo', 'fa', 'pr', 'al', 'lp', 'mv', 'gl', 'gr', 'pw')
 if ARGV[13] ~= '' then
   call('HSET', key, 'bt', ARGV[13], 'bn', ARGV[14], 'bb', ARGV[15], 'ba', ARGV[16])
 end

@@ -266,7 +266,7 @@ export interface DeliveryQueue {
     made: EventOutput | null,
   ): Promise<EventOutput | null>;
   /** Moves due retries and waiting targets; `nextDueMs` 0 means: call again. */
-  promote(): Promise<{ moved: number; hasMore: boolean; nextDueMs: number | null; hasOutbox: boolean }>;
+  promote(): Promise<{ moved: number; hasMore: boolean; nextDueMs: number | null; hasOutbox: boolean; hasEndedBatches: boolean }>;
   /** Puts back what the dead workers held, and what is held past its deadline. */
   reclaim(deadWorkers: readonly string[]): Promise<{ putBack: number; hasMore: boolean }>;
   /** `totalSlots`: what all living workers of the pool can do at a time. */

@@ -19,6 +19,7 @@
 -- @include "includes/circuit.lua"
 -- @include "includes/outbox.lua"
 -- @include "includes/failover.lua"
+-- @include "includes/guests.lua"
 -- @include "includes/slow.lua"
 -- @include "includes/status-counts.lua"
 -- @include "includes/jobs.lua"
@@ -39,7 +40,6 @@ local fast_ms, proof_ms = 250, 10000
 local ramp_step_ms = 1000
 -- Of one target at a time: a worker holds a batch in memory.
 local max_batches = 2
-local max_guests = 100
 
 local worker = ARGV[1]
 local left = tonumber(ARGV[2])
@@ -192,28 +192,7 @@ local function give_over(n, org, t, start, quantum)
   return 0
 end
 
-local function guest_of(id)
-  local m = failover.moves_of(id)
-  return failover.is_guest(m) and m or nil
-end
-
--- Of a destination that the route names no more those move on that came from another one, whatever keeps the target from sending: unread ones, so many
--- per lane and visit.
-local function send_guests_away(n, t)
-  for _, lane in ipairs({ n, t.rl and retry_lane(n) or nil }) do
-    for _, entry in ipairs(unread(lane, max_guests)) do
-      local guest = guest_of(entry[2][2])
-      local place = guest and failover.next_place(guest, t.fo, t.mv)
-      if place then
-        remove_entry(lane, entry[1])
-        failover.move(guest, n, place, 'destination_unavailable')
-      end
-    end
-  end
-  remove_drained(n)
-end
-
-local target_fields = { 'r', 'd', 'g', 'a', 'cs', 'cu', 'cg', 'cr', 'cf', 'cl', 'sp', 'fo', 'rl', 'u', 'bt', 'lp', 'mv' }
+local target_fields = { 'r', 'd', 'g', 'a', 'cs', 'cu', 'cg', 'cr', 'cf', 'cl', 'sp', 'fo', 'rl', 'u', 'bt', 'lp', 'mv', 'gl', 'gr' }
 
 -- Serves one target; answers how many messages it gave, and what that counts towards its share.
 local function serve(n, org, start, quantum)
@@ -324,7 +303,7 @@ local function serve(n, org, start, quantum)
   for _, found in ipairs(entries) do
     local lane, entry = found[1], found[2]
     local id = entry[2][2]
-    local guest = t.mv and guest_of(id)
+    local guest = t.mv and failover.guest_of(id)
     local place = guest and failover.next_place(guest, t.fo, t.mv)
     local attempts = not place and add_job(lane, entry[1], id)
     if attempts then
@@ -436,6 +415,7 @@ if #held_by > 0 then
   call('ZADD', P .. 'held', unpack(held_until))
   call('HSET', P .. 'held:' .. worker, unpack(held_by))
 end
+go_on_with_guests()
 failover.ask()
 write_shared_limiters()
 write_status_counts()

@@ -15,7 +15,7 @@ if t[2] or t[1] == 'o' then
 end
 local room = math.min(max_answered, queue_room(ARGV[3]) or max_answered)
 if t[1] == 'h' then
-  -- No more than its probes: the others would come back when these fail.
-  room = math.min(room, tonumber(t[3] or '1'))
+  -- No more than the probes that are not under way: the others would come back when these fail.
+  room = math.min(room, tonumber(t[3] or '1') - call('ZCOUNT', P .. 'probe:' .. n, '(' .. whole(now), '+inf'))
 end
 return math.max(0, room)

@@ -4,7 +4,8 @@
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] how long (ms) a message may wait for an open circuit before it goes to a failover destination or to the dead letters, [2] the mark of the worker's pool.
--- Reply: {how many were moved, servable work 0/1, ms until something is due or -1 (0: call again), 1 when something was put into the outbox}.
+-- Reply: {how many were moved, servable work 0/1, ms until something is due or -1 (0: call again), 1 when something was put into the outbox, 1 when
+-- a batch has ended}.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
 -- @include "includes/work.lua"
@@ -18,6 +19,7 @@
 -- @include "includes/waits.lua"
 -- @include "includes/ring-pools.lua"
 -- @include "includes/outbox.lua"
+-- @include "../shard/includes/batch.lua"
 
 -- By then those that a shared limiter woke have come to dequeue, unless all workers are full.
 local wake_again_ms = 20
@@ -125,4 +127,4 @@ write_unfinished()
 ring_woken()
 ring_ready()
 local more = call('EXISTS', P .. 'ready' .. ARGV[2])
-return { moved, more, next_due_ms(), has_sent and 1 or 0 }
+return { moved, more, next_due_ms(), has_sent and 1 or 0, batch_has_ended and 1 or 0 }

@@ -199,8 +199,14 @@ export class RedisDeliveryQueue implements DeliveryQueue {
   }
 
   async promote() {
-    const [moved, more, nextDue, outbox] = list(await this.#run(scripts.promote, [longestCircuitWaitMs, this.#mark]));
-    return { moved: integer(moved), hasMore: integer(more) === 1, nextDueMs: unlessNegative(nextDue), hasOutbox: integer(outbox) === 1 };
+    const [moved, more, nextDue, outbox, ended] = list(await this.#run(scripts.promote, [longestCircuitWaitMs, this.#mark]));
+    return {
+      moved: integer(moved),
+      hasMore: integer(more) === 1,
+      nextDueMs: unlessNegative(nextDue),
+      hasOutbox: integer(outbox) === 1,
+      hasEndedBatches: integer(ended) === 1,
+    };
   }
 
   async reclaim(deadWorkers: readonly string[]) {

@@ -149,8 +149,7 @@ export class ShardConsumer {
       this.#activeAtMs = clock.now();
       this.#promoteIn(nextDueMs);
       for (const target of unconfigured) void this.configure(target);
-      if (hasOutbox) this.#options.carryOutbox();
-      if (hasEndedBatches) void this.#endBatches();
+      this.#carryOn({ hasOutbox, hasEndedBatches });
       if (hasEnds) this.#options.lookAtAlerts();
       return this.#unknown(jobs);
     } catch (error) {
@@ -192,7 +191,7 @@ export class ShardConsumer {
 
   /** Rings for somebody else when there is work; rejects when Redis is away. */
   async passBellOn(): Promise<void> {
-    await this.#options.queue.promote();
+    this.#carryOn(await this.#options.queue.promote());
   }
 
   /** Puts back what dead workers held; false: there is more, or Redis is away. */
@@ -228,8 +227,7 @@ export class ShardConsumer {
     }
     this.#activeAtMs = this.#options.clock.now();
     this.#promoteIn(answer.nextDueMs);
-    if (answer.hasOutbox) this.#options.carryOutbox();
-    if (answer.hasEndedBatches) void this.#endBatches();
+    this.#carryOn(answer);
     if (answer.hasEnds) this.#options.lookAtAlerts();
     if (answer.hasMore) this.wake();
   }
@@ -241,14 +239,17 @@ export class ShardConsumer {
     }
     this.#options.onMemoryShare(state.memoryShare);
     if (state.hasReadyWork) this.wake();
-    if (state.hasOutbox) {
-      this.#options.carryOutbox();
-      this.lookSoon();
-    }
-    if (state.hasEndedBatches) void this.#endBatches();
+    this.#carryOn(state);
+    if (state.hasOutbox) this.lookSoon();
     if (state.hasAlerts) this.#options.lookAtAlerts();
     if (state.pausedTargets > 0 && this.#looks++ % reviewEveryLooks === 0) this.keeper.review();
     this.#promoteIn(state.nextDueMs);
+  }
+
+  /** What a step at the shard has left to be done elsewhere, or in further steps. */
+  #carryOn({ hasOutbox, hasEndedBatches }: { hasOutbox: boolean; hasEndedBatches: boolean }): void {
+    if (hasOutbox) this.#options.carryOutbox();
+    if (hasEndedBatches) void this.#endBatches();
   }
 
   /** In steps, so that others get their turn in Redis in between. What is left when Redis goes away is found by the next look. */
@@ -283,9 +284,9 @@ export class ShardConsumer {
   async #promote(): Promise<void> {
     this.#due = null;
     try {
-      const { hasMore, nextDueMs, hasOutbox } = await this.#options.queue.promote();
+      const { hasMore, nextDueMs, ...left } = await this.#options.queue.promote();
       if (hasMore) this.wake();
-      if (hasOutbox) this.#options.carryOutbox();
+      this.#carryOn(left);
       // 0: more is due than one call moves.
       this.#promoteIn(nextDueMs, nextDueMs === 0 ? 0 : gatherDueMs);
     } catch (error) {

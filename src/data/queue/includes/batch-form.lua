@@ -13,10 +13,10 @@ local function batch_form(n, layout, worker)
   local w, id = P .. 'w:' .. n, batch_id(worker)
   local limits = call('HMGET', P .. 't:' .. n, 'bn', 'bb')
   local bytes_limit = tonumber(limits[2])
-  local taken, members, bytes, moves, left = {}, {}, 0, 0, nil
+  local taken, members, bytes, moves, left, has_guests = {}, {}, 0, 0, nil, '0'
   for _, entry in ipairs(call('XRANGE', w, '-', '+', 'COUNT', limits[1])) do
     local message = entry[2][2]
-    local m = call('HMGET', P .. 'm:' .. message, 'e', 'h', 'y', 'hv')
+    local m = call('HMGET', P .. 'm:' .. message, 'e', 'h', 'y', 'hv', 'o', 'od')
     if m[1] then
       bytes = bytes + call('STRLEN', P .. 'e:' .. m[1])
       if #members > 0 and bytes > bytes_limit then
@@ -24,6 +24,7 @@ local function batch_form(n, layout, worker)
       end
       members[#members + 1] = message .. ' ' .. m[1] .. (m[3] and ' y;' or ';')
       moves = math.max(moves, tonumber(m[2] or '0'))
+      has_guests = (m[5] or m[6]) and '1' or has_guests
       left = m[4] and (left and left .. ' ' .. m[4] or m[4]) or left
       call('HSET', P .. 'm:' .. message, 'bt', id)
     end
@@ -38,7 +39,8 @@ local function batch_form(n, layout, worker)
     return
   end
   call('SET', P .. 'b:' .. id, layout .. '\n' .. table.concat(members))
-  call('HSET', P .. 'm:' .. id, 'e', batch_marker, 't', n, 's', 'p', 'x', '1', 'h', moves, 'i', whole(now) .. '-' .. counter())
+  call('HSET', P .. 'm:' .. id, 'e', batch_marker, 't', n, 's', 'p', 'x', '1', 'h', moves, 'bg', has_guests,
+    'i', whole(now) .. '-' .. counter())
   if left then
     call('HSET', P .. 'm:' .. id, 'hv', left)
   end

@@ -10,7 +10,7 @@
 -- Failover: a message moves to another target of its route: a failover destination, or back to its first one. In a target's hash: fo the
 -- failover targets that come after it, in order, each a number or, in another shard, `<shard>/<destination>`; fa failed attempts after which a
 -- message moves to the first of them (absent: when the retries are used up); mv the target does not serve (any more): `a` its destination is
--- disabled, suspended or gone, all its messages move on; `g` the route names it no more, the messages that moved there move on. In a message's hash:
+-- disabled, suspended or gone, all its messages move on; `g` the route names it no more, the messages that moved there move on (guests.lua). In a message's hash:
 -- h how often it has moved; hv the failover destinations that it has left, with `~` before one that made no attempt; ha attempts made at its first
 -- destination when it left that; k attempts made elsewhere, which do not count here. In one that is not at its first destination also: o number of its
 -- first target, or od its first destination where the message came from another shard; w and hw why it moved (w as the previous release knows it),
@@ -43,12 +43,12 @@ do
 
   -- What decides where a message may move.
   function failover.moves_of(id)
-    local m = call('HMGET', P .. 'm:' .. id, 'o', 'od', 'h', 'hv', 'k', 'n', 'ha', 'j', 'e', 'w', 'hw', 'i', 't')
+    local m = call('HMGET', P .. 'm:' .. id, 'o', 'od', 'h', 'hv', 'k', 'n', 'ha', 'j', 'e', 'w', 'hw', 'i', 't', 'bg')
     return {
       id = id, at = m[13], first = m[1], first_destination = m[2], count = tonumber(m[3] or '0'), left = m[4] or '', before = tonumber(m[5] or '0'),
       attempts = tonumber(m[6] or '0'), attempts_at_first = tonumber(m[7] or '0'), stamp = m[8], event = m[9],
       why = m[11] or m[10], created = m[12],
-      is_away = (m[1] or m[2]) and true or false,
+      is_away = (m[1] or m[2]) and true or false, has_guests = m[9] == batch_marker and batch_has_guests(m[14], m[3]),
     }
   end
 
@@ -136,7 +136,14 @@ do
 
   -- Whether a message, or a member of a batch, came from another destination.
   function failover.is_guest(m)
-    return m.is_away or m.event == batch_marker and batch_has_guests(m.id)
+    return m.is_away or m.has_guests
+  end
+
+  -- The same of one that is looked at for the first time, with the fewest fields: what decides where it may move; nil when it is no guest.
+  function failover.guest_of(id)
+    local m = call('HMGET', P .. 'm:' .. id, 'o', 'od', 'e', 'bg', 'h')
+    local is_guest = m[1] or m[2] or m[3] == batch_marker and batch_has_guests(m[4], m[5])
+    return is_guest and failover.moves_of(id) or nil
   end
 
   -- Where a message goes whose target does not serve, or, with `g` for `moves`, no longer serves guests: of a batch these may be some members only.

@@ -14,13 +14,16 @@ local function read_lane(lane, count)
   return reply and reply[1][2] or {}
 end
 
--- Up to `count` of the oldest unread entries of a lane, which stay unread.
-local function unread(lane, count)
+-- Up to `count` of the oldest unread entries of a lane, which stay unread; with `seen`, an entry, of those after it.
+local function unread(lane, count, seen)
   local groups = redis.pcall('XINFO', 'GROUPS', P .. 'w:' .. lane)
   if failed(groups) then
     return {}
   end
   local last = groups[1] and groups[1][8]
+  if seen and (not last or tonumber(string.match(last, '^%d+')) < tonumber(string.match(seen, '^%d+'))) then
+    last = seen
+  end
   return call('XRANGE', P .. 'w:' .. lane, last and '(' .. last or '-', '+', 'COUNT', count)
 end
 

@@ -10,7 +10,7 @@
 -- that a repeat writes the same objects again, but for what is too large to be written at once: its newest members leave (batch-cut.lua)
 -- before the rest is written. A member has `y` before the semicolon when the output of a transform is kept for it. Members that are not
 -- written stand in the hash `bu:<batch>`, with the letter and the reason of finish_unsent, or `q` and that of a dead letter. The members
--- have bt the batch. `bs:<target>` is the set of its batches.
+-- have bt the batch. `bs:<target>` is the set of its batches. bg of a batch is `1` when a member came from another destination (failover.lua), else `0`.
 -- A target that has no complete batch waits under the limiter `~b<target>`.
 local batch_marker = '*'
 
@@ -67,16 +67,10 @@ local function batch_release(n, limiter)
   return is_ready
 end
 
--- Whether members of a batch came from another destination (failover.lua).
-local function batch_has_guests(id)
-  local text = call('GET', P .. 'b:' .. id) or ''
-  for member in string.gmatch(string.match(text, '\n(.*)$') or '', '([^ ;]+) [^;]*;') do
-    local m = call('HMGET', P .. 'm:' .. member, 'o', 'od')
-    if m[1] or m[2] then
-      return true
-    end
-  end
-  return false
+-- Whether members of a batch came from another destination, by its fields bg and h; the members are not read. A batch of an earlier release has no bg:
+-- it has guests when a member has ever moved, which may have come back since, and then is queued again by itself.
+local function batch_has_guests(flag, moves)
+  return flag == '1' or not flag and (tonumber(moves) or 0) > 0
 end
 
 -- Ends a batch; its members follow in steps (end-batches.lua): `d` delivered, `q` dead letters (with reason), `f` moved to a failover

@@ -96,6 +96,15 @@ local function wake(limiter, count)
   return #woken / 2
 end
 
+-- Takes a target out of what it waits for.
+local function unblock(n, limiter)
+  call('HDEL', P .. 't:' .. n, 'b')
+  call('ZREM', P .. 'wait:' .. limiter, n)
+  if call('EXISTS', P .. 'wait:' .. limiter) == 0 and limiter ~= '!' then
+    call('ZREM', P .. 'waiting', limiter)
+  end
+end
+
 -- How many entries a lane has, read or not; none when what stands there is no stream.
 local function lane_length(lane)
   local length = redis.pcall('XLEN', P .. 'w:' .. lane)

@@ -1,0 +1,52 @@
+-- @include "../../shard/includes/shard.lua"
+-- @include "../../shard/includes/target.lua"
+-- @include "lanes.lua"
+-- @include "failover.lua"
+
+-- Of a target that its route names no more (mv `g` in failover.lua) the messages that came from another destination, its guests, move on, whatever keeps it from
+-- sending. A script looks at so many unread entries, and at each of them once: gl and gr in the target's hash name the last one of the lane of fresh
+-- messages and of that of retries. The next setting of the target deletes them. What is appended later has a larger id.
+local guest_looks = 100
+
+-- Targets with entries that the script has not looked at.
+local with_unseen = {}
+
+local function send_guests_away(n, t)
+  local seen, has_moved = {}, false
+  for _, lane in ipairs({ n, t.rl and retry_lane(n) or nil }) do
+    local field = lane == n and 'gl' or 'gr'
+    local entries = unread(lane, guest_looks + 1, t[field])
+    for k = 1, math.min(guest_looks, #entries) do
+      local entry, id = entries[k][1], entries[k][2][2]
+      local guest = failover.guest_of(id)
+      local place = guest and failover.next_place(guest, t.fo, t.mv)
+      if place then
+        remove_entry(lane, entry)
+        failover.move(guest, n, place, 'destination_unavailable')
+        has_moved = true
+      end
+      seen[field] = entry
+    end
+    if #entries > guest_looks then
+      with_unseen[n] = true
+    end
+    guest_looks = guest_looks - math.min(guest_looks, #entries)
+  end
+  for field, entry in pairs(seen) do
+    call('HSET', P .. 't:' .. n, field, entry)
+  end
+  if has_moved then
+    remove_drained(n)
+  end
+end
+
+-- At the end of the script: a target with entries that it has not looked at is ready, whatever blocks it, so that it is visited again.
+local function go_on_with_guests()
+  for n in pairs(with_unseen) do
+    local blocked = call('HGET', P .. 't:' .. n, 'b')
+    if blocked then
+      unblock(n, blocked)
+    end
+    activate(n)
+  end
+end
