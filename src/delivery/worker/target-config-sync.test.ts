@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { acceptOnly } from '../../../test/support/accept-only.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
@@ -6,6 +6,7 @@ import { passes } from '../../../test/support/passes.ts';
 import { failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { organizationRecord, RecordRegistry } from '../../../test/support/record-registry.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
+import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import type { DeliveryQueue, Target } from '../../data/queue/delivery-queue.ts';
 import { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
@@ -22,6 +23,8 @@ let queue: RedisDeliveryQueue;
 let walks: string[][];
 /** What the next calls of `endWaits` fail with. */
 let failures: Error[];
+/** While it is there, walks for this destination stand still. */
+let stalled: { destinationId: string; goOn: Promise<void> } | null;
 
 beforeAll(async () => {
   redis = await startRedis();
@@ -33,6 +36,7 @@ beforeEach(async () => {
   await queue.tend('w1', 1000);
   walks = [];
   failures = [];
+  stalled = null;
 });
 
 const counted: DeliveryQueue = new Proxy({} as DeliveryQueue, {
@@ -44,7 +48,9 @@ const counted: DeliveryQueue = new Proxy({} as DeliveryQueue, {
     return async (targets: readonly Target[], cursor: string) => {
       const failure = failures.shift();
       if (failure !== undefined) throw failure;
-      if (cursor === '0') walks.push(targets.map(({ destinationId }) => destinationId));
+      const names = targets.map(({ destinationId }) => destinationId);
+      if (cursor === '0') walks.push(names);
+      if (stalled !== null && names.includes(stalled.destinationId)) await stalled.goOn;
       return await queue.endWaits(targets, cursor);
     };
   },
@@ -53,7 +59,7 @@ const counted: DeliveryQueue = new Proxy({} as DeliveryQueue, {
 const movesOn = (): Promise<DeliveryPlan> =>
   Promise.resolve({ state: 'paused', setting: targetSetting({ revision: '2', movesOn: 'all' }) });
 
-function keeper(planOf = movesOn): TargetConfigSync {
+function keeper(planOf: (target: Target) => Promise<DeliveryPlan> = movesOn): TargetConfigSync {
   const registry = new RecordRegistry();
   registry.put('organization', organizationRecord());
   const nothing = (): void => {};
@@ -117,4 +123,68 @@ test('a walk that Redis breaks off is made again by itself', async () => {
   expect(await redis.client.zcard(retries)).toBe(2);
   await passes(async () => expect(await redis.client.zcard(retries)).toBe(0));
   failing.stop();
+});
+
+describe('while a walk for another target is under way', () => {
+  const serving: DeliveryPlan = { state: 'paused', setting: targetSetting({ revision: '2' }) };
+  let targets: Target[];
+  let gate: PromiseWithResolvers<void>;
+  let stopping: TargetConfigSync;
+  let other: Promise<unknown>;
+
+  const target = (destinationId: string): Target => {
+    const found = targets.find((each) => each.destinationId === destinationId);
+    if (found === undefined) throw new Error(`there is no target of ${destinationId}`);
+    return found;
+  };
+  const revisionOf = (destinationId: string): Promise<string | null> =>
+    redis.client.hget(`${prefix}{s0}:t:${target(destinationId).number}`, field.target.revision);
+
+  beforeEach(async () => {
+    targets = await waiting({ dst_other: 2, dst_serves: 2, dst_own: 2 });
+    await acceptOnly(redis.client, prefix, newEvent({ destinations: ['dst_fresh'] }));
+    ({ targets } = await queue.targets(1));
+    gate = Promise.withResolvers();
+    stalled = { destinationId: 'dst_other', goOn: gate.promise };
+    stopping = keeper((each) => (each.destinationId === 'dst_serves' ? Promise.resolve(serving) : movesOn()));
+    other = stopping.configure(target('dst_other')).catch((error: unknown) => error);
+    await passes(() => expect(walks).toEqual([['dst_other']]));
+  });
+  afterEach(async () => {
+    gate.resolve();
+    await other;
+    stopping.stop();
+  });
+
+  test.each([
+    ['serves', 'dst_serves'],
+    ['has no message that waits for its next attempt', 'dst_fresh'],
+  ])('a target that %s has its setting at once', async (_, destinationId) => {
+    await stopping.configure(target(destinationId));
+    expect(await revisionOf(destinationId)).toBe('2');
+    expect(walks).toEqual([['dst_other']]);
+  });
+
+  test('a review puts the settings of further targets in force', async () => {
+    await redis.client.sadd(`${prefix}{s0}:paused`, target('dst_own').number);
+    stopping.review();
+    await passes(async () => expect(await revisionOf('dst_own')).toBe('2'));
+    await redis.client.sadd(`${prefix}{s0}:paused`, target('dst_fresh').number);
+    stopping.review();
+    await passes(async () => expect(await revisionOf('dst_fresh')).toBe('2'));
+  });
+
+  test.each<[ends: string, end: () => void]>([
+    ['succeeds', () => gate.resolve()],
+    ['fails', () => gate.reject(new Error('the connection broke'))],
+  ])('one whose own messages wait is done after its own walk, although the other %s', async (ends, end) => {
+    const own = stopping.configure(target('dst_own'));
+    await passes(async () => expect(await revisionOf('dst_own')).toBe('2'));
+    stalled = null;
+    end();
+    await own;
+    expect(await redis.client.zrange(retries, '0', '-1')).not.toContainEqual(expect.stringMatching(`^${target('dst_own').number} `));
+    expect(await other).toEqual(ends === 'fails' ? new Error('the connection broke') : undefined);
+    await passes(async () => expect(await redis.client.zcard(retries)).toBe(2));
+  });
 });

@@ -36,8 +36,10 @@ export class TargetConfigSync {
   readonly #configuring = new Map<string, Promise<void>>();
   /** By number: their messages that wait for the next attempt are to move on. */
   readonly #waitsToEnd = new Map<string, Target>();
-  #endingWaits: Promise<void> | null = null;
+  /** The walk under way over the retries, with the numbers of its targets. */
+  #walk: { numbers: ReadonlySet<string>; done: Promise<void> } | null = null;
   readonly #changed = new Set<string>();
+  #isEndingWaits = false;
   #isReviewing = false;
   #cancelReview: (() => void) | null = null;
   #unsubscribe: () => void = () => {};
@@ -61,10 +63,13 @@ export class TargetConfigSync {
     this.#cancelReview?.();
   }
 
-  /** Puts the target's plan in force. Calls for one target at the same time are one call. */
+  /**
+   * Puts the target's plan in force. Calls for one target at the same time are one call. Where its messages wait for their next attempt and are to move on,
+   * they have done so when it resolves; walks for other targets only are neither waited for, nor do they reject it.
+   */
   async configure(target: Target): Promise<void> {
     await this.#configureOne(target);
-    await this.#endWaits();
+    await this.#endWaitsOf(target.number);
   }
 
   #configureOne(target: Target): Promise<void> {
@@ -103,22 +108,40 @@ export class TargetConfigSync {
     onChange();
   }
 
+  async #endWaitsOf(number: string): Promise<void> {
+    while (this.#waitsToEnd.has(number) || this.#walk?.numbers.has(number) === true) await this.#walkWith(number);
+  }
+
+  /** In the background: a walk is long where there are many retries. One that fails is made again by the next review. */
+  async #endAllWaits(): Promise<void> {
+    if (this.#isEndingWaits) return;
+    this.#isEndingWaits = true;
+    try {
+      for (let [number] = this.#waitsToEnd.keys(); number !== undefined; [number] = this.#waitsToEnd.keys()) await this.#walkWith(number);
+    } catch {
+      // Redis is away, which the worker reports.
+    } finally {
+      this.#isEndingWaits = false;
+    }
+  }
+
+  /** Waits for the walk under way, or else for a new one; rejects only with a failure of a walk that is for this target, too. */
+  async #walkWith(number: string): Promise<void> {
+    this.#walk ??= this.#walkRetries();
+    const { numbers, done } = this.#walk;
+    await done.catch((error: unknown) => {
+      if (numbers.has(number)) throw error;
+    });
+  }
+
   /**
    * What waits for its next attempt at targets that do not serve moves on now. It is found by a walk over all retries, so one walk is for all targets that
    * have come before it begins. What is left when Redis goes away is done by the next review.
    */
-  #endWaits(): Promise<void> {
-    if (this.#endingWaits !== null || this.#waitsToEnd.size === 0) return this.#endingWaits ?? Promise.resolve();
-    this.#endingWaits = this.#walkRetries().finally(() => {
-      this.#endingWaits = null;
-    });
-    return this.#endingWaits;
-  }
-
-  async #walkRetries(): Promise<void> {
-    while (this.#waitsToEnd.size > 0) {
-      const targets = [...this.#waitsToEnd.values()].slice(0, targetsPerWalk);
-      for (const { number } of targets) this.#waitsToEnd.delete(number);
+  #walkRetries(): { numbers: ReadonlySet<string>; done: Promise<void> } {
+    const targets = [...this.#waitsToEnd.values()].slice(0, targetsPerWalk);
+    for (const { number } of targets) this.#waitsToEnd.delete(number);
+    const walk = async (): Promise<void> => {
       try {
         for (let cursor: string | null = '0'; cursor !== null && !this.#isStopped; )
           cursor = (await this.#options.queue.endWaits(targets, cursor)).next;
@@ -128,7 +151,11 @@ export class TargetConfigSync {
         throw error;
       }
       this.#options.onChange();
-    }
+    };
+    const done = walk().finally(() => {
+      this.#walk = null;
+    });
+    return { numbers: new Set(targets.map(({ number }) => number)), done };
   }
 
   async #review(): Promise<void> {
@@ -146,14 +173,14 @@ export class TargetConfigSync {
       const awaited = await this.#dropDeleted(changed);
       if (awaited.length > 0 && this.#changed.size === 0) waitMs = awaitedMs;
       for (const changeKey of awaited) this.#changed.add(changeKey);
-      await this.#endWaits();
     } catch {
       // Redis is away, which the worker reports.
       for (const changeKey of changed) this.#changed.add(changeKey);
       waitMs = withJitter(retryMs);
     } finally {
       this.#isReviewing = false;
-      if (this.#changed.size > 0 || this.#waitsToEnd.size > 0) this.#reviewIn(waitMs);
+      if (this.#changed.size > 0) this.#reviewIn(waitMs);
+      void this.#endAllWaits();
     }
   }
 
