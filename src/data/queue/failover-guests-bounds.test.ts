@@ -81,23 +81,26 @@ const blocks: Record<string, { setting: Partial<TargetSetting>; begin: () => Pro
   concurrency: { setting: { throttle: oneAtOnce }, begin: () => queues.take(0) },
 };
 
-describe.each(Object.entries(blocks))('of a destination that its route names no more and that its %s keeps from sending', (_, { setting, begin }) => {
-  test('each message is looked at once, so many per dequeue, and those from elsewhere leave behind however many others', async () => {
-    await sendMany('dst_w', 1150);
-    await queues.put(0, 'dst_w', { paused: true });
-    const guests = await sendMany('dst_a', 2);
-    await settleAll(queues.of(0), 'w1', await queues.take(0, { failover }), dead);
-    await queues.put(0, 'dst_w', setting);
-    await begin();
-    for (const id of guests) expect(await destinationOf(id)).toBe('dst_w');
-    await queues.put(0, 'dst_w', { ...setting, movesOn: 'guests' });
-    const counts = await visits();
-    for (const id of guests) expect(await destinationOf(id)).toBe('dst_a');
-    expect(counts.length).toBeGreaterThan(10);
-    expect(Math.max(...counts)).toBeLessThanOrEqual(looksPerScript + otherReads);
-    expect(await visitAgain(['dst_w'])).toBeLessThanOrEqual(otherReads);
-  });
-});
+describe.each(Object.entries(blocks))(
+  'of a destination that its route names no more and that its %s keeps from sending',
+  (_, { setting, begin }) => {
+    test('each message is looked at once, so many per dequeue, and those from elsewhere leave behind however many others', async () => {
+      await sendMany('dst_w', 1150);
+      await queues.put(0, 'dst_w', { paused: true });
+      const guests = await sendMany('dst_a', 2);
+      await settleAll(queues.of(0), 'w1', await queues.take(0, { failover }), dead);
+      await queues.put(0, 'dst_w', setting);
+      await begin();
+      for (const id of guests) expect(await destinationOf(id)).toBe('dst_w');
+      await queues.put(0, 'dst_w', { ...setting, movesOn: 'guests' });
+      const counts = await visits();
+      for (const id of guests) expect(await destinationOf(id)).toBe('dst_a');
+      expect(counts.length).toBeGreaterThan(10);
+      expect(Math.max(...counts)).toBeLessThanOrEqual(looksPerScript + otherReads);
+      expect(await visitAgain(['dst_w'])).toBeLessThanOrEqual(otherReads);
+    });
+  },
+);
 
 test('many destinations that their route names no more share the looks of a dequeue', async () => {
   const names = Array.from({ length: 12 }, (_, k) => `dst_${k}`);
@@ -120,7 +123,8 @@ describe('of batches', () => {
   async function waiting(count: number, change: (id: string) => Promise<unknown>): Promise<string[]> {
     const ids = await sendMany('dst_w', count * members);
     for (const id of ids) await change(id);
-    for (let jobs = await queues.take(0, { batch }); jobs.length > 0; jobs = await queues.take(0)) await settleAll(queues.of(0), 'w1', jobs, later);
+    for (let jobs = await queues.take(0, { batch }); jobs.length > 0; jobs = await queues.take(0))
+      await settleAll(queues.of(0), 'w1', jobs, later);
     expect(await redis.client.zcard(`${base}due`)).toBe(count);
     return ids;
   }

@@ -158,3 +158,41 @@ test('of many messages that another shard has refused so many go there as it say
   await queues.looks();
   expect((await Promise.all(ids.map(movesOf))).sort()).toEqual([2, 2, 2, 3, 3, 3]);
 });
+
+test('a half-open circuit in another shard answers that it takes as many messages as it has probes that are not under way', async () => {
+  const failover = { destinations: [{ id: 'dst_b', shard: 1 }], afterAttempts: null };
+  const circuit = { ...targetSetting().circuit, probeSuccessThreshold: 3 };
+  await queues.send('dst_a', 0);
+  await settleAll(queues.of(0), 'w1', await queues.take(0, { failover }), delivered);
+  await queues.send('dst_b', 1);
+  await settleAll(queues.of(1), 'w1', await queues.take(1, { circuit }), delivered);
+  for (const [shard, id] of ['dst_a', 'dst_b'].entries()) await queues.setCircuit(shard, id, 'open');
+  const ids: string[] = [];
+  for (let k = 0; k < 6; k++) ids.push(await queues.send('dst_a', 0));
+  await queues.looks();
+  for (const id of ids) expect(await movesOf(id)).toBe(2);
+  const n = (await redis.client.hget(`${queues.base(1)}tn:org_a`, 'rte_a dst_b')) ?? '';
+  await redis.client.zadd(`${queues.base(1)}probe:${n}`, Date.now() + 3_600_000, 'under-way', 1, 'forgotten');
+  await redis.client.hset(`${queues.base(1)}t:${n}`, field.target.circuitState, 'h');
+  // The answer, and what moves then.
+  await queues.looks(2);
+  expect((await Promise.all(ids.map(movesOf))).sort()).toEqual([2, 2, 2, 2, 3, 3]);
+});
+
+test.each([
+  ['and ends', []],
+  ['and goes to a failover destination', [{ id: 'dst_b', shard: 1 }]],
+])('a batch has waited 72 hours for its circuit %s, and the step that ends it says so', async (_, destinations) => {
+  const batch = { layout: '{}', records: 3, bytes: 1_000_000, ageMs: 3_600_000 };
+  for (let k = 0; k < 3; k++) await queues.send('dst_a', 0);
+  const jobs = await queues.take(0, { batch, failover: { destinations, afterAttempts: null } });
+  expect(jobs).toHaveLength(1);
+  await queues.setCircuit(0, 'dst_a', 'open');
+  await settleAll(queues.of(0), 'w1', jobs, { type: 'back' });
+  const n = jobs[0]?.target.number ?? '';
+  await redis.client.hset(`${queues.base(0)}m:${jobs[0]?.messageKey}`, field.message.dueMs, Date.now() - longAgoMs);
+  await redis.client.hset(`${queues.base(0)}t:${n}`, field.target.outageBeganMs, Date.now() - longAgoMs);
+  await redis.client.zadd(`${queues.base(0)}waiting`, 1, `!${n}`);
+  expect(await queues.of(0).promote()).toMatchObject({ hasEndedBatches: true });
+  while ((await queues.of(0).endBatches()).hasMore);
+});

@@ -199,14 +199,9 @@ export class RedisDeliveryQueue implements DeliveryQueue {
   }
 
   async promote() {
-    const [moved, more, nextDue, outbox, ended] = list(await this.#run(scripts.promote, [longestCircuitWaitMs, this.#mark]));
-    return {
-      moved: integer(moved),
-      hasMore: integer(more) === 1,
-      nextDueMs: unlessNegative(nextDue),
-      hasOutbox: integer(outbox) === 1,
-      hasEndedBatches: integer(ended) === 1,
-    };
+    const reply = list(await this.#run(scripts.promote, [longestCircuitWaitMs, this.#mark]));
+    const [moved = 0, more, nextDue, outbox, ended] = reply.map(integer);
+    return { moved, hasMore: more === 1, nextDueMs: unlessNegative(nextDue), hasOutbox: outbox === 1, hasEndedBatches: ended === 1 };
   }
 
   async reclaim(deadWorkers: readonly string[]) {
