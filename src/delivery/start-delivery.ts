@@ -142,6 +142,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   const { allowedCidrs, allowedHosts = [], onlyHosts, refused } = egress;
   const dispatchers = new Dispatchers({
     connections: slots,
+    clock,
     extraCa: options.extraCa,
     proxyUrl: options.proxyUrl,
     ...(refused && { refused }),

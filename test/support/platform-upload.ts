@@ -22,7 +22,7 @@ const { SentSecrets } = await import('../../src/delivery/targets/http/sent-secre
 const { systemClock } = await import('../../src/runtime/clock.ts');
 
 const extraCa = readFileSync(process.env['NODE_EXTRA_CA_CERTS'] ?? '', 'utf8');
-const dispatchers = new Dispatchers({ connections: 2, extraCa });
+const dispatchers = new Dispatchers({ connections: 2, clock: systemClock, extraCa });
 const egress = { allowedCidrs: ['127.0.0.0/8'], allowedHosts: [] };
 const dispatcher = dispatchers.forRules({ egress, tls: null, usesProxy: false })();
 const opened = await openObjectStore(JSON.parse(store), {});

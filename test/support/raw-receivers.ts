@@ -40,7 +40,7 @@ export class RawReceivers {
   }
 
   async post(origin: string, { rules = openRules, proxyUrl, deadlineMs = 30_000 }: PostOptions = {}): Promise<HttpResult> {
-    const pools = new Dispatchers({ connections: 4, ...(proxyUrl !== undefined && { proxyUrl }) });
+    const pools = new Dispatchers({ connections: 4, clock: systemClock, ...(proxyUrl !== undefined && { proxyUrl }) });
     this.closeAfterwards(pools);
     const request = { origin, ...posted };
     const signal = new AbortController().signal;

@@ -10,7 +10,7 @@ import { SentSecrets } from './sent-secrets.ts';
 
 test('a pool that was closed for want of use is made anew for the next attempt', async () => {
   const receiver = await startReceiver();
-  const dispatchers = new Dispatchers({ connections: 1 });
+  const dispatchers = new Dispatchers({ connections: 1, clock: systemClock });
   const rules = (i: number) => ({
     egress: { allowedCidrs: ['127.0.0.0/8', `10.${Math.floor(i / 256)}.${i % 256}.0/24`], allowedHosts: [] },
     tls: null,
@@ -79,7 +79,7 @@ describe('an open connection serves nobody', () => {
   ])('%s', async (_, { asksForCertificate }, changes, refusal) => {
     const tls = { ...authority.issue(['127.0.0.1']), ca: authority.text, requestCert: asksForCertificate };
     const receiver = await startTlsReceiver({ address: '127.0.0.1', tls });
-    const dispatchers = new Dispatchers({ connections: 1 });
+    const dispatchers = new Dispatchers({ connections: 1, clock: systemClock });
     const rules: ConnectionRules = { egress, tls: own, usesProxy: false };
     const send = async (path: string, from: ConnectionRules): Promise<string> => {
       const request = {

@@ -3,6 +3,7 @@ import { lookup as resolve } from 'node:dns';
 import { rootCertificates } from 'node:tls';
 import { LRUCache } from 'lru-cache';
 import { Agent, type Dispatcher } from 'undici';
+import type { Clock } from '../../../core/clock.ts';
 import { EgressPolicy, type EgressRules, RefusedAddresses } from './egress-policy.ts';
 import { guardedConnector, type TlsIdentity } from './guarded-connector.ts';
 import { ignoringContinue } from './ignored-continue.ts';
@@ -39,6 +40,7 @@ export class Dispatchers {
    */
   constructor({
     connections,
+    clock,
     extraCa,
     proxyUrl,
     refused = new RefusedAddresses(),
@@ -46,6 +48,7 @@ export class Dispatchers {
     lookupThreads,
   }: {
     connections: number;
+    clock: Clock;
     extraCa?: string;
     proxyUrl?: string;
     refused?: RefusedAddresses;
@@ -54,7 +57,7 @@ export class Dispatchers {
     /** Of libuv. Default: 4. */
     lookupThreads?: number | undefined;
   }) {
-    this.#lookups = new NameLookups(lookup, lookupThreads);
+    this.#lookups = new NameLookups(lookup, clock, lookupThreads);
     this.#refused = refused;
     this.#connections = connections;
     this.#ca = extraCa === undefined ? undefined : [...rootCertificates, extraCa];

@@ -33,6 +33,7 @@ interface Way {
 function sender(origin: string, { allowedCidrs = [], lookup, proxyUrl, onlyHosts }: Way = {}): () => Promise<string> {
   const dispatchers = new Dispatchers({
     connections: 4,
+    clock: systemClock,
     ...(lookup !== undefined && { lookup }),
     ...(proxyUrl !== undefined && { proxyUrl }),
   });

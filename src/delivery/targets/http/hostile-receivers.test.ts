@@ -81,7 +81,7 @@ describe('a receiver', () => {
   });
 
   test('that is an object store may answer with large headers, too, and beyond the bound the error says why', async () => {
-    const pools = new Dispatchers({ connections: 4 });
+    const pools = new Dispatchers({ connections: 4, clock: systemClock });
     receivers.closeAfterwards(pools);
     const port = await receivers.listen((socket, request) => {
       const size = request.includes('/larger') ? 65 : 60;
@@ -185,7 +185,7 @@ describe('a connection that is kept for the next request', () => {
   beforeEach(async () => {
     thread = new Worker(threadText, { eval: true });
     [port] = (await once(thread, 'message')) as [number];
-    pools = new Dispatchers({ connections: 1 });
+    pools = new Dispatchers({ connections: 1, clock: systemClock });
     receivers.closeAfterwards(pools);
     expect(kindOf(await send())).toBe('200');
   });
@@ -244,7 +244,7 @@ describe('a connection on which more came than was announced', () => {
   ): Promise<{ send: (method?: 'GET' | 'POST') => Promise<string>; asked: () => number }> => {
     let asked = 0;
     const port = await receivers.listen((socket) => socket.write(asked++ === 0 ? answer + leftover : ok));
-    const pools = new Dispatchers({ connections: 1 });
+    const pools = new Dispatchers({ connections: 1, clock: systemClock });
     receivers.closeAfterwards(pools);
     const send = async (method: 'GET' | 'POST' = 'POST'): Promise<string> => {
       const request = {

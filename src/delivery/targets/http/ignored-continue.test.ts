@@ -57,7 +57,7 @@ describe.each(answered)('a response after %s is taken', (_, text) => {
 
   test.each(['send', 'fetch'] as const)('by the %s of warehouses', async (how) => {
     const port = await receivers.listen((socket) => void socket.write(text));
-    const pools = new Dispatchers({ connections: 1 });
+    const pools = new Dispatchers({ connections: 1, clock: systemClock });
     receivers.closeAfterwards(pools);
     const transport = new Transport(pools.forRules(openRules)(), new AbortController().signal);
     const [url, method, body] = [`http://127.0.0.1:${port}/`, 'PUT', 'x'];
@@ -77,7 +77,7 @@ test('a body that looks like an interim response stays, and the connection serve
     socket.write(`${hundred}HTTP/1.1 200 OK\r\ncontent-length: ${body.length}\r\n\r\n`);
     setTimeout(() => socket.write(body), 20);
   });
-  const pools = new Dispatchers({ connections: 1 });
+  const pools = new Dispatchers({ connections: 1, clock: systemClock });
   receivers.closeAfterwards(pools);
   const post = (): Promise<HttpResult> =>
     exchange(

@@ -6,7 +6,7 @@ import { exchange } from './http-exchange.ts';
 import { SentSecrets } from './sent-secrets.ts';
 
 const token = 'CANARY-0123456789-of-the-shop';
-const dispatchers = new Dispatchers({ connections: 1 });
+const dispatchers = new Dispatchers({ connections: 1, clock: systemClock });
 const egress = { allowedCidrs: ['127.0.0.0/8'], allowedHosts: [] };
 let receiver: Receiver;
 let answer: (sent: string) => string;
