@@ -57,10 +57,74 @@ test('whose wait is ended takes no place', async () => {
   const batches = room();
   const leave = await batches.enter('org_a');
   const ending = new AbortController();
-  const second = batches.enter('org_a', 1, ending.signal);
+  const second = batches.enter('org_a', 1, { signal: ending.signal });
   ending.abort();
   expect(await second).toBeNull();
-  expect(await batches.enter('org_a', 1, ending.signal)).toBeNull();
+  expect(await batches.enter('org_a', 1, { signal: ending.signal })).toBeNull();
   leave?.();
   expect(await batches.enter('org_a')).not.toBeNull();
+});
+
+test('a source has its share of that of its organization', async () => {
+  const payloads = new OrganizationBudget({ places: 8, placesOfOrganization: 4, placesOfSource: 2, clock: new FakeClock() });
+  const leave = await payloads.enter('org_a', 2, { source: 'src_a' });
+  let hasEntered = false;
+  const second = payloads.enter('org_a', 1, { source: 'src_a' }).then(() => {
+    hasEntered = true;
+  });
+  expect(await payloads.enter('org_a', 2, { source: 'src_b' })).not.toBeNull();
+  expect(hasEntered).toBe(false);
+  leave?.();
+  await second;
+  expect(hasEntered).toBe(true);
+});
+
+test.each<[what: string, waits: [org: string, source: string, places: number], holdUp: string[]]>([
+  ['for the share of its source', ['org_a', 'a1', 1], ['org_a a1']],
+  ['for the share of its organization', ['org_a', 'a3', 1], ['org_a a1', 'org_a a2']],
+  ['for places of all', ['org_c', 'c1', 1], ['org_a a1', 'org_a a2', 'org_b b1', 'org_b b2']],
+])('who waits %s is held up by those who have it', async (_what, [org, source, places], holdUp) => {
+  const payloads = new OrganizationBudget({ places: 8, placesOfOrganization: 4, placesOfSource: 2, clock: new FakeClock() });
+  const holders = ['org_a a1', 'org_a a2', 'org_b b1', 'org_b b2'];
+  const heldUp = (): string[] => holders.filter((holder) => payloads.holdsUp(...(holder.split(' ') as [string, string])));
+  for (const holder of holders) await payloads.enter(holder.slice(0, 5), 2, { source: holder.slice(6) });
+  expect(heldUp()).toEqual([]);
+  void payloads.enter(org, places, { source });
+  expect(heldUp()).toEqual(holdUp);
+});
+
+test('what becomes free is kept for who has waited for a while, until it has as much as it needs', async () => {
+  const clock = new FakeClock();
+  const payloads = new OrganizationBudget({ places: 4, placesOfOrganization: 4, clock });
+  const leaves = [];
+  for (let i = 0; i < 4; i++) leaves.push(await payloads.enter('org_a'));
+  const order: string[] = [];
+  const wait = (org: string, places: number): Promise<unknown> =>
+    payloads.enter(org, places).then((left) => order.push(left ? org : `no ${org}`));
+  const waiting = [wait('org_b', 3)];
+  await clock.advance(2500);
+  waiting.push(wait('org_a', 1));
+  leaves[0]?.();
+  leaves[1]?.();
+  waiting.push(wait('org_a', 1));
+  await clock.advance(0);
+  expect(order).toEqual([]);
+  leaves[2]?.();
+  await clock.advance(0);
+  expect(order).toEqual(['org_b']);
+  leaves[3]?.();
+  await clock.advance(0);
+  expect(order).toEqual(['org_b', 'org_a']);
+});
+
+test('what was kept for who gives up goes to the others', async () => {
+  const clock = new FakeClock();
+  const payloads = new OrganizationBudget({ places: 4, placesOfOrganization: 4, clock });
+  for (let i = 0; i < 2; i++) await payloads.enter('org_a');
+  const large = payloads.enter('org_b', 3);
+  await clock.advance(9000);
+  const small = payloads.enter('org_a');
+  await clock.advance(1000);
+  expect(await large).toBeNull();
+  expect(await small).not.toBeNull();
 });

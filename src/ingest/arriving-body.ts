@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import type { Clock } from '../core/clock.ts';
 import { PosthornError } from '../core/errors.ts';
 import type { OpenShares } from '../core/open-shares.ts';
 import type { OrganizationBudget } from '../core/organization-budget.ts';
@@ -10,13 +11,19 @@ export const hungUp = Symbol('hung up');
 
 /** What the bodies in memory take, of all and of each organization. */
 export interface BodyRoom {
-  limits: Pick<IngestLimits, 'bytesInFlight'>;
+  limits: Pick<IngestLimits, 'bytesInFlight' | 'bodyDeadlineMs'>;
   /** Of bodies up to 1 MiB. */
   inFlight: { bytes: number };
   shares: { bytes: OpenShares };
   /** Of larger ones, in MiB. */
   largeRoom: OrganizationBudget;
+  clock: Clock;
 }
+
+/** How often the pace of a large body is looked at, beginning with the second time. */
+const paceCheckMs = 1000;
+/** Of the pace at which all bytes that have room would arrive by the deadline. */
+const leastPace = 1 / 2;
 
 /** What the reader of a body says to who waits for it. */
 export interface Waits {
@@ -30,12 +37,14 @@ export interface Waits {
 
 /**
  * The body of one request. One up to 1 MiB is refused where there is no room for it in memory. A larger one has room for all of it, as `Content-Length`
- * announces it or else as the source allows, before it is read, and waits for that: it is written into one piece of memory as it comes.
+ * announces it or else as the source allows, before it is read, and waits for that: it is written into one piece of memory as it comes. One that comes at
+ * less than half of the pace at which it would be there in time makes way for others that wait for its room.
  */
 export class ArrivingBody {
   readonly #room: BodyRoom;
   readonly #request: IncomingMessage;
   readonly #org: string;
+  readonly #source: string;
   readonly #limitBytes: number;
   #chunks: Buffer[] = [];
   /** Of a large body: all of it. */
@@ -44,11 +53,13 @@ export class ArrivingBody {
   /** Taken of the room for small bodies. */
   #taken = 0;
   #leave: (() => void) | null = null;
+  #endPace = (): void => {};
 
-  constructor(room: BodyRoom, request: IncomingMessage, { org, limitBytes }: { org: string; limitBytes: number }) {
+  constructor(room: BodyRoom, request: IncomingMessage, { org, source, limitBytes }: { org: string; source: string; limitBytes: number }) {
     this.#room = room;
     this.#request = request;
     this.#org = org;
+    this.#source = source;
     this.#limitBytes = limitBytes;
   }
 
@@ -67,8 +78,11 @@ export class ArrivingBody {
   /** Gives back the room that it takes in memory. */
   giveBack(): void {
     this.#giveBackSmall();
+    this.#endPace();
     this.#leave?.();
     this.#leave = null;
+    this.#whole = null;
+    this.#chunks = [];
   }
 
   #giveBackSmall(): void {
@@ -80,8 +94,12 @@ export class ArrivingBody {
 
   async #makeRoom(bytes: number, { waitsForRoom, reads, signal }: Waits): Promise<void> {
     waitsForRoom();
-    const leave = await this.#room.largeRoom.enter(this.#org, mebibytes(bytes), signal);
+    const leave = await this.#room.largeRoom.enter(this.#org, mebibytes(bytes), { source: this.#source, signal });
     if (leave === null) throw overShare();
+    if (signal.aborted) {
+      leave();
+      throw hungUp;
+    }
     this.#leave = leave;
     reads();
     this.#whole = Buffer.allocUnsafeSlow(bytes);
@@ -97,13 +115,16 @@ export class ArrivingBody {
   #arrival(waits: Waits): Promise<Buffer> {
     const request = this.#request;
     return new Promise((resolve, reject) => {
+      // Its room is needed, whatever the sender does with the answer.
+      waits.signal.addEventListener('abort', () => reject(hungUp));
+      if (this.#whole !== null) this.#keepPace(this.#whole.length, reject);
       if (request.destroyed && !request.complete) reject(hungUp);
       request.on('data', (chunk: Buffer) => {
         if (waits.isOver()) return;
         const size = this.#size + chunk.length;
         if (size > this.#limitBytes) return reject(payloadTooLarge(this.#limitBytes));
         if (this.#whole !== null) return this.#append(this.#whole, chunk);
-        if (size > wholePayloadBytes) return this.#grow(chunk, waits).catch(reject);
+        if (size > wholePayloadBytes) return this.#grow(chunk, waits, reject).catch(reject);
         if (this.#room.inFlight.bytes + chunk.length > this.#room.limits.bytesInFlight) return reject(overloaded());
         if (!this.#room.shares.bytes.take(this.#org, chunk.length)) return reject(overShare());
         this.#taken += chunk.length;
@@ -118,18 +139,33 @@ export class ArrivingBody {
   }
 
   /** A body that has not said how long it is turns out to be large. */
-  async #grow(chunk: Buffer, waits: Waits): Promise<void> {
+  async #grow(chunk: Buffer, waits: Waits, refuse: (error: PosthornError) => void): Promise<void> {
     this.#request.pause();
     this.#chunks.push(chunk);
     this.#size = 0;
     await this.#makeRoom(this.#limitBytes, waits);
+    this.#keepPace(this.#limitBytes, refuse);
     this.#request.resume();
+  }
+
+  /** From now on. A time in which this process stood still counts as one look. */
+  #keepPace(bytes: number, refuse: (error: PosthornError) => void): void {
+    const { clock, limits, largeRoom } = this.#room;
+    const look = (times: number): void => {
+      this.#endPace = clock.after(paceCheckMs, () => {
+        const least = (leastPace * bytes * times * paceCheckMs) / limits.bodyDeadlineMs;
+        if (times > 1 && this.#size < least && largeRoom.holdsUp(this.#org, this.#source)) refuse(tooSlow());
+        else look(times + 1);
+      });
+    };
+    look(1);
   }
 
   #all(): Buffer {
     const [first] = this.#chunks;
     const chunks = this.#chunks;
     this.#chunks = [];
+    this.#endPace();
     if (this.#whole !== null) return this.#whole.subarray(0, this.#size);
     return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks);
   }
@@ -137,6 +173,12 @@ export class ArrivingBody {
 
 function payloadTooLarge(limitBytes: number): PosthornError {
   return new PosthornError('PAYLOAD_TOO_LARGE', `The body is larger than ${limitBytes} bytes`);
+}
+
+function tooSlow(): PosthornError {
+  return new PosthornError('UNAVAILABLE', 'The body arrives slowly, and others wait for its room in memory; please send it again', {
+    retryAfterSeconds: 1,
+  });
 }
 
 /** Of requests or bytes. */

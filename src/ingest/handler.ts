@@ -65,6 +65,7 @@ export function createIngestHandler({
     largeRoom: new OrganizationBudget({
       places: inForce.largeMebibytes,
       placesOfOrganization: inForce.largeMebibytesOfOrganization,
+      placesOfSource: inForce.largeMebibytesOfSource,
       clock: options.clock,
       waitMs: inForce.roomDeadlineMs,
     }),

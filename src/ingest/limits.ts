@@ -31,6 +31,8 @@ export interface IngestLimits {
   largeMebibytes: number;
   /** Those of one organization. */
   largeMebibytesOfOrganization: number;
+  /** Those of one source. */
+  largeMebibytesOfSource: number;
 }
 
 export const defaultIngestLimits: IngestLimits = {
@@ -47,13 +49,19 @@ export const defaultIngestLimits: IngestLimits = {
   bytesOfOrganization: 32 * 1024 * 1024,
   largeMebibytes: 0,
   largeMebibytesOfOrganization: 0,
+  largeMebibytesOfSource: 0,
 };
 
-/** Of payloads above 1 MiB a process takes four of the largest at a time, two of an organization. */
+/** Of payloads above 1 MiB a process takes four of the largest at a time, two of an organization, one of a source. */
 export function limitsFor(maxPayloadBytes: number): IngestLimits {
   if (maxPayloadBytes <= wholePayloadBytes) return defaultIngestLimits;
   const largest = mebibytes(maxPayloadBytes);
-  return { ...defaultIngestLimits, largeMebibytes: 4 * largest, largeMebibytesOfOrganization: 2 * largest };
+  return {
+    ...defaultIngestLimits,
+    largeMebibytes: 4 * largest,
+    largeMebibytesOfOrganization: 2 * largest,
+    largeMebibytesOfSource: largest,
+  };
 }
 
 /** Whole ones, rounded up. */

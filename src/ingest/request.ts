@@ -136,7 +136,7 @@ export class IngestRequest implements Deadlined, Abandonment {
     if (query.length > maxQueryLength) throw new PosthornError('URI_TOO_LONG', `The query is longer than ${maxQueryLength} characters`);
     const limitBytes = await this.#payloadLimit(plan);
     if (this.#isOver()) return;
-    const body = await this.#readBody(limitBytes, org);
+    const body = await this.#readBody(limitBytes, plan.source);
     if (this.#isOver()) return;
     const receivedAtMs = clock.now();
     const { signatureValid, signed } = await this.#checkSignature(plan, body, receivedAtMs);
@@ -258,7 +258,7 @@ export class IngestRequest implements Deadlined, Abandonment {
     return { signatureValid: false, signed: null };
   }
 
-  #readBody(limitBytes: number, org: string): Promise<Buffer> {
+  #readBody(limitBytes: number, { org, id }: IngestPlan['source']): Promise<Buffer> {
     const { deadlines, limits } = this.#services;
     const begin = (stage: 'room' | 'body', deadlineMs: number): void => {
       this.#stage = stage;
@@ -267,7 +267,7 @@ export class IngestRequest implements Deadlined, Abandonment {
     const reads = (): void => {
       if (!this.#isOver()) begin('body', limits.bodyDeadlineMs);
     };
-    this.#body = new ArrivingBody(this.#services, this.#request, { org, limitBytes });
+    this.#body = new ArrivingBody(this.#services, this.#request, { org, source: id, limitBytes });
     this.#ending = new AbortController();
     reads();
     return this.#body.read({
