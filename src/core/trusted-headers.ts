@@ -11,7 +11,16 @@ const prefixes = [
   // Networks that deliver content, and clouds.
   ...['fly-', 'x-fly-', 'cf-', 'cloudfront-', 'x-cloudfront-', 'x-amz-cf-', 'x-amzn-', 'akamai-', 'x-akamai-', 'fastly-', 'x-fastly-'],
   ...['x-azure-', 'x-fd-', 'x-msedge-', 'x-appgw-', 'x-appservice-', 'x-waws-', 'was-default-', 'x-arr-', 'x-vercel-'],
-  ...['x-nf-client-', 'x-nf-account-', 'x-appengine-', 'x-gae-', 'x-google-', 'x-cloudtasks-', 'x-cloudscheduler', 'x-sigsci-'],
+  ...[
+    'x-nf-client-',
+    'x-nf-account-',
+    'x-appengine-',
+    'x-gae-',
+    'x-google-(?:apps-|internal-|real-|iap-|serverless-|backend|authenticated-|user-|client-|ip$)',
+    'x-cloudtasks-',
+    'x-cloudscheduler',
+    'x-sigsci-',
+  ],
   // Service meshes.
   ...['x-envoy-', 'x-ext-authz-', 'x-istio-', 'istio-', 'sec-istio-', 'l5d-', 'linkerd-', 'x-linkerd-', 'dapr-', 'x-consul-', 'x-osm-'],
   ...['kuma-', 'x-kuma-', 'x-cilium-', 'spiffe-', 'x-spiffe-', 'x-svid', 'x-workload-identity'],
@@ -31,9 +40,28 @@ const prefixes = [
     'x-authentication-',
   ],
   ...['x-authorization-', 'x-authorized-', 'x-authz-', 'x-authuser', 'x-authentik-', 'x-authelia-', 'x-vouch-', 'x-webauth-'],
-  ...['x-goog-iap-', 'x-goog-authenticated-user-', 'x-goog-user-', 'x-ms-client-', 'x-ms-token-', 'x-ms-proxy', 'x-msproxy'],
+  ...[
+    'x-goog-iap-',
+    'x-goog-authenticated-user-',
+    'x-goog-user-',
+    'x-ms-client-(?:principal|ip$|cert)',
+    'x-ms-token-',
+    'x-ms-proxy',
+    'x-msproxy',
+  ],
   ...['x-ms-forwarded-', 'x-ms-adfs-', 'x-pomerium-', 'tailscale-', 'x-tailscale-', 'x-teleport-', 'teleport-', 'x-consumer-'],
-  ...['x-credential-', 'x-anonymous-', 'x-hasura-', 'x-jwt-', 'jwt-', 'x-token-', 'x-oidc-', 'oidc-', 'x-oauth-', 'x-oauth2-'],
+  ...[
+    'x-credential-',
+    'x-anonymous-(?:consumer|user)',
+    'x-hasura-',
+    'x-jwt-',
+    'jwt-',
+    'x-token-',
+    'x-oidc-',
+    'oidc-',
+    'x-oauth-',
+    'x-oauth2-',
+  ],
   ...['x-saml-', 'saml-', 'x-sso-', 'sso-', 'mellon-', 'shib-', 'x-shib', 'sm-', 'smuser', 'siteminder-', 'x-siteminder-', 'iv-', 'x-iv-'],
   ...[
     'oam-',
@@ -138,6 +166,9 @@ const always = new RegExp(
 );
 /** What signs an event proves itself, whoever sends it: `x-vercel-signature`, `x-plivo-signature-v3-nonce`. */
 const signature = /(?:^|-)signature(?:-(?:sha)?[0-9]+|-v[0-9]+|-ed25519|-jwt|-nonce|-timestamp){0,2}$/;
+/** What only names a message, a request or a trace is believed of nobody: `x-amzn-trace-id`, `x-original-message-id`. Not where any name may be a claim. */
+const identifies =
+  /^(?:x-)?(?:amzn|google|azure|akamai|fastly|fly|kong|vercel|cf|original)-(?:.*-)?(?:event|message|delivery|webhook|hook|tracking|correlation|trace|request|operation)-?(?:id|type|time|timestamp)$/;
 /** A forwarding proxy says what came to it, whatever product it is. */
 const forwarded = /(?:^|-)forwarded-(?:for|host|proto|port|user|email|groups|uri|client|tls|ssl|prefix|path|method|server|scheme)(?:-|$)/;
 
@@ -146,6 +177,6 @@ const forwarded = /(?:^|-)forwarded-(?:for|host|proto|port|user|email|groups|uri
  * proved, which URL and method are meant. From a sender they would believe it, too. `name`: lower case, `-` as the only separator.
  */
 export function isTrustedHeader(name: string): boolean {
-  if (signature.test(name)) return false;
+  if (signature.test(name) || identifies.test(name)) return false;
   return always.test(name) || forwarded.test(name) || (identity.test(name) && !ofEvent.test(name));
 }
