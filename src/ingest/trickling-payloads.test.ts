@@ -30,11 +30,11 @@ async function serve(limits: Partial<IngestLimits>): Promise<void> {
   for (const slug of [...trickling, ...honest]) await ingest.publishSource({ id: `src_${slug}`, slug, org: `org_${slug[0]}`, ...large });
 }
 
-/** Sends the beginning of a body and nothing more, and so again whenever it is answered. What was answered first, when it is. */
+/** Sends the beginning of a body and nothing more, keeps its side of the connection open, and begins again whenever it is answered. What was answered first, when it is. */
 function trickle(slug: string, header: string, beginning: Buffer | string): Promise<string> {
   return new Promise((resolve) => {
     const begin = (): void => {
-      const socket = connect(Number(new URL(ingest.url('/')).port), '127.0.0.1');
+      const socket = connect({ port: Number(new URL(ingest.url('/')).port), host: '127.0.0.1', allowHalfOpen: true });
       sockets.add(socket);
       socket.on('error', () => {});
       socket.once('data', (answer: Buffer) => {
