@@ -59,8 +59,12 @@ interface Open {
 /** A larger payload takes too long to be parsed in one turn of the event loop. */
 export const wholeJsonBytes = defaultPieceBytes;
 
+/** Of a payload that is read at once: more would take too long. */
+const maxEscapedNamesAtOnce = 20_000;
+
 /**
- * What a large payload says, as `readJson` reads its text; undefined for one that is no JSON. Yields between pieces. One that is nested deeper or has more
+ * What a large payload says, as `readJson` reads its text; undefined for one that is no JSON, and for one that is read at once and has more than
+ * 20,000 names with escapes. Yields between pieces. One that is nested deeper or has more
  * members than is read in pieces is read at once, and its numbers are doubles: to look for others would take too long for one turn.
  */
 export function* readLargePayload(payload: Buffer): Generator<undefined, unknown> {
@@ -68,7 +72,7 @@ export function* readLargePayload(payload: Buffer): Generator<undefined, unknown
     return yield* parseLargeJson(isUtf8(payload) ? payload : Buffer.from(payloadText(payload)));
   } catch {
     try {
-      return parsePlainJson(payloadText(payload)) as unknown;
+      return parsePlainJson(payloadText(payload), maxEscapedNamesAtOnce) as unknown;
     } catch {
       return undefined;
     }

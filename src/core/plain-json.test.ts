@@ -123,3 +123,8 @@ test('whatever JSON says is read, with its names escaped in any way, and in the 
     }),
   );
 });
+
+test('more names with escapes than a caller has time for are refused', () => {
+  expect(parsePlainJson('{"\\n":1,"a\\t":2}', 2)).toEqual({ '\n': 1, 'a\t': 2 });
+  expect(() => parsePlainJson('{"\\n":1,"a\\t":2}', 1)).toThrow(RangeError);
+});
