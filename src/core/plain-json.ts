@@ -40,8 +40,10 @@ interface Name {
 
 /** Returns the first name with an escape from `from` on, which is outside of strings; null when there is none. */
 function nextEscapedName(text: string, from: number): Name | null {
+  // Behind the last colon there are no names.
+  const last = text.lastIndexOf(':');
   let end = from;
-  for (let at = text.indexOf('\\', from); at >= 0; at = text.indexOf('\\', end)) {
+  for (let at = text.indexOf('\\', from); at >= 0 && at < last; at = text.indexOf('\\', end)) {
     // No escape stands before this one in the string, so the next quote to the left begins it. Without one the text is no JSON.
     const start = text.lastIndexOf('"', at);
     if (start < end) return null;

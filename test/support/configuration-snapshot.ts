@@ -26,7 +26,8 @@ export interface ConfigurationSnapshot {
 }
 
 /** What belongs to no organization, and stays when everything is deleted (docs/architecture.md, "Redis"). */
-const keysOfInstallation = /^(\{cfg\}:(marker|epoch|layout|seq|changes|complete|owners)|\{wh\}:(marker|seq|changes)|\{s\d+\}:ctl|\{store\}:.+)$/;
+const keysOfInstallation =
+  /^(\{cfg\}:(marker|epoch|layout|seq|changes|complete|owners)|\{wh\}:(marker|seq|changes)|\{s\d+\}:ctl|\{store\}:.+)$/;
 
 const kindsInStore: readonly Kind[] = [...configurationKinds, 'Namespace', 'Secret'];
 const times = new Set(['lastTransitionTime', 'creationTimestamp', 'createdAtMs', 'updatedAtMs']);
