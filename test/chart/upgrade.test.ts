@@ -65,6 +65,8 @@ interface State {
   secrets: Record<string, unknown>;
   /** uid of what holds pods and data, by kind and name: nothing of it is made anew. */
   workloads: Record<string, string>;
+  /** Of StatefulSets, by name: a change restarts their pods. */
+  podTemplates: Record<string, unknown>;
   crds: Record<string, string>;
 }
 
@@ -75,7 +77,7 @@ async function items(path: string): Promise<Any[]> {
 }
 
 async function state(): Promise<State> {
-  const found: State = { resources: {}, secrets: {}, workloads: {}, crds: {} };
+  const found: State = { resources: {}, secrets: {}, workloads: {}, podTemplates: {}, crds: {} };
   for (const kind of posthornKinds) {
     const { root, plural } = kindPath(kind);
     for (const { metadata, spec } of await items(`${root}/${plural}`))
@@ -90,6 +92,8 @@ async function state(): Promise<State> {
   for (const plural of ['deployments', 'statefulsets'])
     for (const { metadata } of await items(`/apis/apps/v1/namespaces/${release}/${plural}`))
       found.workloads[`${plural}/${metadata.name}`] = metadata.uid;
+  for (const { metadata, spec } of await items(`/apis/apps/v1/namespaces/${release}/statefulsets`))
+    found.podTemplates[metadata.name] = spec.template;
   for (const { metadata } of await items('/apis/apiextensions.k8s.io/v1/customresourcedefinitions'))
     found.crds[metadata.name] = metadata.uid;
   return found;
@@ -111,6 +115,11 @@ test('the keys that seal secrets, the passwords, and the Redis with its volume s
   expect(after.secrets).toEqual(before.secrets);
   expect(Object.keys(before.workloads).some((name) => name.startsWith('statefulsets/'))).toBe(true);
   expect(after.workloads).toMatchObject(before.workloads);
+});
+
+test('Redis is not restarted by an upgrade to another version', () => {
+  expect(Object.keys(before.podTemplates).length).toBeGreaterThan(0);
+  expect(after.podTemplates).toEqual(before.podTemplates);
 });
 
 test('the kinds are changed where they are, not made anew', () => {
