@@ -21,7 +21,7 @@ export interface Judgement {
   /** By the type of their condition. */
   findings: readonly (readonly [string, Finding])[];
   ready: Finding;
-  /** What somebody should change although the object is in force, by the type of its condition, which is there only while it holds. */
+  /** Warnings about an object that is programmed, by condition type. Such a condition exists only while its warning holds. */
   advice?: readonly (readonly [string, Finding])[];
   /** As in `Verdict`. */
   isStalled: boolean;

@@ -11,7 +11,7 @@ export type Obstacle = { refusal: Refusal; unresolved?: undefined } | { refusal?
 /** Where the records of a kind are put in force, and as what they stand there. */
 export interface RecordSink<Record, Stored = Record> {
   get(id: string, organization: OrganizationFacts): Promise<Stored | null>;
-  /** Returns what is in the way, or null: the record is in force. */
+  /** Returns the conflict that prevents publication; null when the record is published. */
   publish(record: Record): Promise<Obstacle | null>;
   /** `namespace`: where its object was. That it is not there is as good. */
   retract(id: string, namespace: string): Promise<void>;

@@ -126,6 +126,10 @@ test.each([
   ['a deep text with many items', `${'[1,'.repeat(999)}[${Array(1_000_000).fill('1').join(',')}]${']'.repeat(999)}`],
   ['one long string', `["${'x'.repeat(8_000_000)}"]`],
   ['one string of escapes', `["${'\\u0041'.repeat(1_300_000)}"]`],
+  [
+    'names with escapes before a long string',
+    `{${Array.from({ length: 8000 }, (_, i) => `"\\n${i}":0`).join(',')},"x":"${'y'.repeat(4_000_000)}"}`,
+  ],
   ['one long number', `[${'1'.repeat(8_000_000)}]`],
   ['many numbers with a zero at their end', `[${Array(2_000_000).fill('1.0').join(',')}]`],
   ['members with numbers of many digits', `{"a":[${Array(200_000).fill('{"id":9007199254740993,"b":"x"}').join(',')}]}`],

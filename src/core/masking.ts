@@ -2,8 +2,8 @@ const bullets = '••••';
 const shortestWithTail = 12;
 
 /**
- * Returns a secret as it is shown: four bullets, then its last four characters when it has at least twelve. Clients of the API expect the tail of the
- * credentials of warehouses. No store issues a shorter one, of which the tail would be much, or all.
+ * Returns a secret as it is shown: four bullets, then its last four characters when it has at least twelve. Clients of the API expect the tail of
+ * warehouse credentials. Stores issue credentials of at least twelve characters, so the tail reveals a small part.
  */
 export function masked(secret: string): string {
   return bullets + (lastFour(secret) ?? '');

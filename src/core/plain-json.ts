@@ -15,10 +15,12 @@ const needsEscape = /["\\\u0000-\u001f]/;
  */
 // biome-ignore lint/suspicious/noExplicitAny: as JSON.parse, whose result callers check or give a type
 export function parsePlainJson(text: string, maxEscapedNames = Number.POSITIVE_INFINITY): any {
-  const first = nextEscapedName(text, 0);
+  // Behind the last colon there are no names.
+  const lastColon = text.lastIndexOf(':');
+  const first = nextEscapedName(text, 0, lastColon);
   // A text that is no JSON throws here, so that every backslash of what follows is in a string.
   const value: unknown = JSON.parse(text);
-  return first === null ? value : withNames(text, first, maxEscapedNames);
+  return first === null ? value : withNames(text, first, { lastColon, maxEscapedNames });
 }
 
 /** Returns whether a text is JSON. */
@@ -38,12 +40,10 @@ interface Name {
   end: number;
 }
 
-/** Returns the first name with an escape from `from` on, which is outside of strings; null when there is none. */
-function nextEscapedName(text: string, from: number): Name | null {
-  // Behind the last colon there are no names.
-  const last = text.lastIndexOf(':');
+/** Returns the first name with an escape from `from` on, which is outside of strings, and before the last colon; null when there is none. */
+function nextEscapedName(text: string, from: number, lastColon: number): Name | null {
   let end = from;
-  for (let at = text.indexOf('\\', from); at >= 0 && at < last; at = text.indexOf('\\', end)) {
+  for (let at = text.indexOf('\\', from); at >= 0 && at < lastColon; at = text.indexOf('\\', end)) {
     // No escape stands before this one in the string, so the next quote to the left begins it. Without one the text is no JSON.
     const start = text.lastIndexOf('"', at);
     if (start < end) return null;
@@ -68,13 +68,13 @@ export function isBeforeColon(text: string, from: number): boolean {
 }
 
 /** Reads a text that is JSON, with other names in place of those that have escapes. `first`: the first of these. */
-function withNames(text: string, first: Name, maxEscapedNames: number): unknown {
+function withNames(text: string, first: Name, { lastColon, maxEscapedNames }: { lastColon: number; maxEscapedNames: number }): unknown {
   const numbers = new Map<string, number>();
   const names: string[] = [];
   let written = '';
   let end = 0;
   let escaped = 0;
-  for (let place: Name | null = first; place !== null; place = nextEscapedName(text, place.end)) {
+  for (let place: Name | null = first; place !== null; place = nextEscapedName(text, place.end, lastColon)) {
     const name = decoded(text.slice(place.start + 1, place.end - 1));
     let standIn = name;
     if (needsEscape.test(name)) {

@@ -164,7 +164,7 @@ const always = new RegExp(
     ...endings.map((ending) => `(?:^|-)(?:${ending})$`),
   ].join('|'),
 );
-/** What signs an event proves itself, whoever sends it: `x-vercel-signature`, `x-plivo-signature-v3-nonce`. */
+/** Signature headers. The receiver verifies them, so they need no trusted proxy: `x-vercel-signature`, `x-plivo-signature-v3-nonce`. */
 const signature = /(?:^|-)signature(?:-(?:sha)?[0-9]+|-v[0-9]+|-ed25519|-jwt|-nonce|-timestamp){0,2}$/;
 /** What only names a message, a request or a trace is believed of nobody: `x-amzn-trace-id`, `x-original-message-id`. Not where any name may be a claim. */
 const identifies =

@@ -42,7 +42,7 @@ export type DeliveryId = { header: string; isSigned?: true } | { field: string }
 
 /** Which signed contents no two events of a provider share, although neither an id nor a time is signed. */
 export interface DistinctContents {
-  /** Fields of the signed body of which each event has another value than all others. */
+  /** Fields of the signed body whose values are unique to one event. */
   fields: readonly string[];
   /** Values of `action` in the body with which those fields stay as they were. */
   exceptActions?: readonly string[];

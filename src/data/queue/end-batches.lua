@@ -44,7 +44,8 @@ local function keep_failures(batch, member)
   call('HSET', P .. 't:' .. batch.target, 'rf', kept)
 end
 
--- Where all go back each goes on from there by itself, if it came from another destination or none are served; one that cannot is queued again.
+-- When all members of a batch return, a member that came from another destination moves to its next one. So does every member when the target
+-- serves none. A member without a next destination is requeued.
 local function move_member(message, batch)
   local moves = failover.moves_of(message)
   local candidate = batch.candidate
