@@ -130,6 +130,7 @@ test.each([
     'names with escapes before a long string',
     `{${Array.from({ length: 8000 }, (_, i) => `"\\n${i}":0`).join(',')},"x":"${'y'.repeat(4_000_000)}"}`,
   ],
+  ['one string of escaped quotes with a digit', `["1${'\\"'.repeat(4_000_000)}"]`],
   ['one long number', `[${'1'.repeat(8_000_000)}]`],
   ['many numbers with a zero at their end', `[${Array(2_000_000).fill('1.0').join(',')}]`],
   ['members with numbers of many digits', `{"a":[${Array(200_000).fill('{"id":9007199254740993,"b":"x"}').join(',')}]}`],

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
+import { endOfJsonString } from './json-numbers.ts';
 
 /** What stands before the number of a name while that stands for it. Random, so that no text has it. */
 const mark = randomBytes(9).toString('base64url');
-const [quote, backslash, colon] = [0x22, 0x5c, 0x3a];
+const colon = 0x3a;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON has no others in strings
 const needsEscape = /["\\\u0000-\u001f]/;
 
@@ -47,17 +48,10 @@ function nextEscapedName(text: string, from: number, lastColon: number): Name | 
     // No escape stands before this one in the string, so the next quote to the left begins it. Without one the text is no JSON.
     const start = text.lastIndexOf('"', at);
     if (start < end) return null;
-    end = endOfString(text, at);
+    end = endOfJsonString(text, start) + 1;
     if (isBeforeColon(text, end)) return { start, end };
   }
   return null;
-}
-
-/** Returns the place behind the string whose first escape stands at `from`. About a nanosecond for each character, also of a string of escaped quotes. */
-function endOfString(text: string, from: number): number {
-  let at = from;
-  for (let code = text.charCodeAt(at); at < text.length && code !== quote; code = text.charCodeAt(at)) at += code === backslash ? 2 : 1;
-  return at + 1;
 }
 
 /** Returns whether a colon follows at `from`, behind white space. */
