@@ -8,7 +8,7 @@ import { newTimedId } from '../../core/ids.ts';
 import { shardBase } from '../../data/shard/shard-keys.ts';
 import type { DeliveryOptions } from '../start-delivery.ts';
 
-const shards = 2;
+const shards = 4;
 const suite = deliverySuite({ shards });
 const slots = 64;
 const soonMs = 2000;
@@ -53,6 +53,16 @@ test('the first event of a new destination is delivered at once beside 200 recei
     }
   }
   expect(await slowOf('org_a')).toBe(16 + 4);
+  expect(hanging.requests.length).toBe(16 + 4);
+});
+
+test('shards that a new worker asks at the same time give one organization no more slow attempts than its share', async () => {
+  const hanging = await suite.receiver(() => {});
+  for (let i = 0; i < 100; i++) put('org_a', `a${i}`, hanging, i % shards);
+  for (let i = 0; i < 100; i++) await send('org_a', `a${i}`, i % shards);
+  suite.worker({ concurrency: slots });
+  await passes(() => expect(hanging.requests.length).toBe(16 + 4));
+  await passes(async () => expect(await slowOf('org_a')).toBe(16 + 4));
   expect(hanging.requests.length).toBe(16 + 4);
 });
 

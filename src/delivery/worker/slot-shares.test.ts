@@ -34,3 +34,19 @@ test('slow attempts are counted by account until they end', () => {
   expect(shares.slow).toEqual({ slots: 64, held: 2, byAccount: new Map([['org_a', 2]]) });
   expect(shares.inFlight).toBe(3);
 });
+
+test('slow attempts of an organization hold no more than its quarter of the slots and a quarter of the probes, those of all three quarters', () => {
+  const begun = (shares: SlotShares, org: string): number => {
+    let count = 0;
+    for (; shares.hasRoomForSlow(org); count++) shares.begin({ org, isSlow: true });
+    return count;
+  };
+  const shares = new SlotShares(64);
+  expect(begun(shares, 'org_a')).toBe(16 + 4);
+  expect(shares.hasRoomForSlow('+org_a')).toBe(false);
+  expect(begun(shares, 'org_b')).toBe(16 + 4);
+  expect(begun(shares, 'org_c')).toBe(8);
+  shares.end({ org: 'org_a', isSlow: true });
+  expect(begun(shares, 'org_c')).toBe(1);
+  expect(begun(new SlotShares(1), 'org_a')).toBe(1);
+});

@@ -32,6 +32,17 @@ export class SlotShares {
     return { slots: this.#slots, held: this.#slowInFlight, byAccount: this.#slow };
   }
 
+  /**
+   * Whether one more slow attempt of the organization keeps within the shares of `slow-room.lua`, probes included. Dequeues of several shards
+   * at once each know only what was under way before them.
+   */
+  hasRoomForSlow(org: string): boolean {
+    const limit = Math.max(1, Math.floor(this.#slots / 2));
+    const band = Math.floor(limit / 2);
+    const limitOfAccount = Math.max(1, band) + Math.max(1, Math.floor(band / 4));
+    return this.#slowInFlight < limit + band && (this.#slow.get(accountOf(org)) ?? 0) < limitOfAccount;
+  }
+
   /** So many slots stay free of the accounts with large shares. */
   get kept(): number {
     return Math.floor(this.#slots * keptShare);

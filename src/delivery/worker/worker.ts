@@ -262,6 +262,10 @@ export class Worker {
     const plans = new Map<Target, Promise<DeliveryPlan>>();
     for (const [i, job] of jobs.entries()) {
       if (i > 0 && i % jobsPerTick === 0) await new Promise((resolve) => setImmediate(resolve));
+      if (job.target.isSlow && !this.#shares.hasRoomForSlow(job.target.org)) {
+        line.settle({ job, outcome: { type: 'back' }, maxAttempts: null });
+        continue;
+      }
       const planned = plans.get(job.target) ?? this.#options.planOf(job.target);
       plans.set(job.target, planned);
       this.#begin(line, job, planned);
