@@ -17,6 +17,8 @@ export class SteadySender {
   readonly sent = new Set<number>();
   readonly accepted = new Set<number>();
   refused = 0;
+  /** How many were refused with which status. */
+  readonly refusals = new Map<number, number>();
   /** No answer: such an event may have been stored. */
   unanswered = 0;
   /** When each of those that were not accepted was sent, in ms of `performance.now()`. */
@@ -74,6 +76,7 @@ export class SteadySender {
         return;
       }
       this.refused++;
+      this.refusals.set(response.status, (this.refusals.get(response.status) ?? 0) + 1);
     } catch {
       this.unanswered++;
     }

@@ -32,7 +32,8 @@ export interface Waits {
   reads(): void;
   /** It is answered, and what comes is thrown away. */
   isOver(): boolean;
-  signal: AbortSignal;
+  /** Aborted when it is over. */
+  signal(): AbortSignal;
 }
 
 /**
@@ -54,6 +55,7 @@ export class ArrivingBody {
   #taken = 0;
   #leave: (() => void) | null = null;
   #endPace = (): void => {};
+  #stopArrival = (): void => {};
 
   constructor(room: BodyRoom, request: IncomingMessage, { org, source, limitBytes }: { org: string; source: string; limitBytes: number }) {
     this.#room = room;
@@ -75,6 +77,11 @@ export class ArrivingBody {
     return await this.#arrival(waits);
   }
 
+  /** `read` rejects with `hungUp` at once, and the room is free, whatever the sender still does. */
+  stop(): void {
+    this.#stopArrival();
+  }
+
   /** Gives back the room that it takes in memory. */
   giveBack(): void {
     this.#giveBackSmall();
@@ -92,8 +99,9 @@ export class ArrivingBody {
     this.#taken = 0;
   }
 
-  async #makeRoom(bytes: number, { waitsForRoom, reads, signal }: Waits): Promise<void> {
-    waitsForRoom();
+  async #makeRoom(bytes: number, waits: Waits): Promise<void> {
+    const signal = waits.signal();
+    waits.waitsForRoom();
     const leave = await this.#room.largeRoom.enter(this.#org, mebibytes(bytes), { source: this.#source, signal });
     if (leave === null) throw overShare();
     if (signal.aborted) {
@@ -101,7 +109,7 @@ export class ArrivingBody {
       throw hungUp;
     }
     this.#leave = leave;
-    reads();
+    waits.reads();
     this.#whole = Buffer.allocUnsafeSlow(bytes);
     for (const chunk of this.#chunks) this.#append(this.#whole, chunk);
     this.#chunks = [];
@@ -115,8 +123,7 @@ export class ArrivingBody {
   #arrival(waits: Waits): Promise<Buffer> {
     const request = this.#request;
     return new Promise((resolve, reject) => {
-      // Its room is needed, whatever the sender does with the answer.
-      waits.signal.addEventListener('abort', () => reject(hungUp));
+      this.#stopArrival = () => reject(hungUp);
       if (this.#whole !== null) this.#keepPace(this.#whole.length, reject);
       if (request.destroyed && !request.complete) reject(hungUp);
       request.on('data', (chunk: Buffer) => {

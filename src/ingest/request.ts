@@ -62,6 +62,7 @@ export class IngestRequest implements Deadlined, Abandonment {
   #body: ArrivingBody | null = null;
   /** Whose places it takes. */
   #organization: string | null = null;
+  /** Made for what waits for its end, which most requests do not have. */
   #ending: AbortController | null = null;
   #stage: 'plan' | 'room' | 'body' | 'check' | 'store' | 'over' = 'plan';
 
@@ -210,26 +211,29 @@ export class IngestRequest implements Deadlined, Abandonment {
   }
 
   async #judge(plan: IngestPlan, received: Pick<ReceivedRequest, 'body' | 'query' | 'signed'>): Promise<LargeJudgement> {
-    const { signal } = this.#beginCheck();
-    return await judgeLarge(this.#services.sandbox, plan, { request: this.#request, ...received }, signal);
+    this.#beginCheck();
+    return await judgeLarge(this.#services.sandbox, plan, { request: this.#request, ...received }, this.#signal);
   }
 
   /** `judgedBody`: that of a payload that is not read here. */
   async #checkSchemas(plan: IngestPlan, context: EventContext, judgedBody: Buffer | null): Promise<BrokenSchemas> {
-    const { signal } = this.#beginCheck();
+    this.#beginCheck();
     const checked =
       judgedBody === null
         ? { body: await loopTurns.of(plan.source.org).runShort(context.decode(), this), format: null }
         : { body: judgedBody, format: requestFormat(context.headers) };
-    return await brokenSchemas(this.#services.sandbox, plan, checked, signal);
+    return await brokenSchemas(this.#services.sandbox, plan, checked, this.#signal);
   }
 
-  #beginCheck(): AbortController {
+  #beginCheck(): void {
     const { deadlines, limits } = this.#services;
     this.#stage = 'check';
     deadlines.set(this, limits.checkDeadlineMs);
-    this.#ending = new AbortController();
-    return this.#ending;
+  }
+
+  get #signal(): AbortSignal {
+    this.#ending ??= new AbortController();
+    return this.#ending.signal;
   }
 
   #endHandshake(answer: object | null): void {
@@ -268,14 +272,13 @@ export class IngestRequest implements Deadlined, Abandonment {
       if (!this.#isOver()) begin('body', limits.bodyDeadlineMs);
     };
     this.#body = new ArrivingBody(this.#services, this.#request, { org, source: id, limitBytes });
-    this.#ending = new AbortController();
     reads();
     return this.#body.read({
       // Who waits there is told before.
       waitsForRoom: () => begin('room', limits.roomDeadlineMs + limits.bodyDeadlineMs),
       reads,
       isOver: () => this.#isOver(),
-      signal: this.#ending.signal,
+      signal: () => this.#signal,
     });
   }
 
@@ -303,6 +306,7 @@ export class IngestRequest implements Deadlined, Abandonment {
   #end(outcome: IngestOutcome): void {
     const { deadlines, metrics } = this.#services;
     this.#stage = 'over';
+    this.#body?.stop();
     this.#ending?.abort();
     deadlines.clear(this);
     metrics.requests.inc({ outcome });
