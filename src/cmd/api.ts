@@ -24,7 +24,7 @@ import { webhookSending } from '../data/webhooks/webhook-sending.ts';
 import { WebhookStatistics } from '../data/webhooks/webhook-statistics.ts';
 import { createFacade } from '../facade/app.ts';
 import { KubernetesCallers } from '../facade/http/kubernetes-callers.ts';
-import { recoverPendingWrites } from '../facade/records/recover-pending-writes.ts';
+import { recoverPendingWrites } from '../facade/records/write-transaction.ts';
 import { answerError } from '../ingest/answer.ts';
 import type { IngestHandler } from '../ingest/handler.ts';
 import { isIngestTarget } from '../ingest/path.ts';

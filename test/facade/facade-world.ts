@@ -34,7 +34,7 @@ import { WebhookStatistics } from '../../src/data/webhooks/webhook-statistics.ts
 import type { Delivery, DeliveryOptions } from '../../src/delivery/start-delivery.ts';
 import { createFacade, type FacadeOptions } from '../../src/facade/app.ts';
 import { KubernetesCallers } from '../../src/facade/http/kubernetes-callers.ts';
-import { recoverPendingWrites } from '../../src/facade/records/recover-pending-writes.ts';
+import { recoverPendingWrites } from '../../src/facade/records/write-transaction.ts';
 import { blockingConnection } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';

@@ -6,7 +6,7 @@ import type { Call } from '../http/operation.ts';
 import type { ServedKind } from '../http/services.ts';
 import type { SecretDraft } from './secrets.ts';
 import { type Synonyms, withoutSynonyms } from './synonyms.ts';
-import type { Spec } from './write.ts';
+import type { Spec } from './write-rules.ts';
 
 export interface SpecInput<K extends ServedKind, Body extends z.ZodObject> {
   call: Call;

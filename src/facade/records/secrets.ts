@@ -4,13 +4,20 @@ import { base32 } from '../../core/ids.ts';
 import { looksMasked, masked, maskedUnread, meansStored } from '../../core/masking.ts';
 import { plainSecret } from '../../core/plain-secret.ts';
 import { secretSealingContext } from '../../core/sealing-contexts.ts';
-import { credentialOrigin, madeForIn, madeForMetadata } from '../../resources/secret-use.ts';
+import { isRecord } from '../../resources/field-tree.ts';
+import {
+  credentialOrigin,
+  isSecretReference,
+  isSecretRefName,
+  madeForIn,
+  madeForMetadata,
+  secretUsesIn,
+} from '../../resources/secret-use.ts';
 import type { Call } from '../http/operation.ts';
 import { credentialOf, readSecret, type SecretKeyRef, type SecretOwner } from './credentials.ts';
 import { facadeManager } from './owned-spec.ts';
-import { isSameRef, secretRefsIn, withSecretRefs } from './secret-refs.ts';
 import { forClients } from './store-errors.ts';
-import type { Spec } from './write.ts';
+import type { Spec } from './write-rules.ts';
 
 /** The field behind a reference that a `SecretDraft` of this slug has made; null for any other. */
 export function generatedSecret({ name, key }: SecretKeyRef, slug: string): string | null {
@@ -158,4 +165,25 @@ export async function deleteSecret(call: Call, name: string): Promise<void> {
 
 function refText({ name, key }: SecretKeyRef): string {
   return `${name}/${key}`;
+}
+
+/** All references to Secrets in a spec. */
+export function secretRefsIn(spec: unknown): SecretKeyRef[] {
+  return secretUsesIn(spec).map(({ reference }) => reference);
+}
+
+/** The value with other references in place of its own. */
+function withSecretRefs<T>(value: T, change: (ref: SecretKeyRef) => SecretKeyRef): T;
+function withSecretRefs(value: unknown, change: (ref: SecretKeyRef) => SecretKeyRef): unknown {
+  if (Array.isArray(value)) return value.map((item) => withSecretRefs(item, change));
+  if (!isRecord(value)) return value;
+  const members = Object.entries(value).map(([name, member]): [string, unknown] => [
+    name,
+    isSecretRefName(name) && isSecretReference(member) ? change({ name: member.name, key: member.key }) : withSecretRefs(member, change),
+  ]);
+  return Object.fromEntries(members);
+}
+
+export function isSameRef(one: SecretKeyRef, other: SecretKeyRef): boolean {
+  return one.name === other.name && one.key === other.key;
 }

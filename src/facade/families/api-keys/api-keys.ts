@@ -10,7 +10,6 @@ import { grantableScopes } from '../../http/authorization.ts';
 import { earlier, type MadeKey, maxMakers, outranks, rightsWithinMakers } from '../../http/key-rights.ts';
 import { type Call, type Family, operation } from '../../http/operation.ts';
 import { cutPage, pageOf, pageQuery } from '../../http/pagination.ts';
-import { awaitGone, awaitInForce } from '../../records/in-force.ts';
 import { cachedObjects, find, idOf } from '../../records/lookup.ts';
 import { foreignManagers } from '../../records/owned-spec.ts';
 import {
@@ -27,7 +26,8 @@ import {
 import { madeBefore } from '../../records/request-marks.ts';
 import { slugOf } from '../../records/slug.ts';
 import { specField } from '../../records/spec-field.ts';
-import { createObject, deleteObject, refuseForeign } from '../../records/write.ts';
+import { refuseForeign } from '../../records/write-rules.ts';
+import { WriteTransaction } from '../../records/write-transaction.ts';
 
 const role = z.enum(['admin', 'developer', 'viewer']).describe('What it may do at most.');
 const scopes = z.array(z.enum(['read', 'write', 'delete'])).describe('What it may do.');
@@ -140,11 +140,12 @@ export const apiKeys: Family = {
           createdBy: { name: [...credential.name].slice(0, maxMakerName).join(''), ...(maker !== null && { sha256: maker.sha256 }) },
           expiresAt: endMs === null ? undefined : isoTime(endMs),
         } satisfies SpecInputOf<'ApiKey'>;
-        // Nobody has seen the key of a request that was broken off.
-        const lost = await madeBefore(call, 'ApiKey');
-        if (lost !== null) await deleteObject(call, lost);
-        const object = await createObject(call, 'ApiKey', { base: slugOf(name, 'key') }, async () => spec);
-        await awaitInForce(call, 'ApiKey', object);
+        const object = await WriteTransaction.run(call, {}, async (write) => {
+          // Nobody has seen the key of a request that was broken off.
+          const lost = await madeBefore(call, 'ApiKey');
+          if (lost !== null) await write.takeBack([lost]);
+          return await write.create('ApiKey', { base: slugOf(name, 'key') }, async () => spec);
+        });
         const makers = keysByHash(cachedObjects(call, 'ApiKey'));
         return { apiKey: { ...(await toRecord(object, call, makers)), key }, key };
       },
@@ -161,13 +162,12 @@ export const apiKeys: Family = {
       errors: ['RESOURCE_NOT_FOUND', 'FIELD_MANAGED'],
       handle: async (call) => {
         const object = await find(call, 'ApiKey', call.params['id'] ?? '');
-        refuseForeign(object);
+        refuseForeign([object]);
         // From now on the keys that it made are refused, whatever becomes of this process.
         const all = cachedObjects(call, 'ApiKey');
         const made = hasItsKey(object, all) ? madeBy(object, all) : [];
         for (const key of [object, ...made]) {
-          await deleteObject(call, key);
-          await awaitGone(call, 'ApiKey', key);
+          await WriteTransaction.run(call, {}, (write) => write.delete([key]));
           await call.services.apiKeyUsage.forget(call.caller.organization.id, idOf(key));
         }
       },

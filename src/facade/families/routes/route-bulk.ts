@@ -1,12 +1,8 @@
 import { z } from 'zod';
 import { type Operation, operation } from '../../http/operation.ts';
-import { bulkIds, refuseForeignAmong } from '../../records/bulk.ts';
-import { awaitInForce } from '../../records/in-force.ts';
 import { findAll } from '../../records/lookup.ts';
-import { setAllEnabled } from '../../records/multi-resource-writes.ts';
-import { withOrganizationLock } from '../../records/organization-lock.ts';
-import { foreignOwners } from '../../records/owned-spec.ts';
-import { bulkDelete } from '../shared/bulk-delete.ts';
+import { WriteTransaction } from '../../records/write-transaction.ts';
+import { bulkDelete, bulkIds } from '../shared/bulk-delete.ts';
 
 /** Pausing, resuming and deleting several routes at once. */
 export const routeBulkOperations: readonly Operation[] = [
@@ -30,14 +26,12 @@ export const routeBulkOperations: readonly Operation[] = [
     errors: ['FIELD_MANAGED', 'CONFLICT'],
     handle: async (call) => {
       const { ids, isActive } = call.body;
-      const { found, changed } = await withOrganizationLock(call, [], async (note) => {
+      const updated = await WriteTransaction.run(call, { reads: [] }, async (write) => {
         const routes = await findAll(call, 'Route', ids);
-        const others = routes.filter(({ spec }) => spec.enabled !== isActive);
-        refuseForeignAmong(others, ({ metadata }) => foreignOwners(metadata.managedFields ?? [], 'enabled'));
-        return { found: routes, changed: await setAllEnabled(call, others, isActive, note) };
+        await write.enable(routes, isActive);
+        return routes.length;
       });
-      await Promise.all(changed.map((route) => awaitInForce(call, 'Route', route)));
-      return { success: true, updated: found.length };
+      return { success: true, updated };
     },
   }),
   bulkDelete({

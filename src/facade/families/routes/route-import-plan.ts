@@ -3,12 +3,11 @@ import { throwIfAbandoned } from '../../../core/loop-turns.ts';
 import type { PosthornObject, SpecInputOf } from '../../../resources/kinds.ts';
 import { toPosthornError } from '../../http/error-response.ts';
 import type { Call } from '../../http/operation.ts';
-import { refuseInadmissible } from '../../records/dry-run.ts';
 import { byName } from '../../records/lookup.ts';
 import { fieldManaged } from '../../records/owned-spec.ts';
 import type { ConflictStrategy } from '../../records/portable.ts';
 import { nameOf } from '../../records/record-fields.ts';
-import { planChange, refuseBeyondLimit } from '../../records/write.ts';
+import { planChange, refuseBeyondLimit, refuseInadmissible } from '../../records/write-rules.ts';
 import { bodyOf, type ImportedRoute, referencesOf } from './portable-route.ts';
 import { connectionOf, specOfRoute } from './route-spec.ts';
 

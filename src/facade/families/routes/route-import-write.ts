@@ -1,12 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { PosthornObject } from '../../../resources/kinds.ts';
 import type { Call } from '../../http/operation.ts';
-import { mapConcurrently } from '../../records/concurrently.ts';
-import { cachedObjects, find } from '../../records/lookup.ts';
-import type { RecordWrite } from '../../records/record-write.ts';
+import { cachedObjects } from '../../records/lookup.ts';
 import { itemKey, madeUnder, placeUnder } from '../../records/request-marks.ts';
 import { slugOf } from '../../records/slug.ts';
-import { changeSpec, createObject, deleteObject } from '../../records/write.ts';
+import type { WriteTransaction } from '../../records/write-transaction.ts';
 import type { KnownRoutes, RouteStep } from './route-import-plan.ts';
 
 type Route = PosthornObject<'Route'>;
@@ -14,27 +12,26 @@ type Route = PosthornObject<'Route'>;
 /** The writes of one import. Each route that is made bears a mark, by which it is found again: also one whose answer was lost, and by an equal request after a crash. */
 export class RouteImportWrites implements KnownRoutes {
   readonly #call: Call;
-  readonly #note: RecordWrite;
+  readonly #transaction: WriteTransaction;
   readonly #mark: string;
   readonly made: ReadonlyMap<number, Route>;
   /** By uid, what was there before, which no import takes back. */
   readonly #there: ReadonlySet<string>;
-  readonly #undo: (() => Promise<void>)[] = [];
 
-  private constructor(call: Call, note: RecordWrite, mark: string, made: ReadonlyMap<number, Route>) {
+  private constructor(call: Call, transaction: WriteTransaction, mark: string, made: ReadonlyMap<number, Route>) {
     this.#call = call;
-    this.#note = note;
+    this.#transaction = transaction;
     this.#mark = mark;
     this.made = made;
     this.#there = new Set(this.there().map(({ metadata }) => metadata.uid));
-    if (made.size > 0) this.#undo.push(() => this.#removeMade());
+    if (made.size > 0) transaction.onRollback(() => this.#removeMade());
   }
 
-  static async begin(call: Call, note: RecordWrite): Promise<RouteImportWrites> {
+  static async begin(call: Call, transaction: WriteTransaction): Promise<RouteImportWrites> {
     const { idempotency } = call;
     const mark = idempotency?.mark ?? randomUUID();
     const made = idempotency?.isTakenOver === true ? await madeUnder(call, 'Route', mark) : [];
-    return new RouteImportWrites(call, note, mark, new Map(made));
+    return new RouteImportWrites(call, transaction, mark, new Map(made));
   }
 
   there(): Route[] {
@@ -44,42 +41,32 @@ export class RouteImportWrites implements KnownRoutes {
       : routes;
   }
 
-  /** Does all steps, one for each record. Returns what was written, null where nothing was. Who catches an error takes back what was done. */
+  /** Does all steps, one for each record. Returns what was written, null where nothing was. */
   async write(steps: readonly RouteStep[]): Promise<(Route | null)[]> {
-    if (this.made.size === 0) this.#undo.push(() => this.#removeMade());
-    // Whoever has the lock next waits for the last write alone.
-    const lastIndex = steps.findLastIndex(({ status }) => status !== 'skipped');
-    const written = await mapConcurrently(steps, async (step, index) => (index === lastIndex ? null : this.#write(step, index)));
-    const last = steps[lastIndex];
-    if (last === undefined) return written;
-    const route = await this.#write(last, lastIndex);
-    if (route !== null) this.#note(route);
-    return written.with(lastIndex, route);
+    if (this.made.size === 0) this.#transaction.onRollback(() => this.#removeMade());
+    const written: (Route | null)[] = steps.map(() => null);
+    const writes = steps.flatMap((step, index) => (step.status === 'skipped' ? [] : [{ step, index }]));
+    await this.#transaction.all(writes, async ({ step, index }) => {
+      written[index] = await this.#write(step, index);
+    });
+    return written;
   }
 
-  /** What this import, and an equal one before, has done; that it could not be taken back is logged. */
-  async takeBack(): Promise<void> {
-    await mapConcurrently(this.#undo, (each) => this.#quietly(each));
-  }
-
-  async #write(step: RouteStep, index: number): Promise<Route | null> {
-    const call = this.#call;
+  async #write(step: Exclude<RouteStep, { status: 'skipped' }>, index: number): Promise<Route | null> {
+    const transaction = this.#transaction;
     switch (step.status) {
-      case 'skipped':
-        return null;
       case 'created': {
-        const slug = { base: slugOf(step.name, 'route') };
-        return step.made ?? (await createObject(call, 'Route', slug, async () => step.spec, itemKey(this.#mark, index)));
+        if (step.made !== undefined) return await transaction.adopt(step.made);
+        return await transaction.create('Route', { base: slugOf(step.name, 'route') }, async () => step.spec, itemKey(this.#mark, index));
       }
       case 'overwritten': {
-        let isKnown = false;
-        const load = async (): Promise<Route> => {
-          const route = await find(call, 'Route', step.current.metadata.name);
-          if (!isKnown) this.#undo.push(async () => void (await changeSpec(call, 'Route', load, async () => route.spec)));
-          isKnown = true;
-          return route;
-        };
-        return (await changeSpec(call, 'Route', load, async () => step.spec)).after;
+        const { name } = step.current.metadata;
+        let isFirst = true;
+        return await transaction.change('Route', name, async ({ spec: before }) => {
+          if (isFirst) transaction.onRollback(async () => void (await transaction.change('Route', name, async () => before)));
+          isFirst = false;
+          return step.spec;
+        });
       }
     }
   }
@@ -87,16 +74,6 @@ export class RouteImportWrites implements KnownRoutes {
   async #removeMade(): Promise<void> {
     const marked = await madeUnder(this.#call, 'Route', this.#mark);
     const made = marked.flatMap(([, route]) => (this.#there.has(route.metadata.uid) ? [] : [route]));
-    await mapConcurrently(made.slice(1), (route) => this.#quietly(() => deleteObject(this.#call, route)));
-    const [last] = made;
-    if (last === undefined) return;
-    await deleteObject(this.#call, last);
-    this.#note(last, true);
-  }
-
-  async #quietly(action: () => Promise<void>): Promise<void> {
-    await action().catch((cause: unknown) =>
-      this.#call.services.logger.warn({ err: cause }, 'the rollback of a failed route import is incomplete'),
-    );
+    await this.#transaction.takeBack(made);
   }
 }

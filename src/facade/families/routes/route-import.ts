@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { type Operation, operation } from '../../http/operation.ts';
-import { awaitInForce, waitAfter } from '../../records/in-force.ts';
 import { idOf } from '../../records/lookup.ts';
-import { withOrganizationLock } from '../../records/organization-lock.ts';
 import { importBodyBytes, importFields, maxImported } from '../../records/portable.ts';
+import { WriteTransaction } from '../../records/write-transaction.ts';
 import { importedRoute } from './portable-route.ts';
 import { RouteImportPlanner } from './route-import-plan.ts';
 import { RouteImportWrites } from './route-import-write.ts';
@@ -46,21 +45,13 @@ export const routeImportOperation: Operation = operation({
   errors: ['FIELD_MANAGED', 'CONFLICT'],
   handle: async (call) => {
     const { routes: records, conflictStrategy, validateOnly = false } = call.body;
-    const startedAtMs = call.services.clock.now();
-    const { plan, written } = await withOrganizationLock(call, routeWritesLookAt, async (note) => {
-      const writes = await RouteImportWrites.begin(call, note);
-      try {
-        const judged = await new RouteImportPlanner(call, conflictStrategy, records, writes).plan();
-        if (judged.errors.length > 0) await writes.takeBack();
-        const isToBeWritten = judged.errors.length === 0 && !validateOnly;
-        return { plan: judged, written: isToBeWritten ? await writes.write(judged.steps) : [] };
-      } catch (error) {
-        await writes.takeBack();
-        throw error;
-      }
+    const { plan, written } = await WriteTransaction.run(call, { reads: routeWritesLookAt, isImport: true }, async (write) => {
+      const writes = await RouteImportWrites.begin(call, write);
+      const judged = await new RouteImportPlanner(call, conflictStrategy, records, writes).plan();
+      if (judged.errors.length > 0) await write.rollBack();
+      const isToBeWritten = judged.errors.length === 0 && !validateOnly;
+      return { plan: judged, written: isToBeWritten ? await writes.write(judged.steps) : [] };
     });
-    const timeoutMs = waitAfter(call, startedAtMs);
-    await Promise.all(written.flatMap((route) => (route === null ? [] : [awaitInForce(call, 'Route', route, timeoutMs)])));
     const steps = plan.errors.length > 0 ? [] : plan.steps;
     const count = (status: string): number => steps.filter((step) => step.status === status).length;
     return {

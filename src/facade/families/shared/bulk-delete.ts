@@ -2,12 +2,11 @@ import { z } from 'zod';
 import type { ObjectOf } from '../../../resources/kinds.ts';
 import { type Call, type Operation, operation } from '../../http/operation.ts';
 import type { ServedKind } from '../../http/services.ts';
-import { bulkIds, refuseForeignAmong } from '../../records/bulk.ts';
-import { awaitGone } from '../../records/in-force.ts';
-import { refuseForeignLists } from '../../records/leave-routes.ts';
 import { findAll } from '../../records/lookup.ts';
-import { deleteAll } from '../../records/multi-resource-writes.ts';
-import { withOrganizationLock } from '../../records/organization-lock.ts';
+import { WriteTransaction } from '../../records/write-transaction.ts';
+
+/** Ids of a bulk operation. */
+export const bulkIds = z.array(z.string().min(1).max(128)).min(1).max(100).describe('Ids or slugs; unknown ones are skipped.');
 
 interface BulkDeletion<K extends ServedKind> {
   kind: K;
@@ -38,16 +37,12 @@ export function bulkDelete<K extends ServedKind>({ kind, path, noun, description
     },
     errors: ['FIELD_MANAGED', ...(beforeDelete === undefined ? [] : (['IN_USE'] as const))],
     handle: async (call) => {
-      const deleted = await withOrganizationLock(call, ['Route'], async (note) => {
+      const deleted = await WriteTransaction.run(call, { reads: ['Route'] }, async (write) => {
         const found = await findAll(call, kind, call.body.ids);
-        refuseForeignAmong(found);
-        await refuseForeignLists(call, found);
-        for (const object of found) await beforeDelete?.(object, call);
-        await deleteAll(call, found, note);
-        return found;
+        await write.delete(found, beforeDelete);
+        return found.length;
       });
-      await Promise.all(deleted.map((object) => awaitGone(call, kind, object)));
-      return { success: true, deleted: deleted.length };
+      return { success: true, deleted };
     },
   });
 }

@@ -9,17 +9,17 @@ import { toPosthornError } from '../../http/error-response.ts';
 import { type Call, type Operation, operation } from '../../http/operation.ts';
 import type { ServedKind } from '../../http/services.ts';
 import { mapConcurrently } from '../../records/concurrently.ts';
-import { judgeChange, judgeNew } from '../../records/dry-run.ts';
-import { awaitInForce, waitAfter } from '../../records/in-force.ts';
 import { byName, cachedObjects } from '../../records/lookup.ts';
 import { nouns } from '../../records/nouns.ts';
+import type { WantedSlug } from '../../records/object-writes.ts';
 import { type ConflictStrategy, importBodyBytes, importFields, maxImported } from '../../records/portable.ts';
 import { itemKey, madeUnder } from '../../records/request-marks.ts';
 import type { ResourceFamilyDefinition } from '../../records/resource-family-definition.ts';
-import { whole, writeChange, writeNew } from '../../records/resource-writes.ts';
+import { judgeChange, judgeNew, writeChange, writeNew } from '../../records/resource-writes.ts';
 import { refuseReservedSlug, slugOf } from '../../records/slug.ts';
 import { refuseContradictions } from '../../records/synonyms.ts';
-import { refuseBeyondLimit, type WantedSlug } from '../../records/write.ts';
+import { refuseBeyondLimit } from '../../records/write-rules.ts';
+import { WriteTransaction } from '../../records/write-transaction.ts';
 
 type Definition<K extends ServedKind> = ResourceFamilyDefinition<K, z.ZodObject, z.ZodObject>;
 
@@ -56,10 +56,9 @@ const importedRecord = z
   .meta({ type: 'object', properties: {}, additionalProperties: {} });
 
 /** What became of one record. */
-interface Judged<K extends ServedKind> {
+interface Judged {
   name: string;
   outcome: Outcome;
-  written?: ObjectOf<K>;
   error?: PosthornError;
   warnings?: string[];
 }
@@ -105,12 +104,8 @@ export function importOperation<K extends ServedKind>(imported: Imported<K>): Op
     answer: { status: 200, description: 'What became of each record.', schema: result },
     handle: async (call) => {
       const { [collection]: records, conflictStrategy, validateOnly = false } = bodySchema.loose().parse(call.body);
-      const startedAtMs = call.services.clock.now();
-      const importer = new RecordImport(imported, call, conflictStrategy, validateOnly);
-      const judged = await importer.run(z.array(importedRecord).parse(records));
-      const timeoutMs = waitAfter(call, startedAtMs);
-      await Promise.all(
-        judged.flatMap(({ written }) => (written === undefined ? [] : [awaitInForce(call, definition.kind, written, timeoutMs)])),
+      const judged = await WriteTransaction.run(call, { reads: definition.writesLookAt, isImport: true }, (write) =>
+        new RecordImport(imported, call, write, conflictStrategy, validateOnly).run(z.array(importedRecord).parse(records)),
       );
       return answerOf(judged);
     },
@@ -124,6 +119,7 @@ class RecordImport<K extends ServedKind> {
   readonly #definition: Definition<K>;
   readonly #noun: string;
   readonly #call: Call;
+  readonly #write: WriteTransaction;
   readonly #strategy: ConflictStrategy;
   readonly #validateOnly: boolean;
   readonly #schema: z.ZodObject;
@@ -134,12 +130,13 @@ class RecordImport<K extends ServedKind> {
   /** What an equal request that was broken off has made, by the index of the record. */
   #made: ReadonlyMap<number, ObjectOf<K>> = new Map();
 
-  constructor(imported: Imported<K>, call: Call, strategy: ConflictStrategy, validateOnly: boolean) {
+  constructor(imported: Imported<K>, call: Call, write: WriteTransaction, strategy: ConflictStrategy, validateOnly: boolean) {
     const { definition, portable } = imported;
     this.#imported = imported;
     this.#definition = definition;
     this.#noun = nouns[definition.kind];
     this.#call = call;
+    this.#write = write;
     this.#strategy = strategy;
     this.#validateOnly = validateOnly;
     this.#count = cachedObjects(call, definition.kind).length;
@@ -147,7 +144,7 @@ class RecordImport<K extends ServedKind> {
   }
 
   /** In the order of the records. Those of one slug are taken one after the other, so that the later ones see the earlier. */
-  async run(records: readonly Record<string, unknown>[]): Promise<Judged<K>[]> {
+  async run(records: readonly Record<string, unknown>[]): Promise<Judged[]> {
     const { idempotency } = this.#call;
     if (idempotency?.isTakenOver === true) this.#made = new Map(await madeUnder(this.#call, this.#definition.kind, idempotency.mark));
     const numbered: { record: Record<string, unknown>; index: number; slug: string }[] = [];
@@ -156,7 +153,7 @@ class RecordImport<K extends ServedKind> {
       numbered.push({ record, index, slug: slugIn(record) ?? this.#slugOfName(record) ?? `#${index}` });
     }
     const groups = [...Map.groupBy(numbered, ({ slug }) => slug).values()];
-    const judged: Judged<K>[] = [];
+    const judged: Judged[] = [];
     await mapConcurrently(groups, async (group) => {
       for (const { record, index } of group) {
         await this.#call.turn.rest();
@@ -167,7 +164,7 @@ class RecordImport<K extends ServedKind> {
     return judged;
   }
 
-  async #judge(raw: Record<string, unknown>, index: number): Promise<Judged<K>> {
+  async #judge(raw: Record<string, unknown>, index: number): Promise<Judged> {
     const name = typeof raw['name'] === 'string' ? raw['name'] : (slugIn(raw) ?? `record ${index + 1}`);
     try {
       const record: Record<string, unknown> = parseBody(this.#schema, raw, {
@@ -186,12 +183,12 @@ class RecordImport<K extends ServedKind> {
     }
   }
 
-  async #take(record: Record<string, unknown>, slug: string, index: number): Promise<Omit<Judged<K>, 'name'>> {
+  async #take(record: Record<string, unknown>, slug: string, index: number): Promise<Omit<Judged, 'name'>> {
     const call = this.#call;
     const { namespace } = call.caller.organization;
     const made = this.#made.get(index);
-    const written = made === undefined ? null : await whole(call, made);
-    if (written !== null) return { outcome: 'imported', written, warnings: (await this.#imported.bodyOf(record, undefined, call)).missing };
+    if (made !== undefined && (await this.#write.adopt(made)) !== null)
+      return { outcome: 'imported', warnings: (await this.#imported.bodyOf(record, undefined, call)).missing };
     const warnings: string[] = [];
     const definition: Definition<K> = {
       ...this.#definition,
@@ -207,7 +204,8 @@ class RecordImport<K extends ServedKind> {
     };
     if (!(await isThere())) {
       try {
-        return { outcome: 'imported', written: await this.#create(definition, { exact: slug }, record, index), warnings };
+        await this.#create(definition, { exact: slug }, record, index);
+        return { outcome: 'imported', warnings };
       } catch (error) {
         if (!isPosthornError(error, 'ALREADY_EXISTS')) throw error;
       }
@@ -216,33 +214,33 @@ class RecordImport<K extends ServedKind> {
       case 'skip':
         return { outcome: 'skipped' };
       case 'rename':
-        return { outcome: 'imported', written: await this.#create(definition, { base: slug }, record, index), warnings };
+        await this.#create(definition, { base: slug }, record, index);
+        return { outcome: 'imported', warnings };
       case 'overwrite':
-        return { outcome: 'overwritten', written: await this.#overwrite(definition, slug, record), warnings };
+        await this.#overwrite(definition, slug, record);
+        return { outcome: 'overwritten', warnings };
     }
   }
 
-  async #create(definition: Definition<K>, slug: WantedSlug, record: Record<string, unknown>, index: number) {
+  async #create(definition: Definition<K>, slug: WantedSlug, record: Record<string, unknown>, index: number): Promise<void> {
     const { idempotency } = this.#call;
     const mark = idempotency === null ? undefined : itemKey(idempotency.mark, index);
     // Counted here and not by the cache, which may or may not hold what earlier records of this import have made.
     refuseBeyondLimit(this.#call, this.#definition.kind, this.#count + 1);
     this.#count++;
     try {
-      if (!this.#validateOnly) return await writeNew(definition, this.#call, slug, record, mark);
-      await judgeNew(definition, this.#call, record);
+      if (this.#validateOnly) await judgeNew(definition, this.#call, record);
+      else await writeNew(definition, this.#call, this.#write, slug, record, mark);
     } catch (error) {
       this.#count--;
       throw error;
     }
-    if ('exact' in slug) this.#planned.add(slug.exact);
-    return undefined;
+    if (this.#validateOnly && 'exact' in slug) this.#planned.add(slug.exact);
   }
 
-  async #overwrite(definition: Definition<K>, slug: string, record: Record<string, unknown>) {
-    if (!this.#validateOnly) return writeChange(definition, this.#call, slug, record);
-    if (!this.#planned.has(slug)) await judgeChange(definition, this.#call, slug, record);
-    return undefined;
+  async #overwrite(definition: Definition<K>, slug: string, record: Record<string, unknown>): Promise<void> {
+    if (!this.#validateOnly) await writeChange(definition, this.#call, this.#write, slug, record);
+    else if (!this.#planned.has(slug)) await judgeChange(definition, this.#call, slug, record);
   }
 
   /** The slug that a record without one gets. */
@@ -259,7 +257,7 @@ function slugIn({ slug }: Record<string, unknown>): string | null {
   return typeof slug === 'string' ? slug : null;
 }
 
-function answerOf(judged: readonly Judged<ServedKind>[]): z.input<typeof result> {
+function answerOf(judged: readonly Judged[]): z.input<typeof result> {
   const of = (outcome: Outcome): string[] => judged.filter((each) => each.outcome === outcome).map(({ name }) => name);
   const details = { imported: of('imported'), skipped: of('skipped'), overwritten: of('overwritten'), failed: of('failed') };
   return {

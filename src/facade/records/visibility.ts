@@ -1,14 +1,37 @@
 import { canonicalJson } from '../../core/canonical-json.ts';
+import type { Clock } from '../../core/clock.ts';
 import type { OwnedRecordKind } from '../../core/records.ts';
-import type { ObjectOf, PosthornObject } from '../../resources/kinds.ts';
+import type { Kind, ObjectOf, PosthornObject } from '../../resources/kinds.ts';
+import type { ResourceCache } from '../../store/cache.ts';
+import type { Key } from '../../store/store.ts';
 import type { Call } from '../http/operation.ts';
 import type { ServedKind } from '../http/services.ts';
-import { waitForCache } from './cache-wait.ts';
 import { mapConcurrently } from './concurrently.ts';
 import { routesWith } from './in-use.ts';
 import { idOf } from './lookup.ts';
 
 const notYetInForce = 'not yet in force';
+
+/** Whether the cached object came to satisfy `isReached` within the time. Looks at once, then at each change. */
+export function waitForCache<K extends Kind>(
+  cache: ResourceCache<K>,
+  key: Key,
+  isReached: (object: ObjectOf<K> | undefined) => boolean,
+  wait: { timeoutMs: number; clock: Clock },
+): Promise<boolean> {
+  if (isReached(cache.get(key))) return Promise.resolve(true);
+  return new Promise((resolve) => {
+    const finish = (reached: boolean): void => {
+      stopListening();
+      stopTimer();
+      resolve(reached);
+    };
+    const stopTimer = wait.clock.after(wait.timeoutMs, () => finish(false));
+    const stopListening = cache.onChange((changed) => {
+      if (changed.name === key.name && changed.namespace === key.namespace && isReached(cache.get(key))) finish(true);
+    });
+  });
+}
 
 /** Whether the record of this generation, or a later one, is where ingest and delivery read it. */
 function isProgrammed(object: PosthornObject<ServedKind>, generation: number): boolean {
@@ -16,13 +39,8 @@ function isProgrammed(object: PosthornObject<ServedKind>, generation: number): b
   return programmed?.status === 'True' && (programmed.observedGeneration ?? 0) >= generation;
 }
 
-/** Waits until a written object is programmed; after `inForceTimeoutMs` the response gets a `Warning` header instead, and the write stands. */
-export async function awaitInForce<K extends ServedKind>(
-  call: Call,
-  kind: K,
-  written: ObjectOf<K>,
-  timeoutMs = call.services.inForceTimeoutMs,
-): Promise<void> {
+/** Waits until a written object is programmed; after `timeoutMs` the response gets a `Warning` header instead, and the write stands. */
+export async function awaitInForce<K extends ServedKind>(call: Call, kind: K, written: ObjectOf<K>, timeoutMs: number): Promise<void> {
   const { uid, generation } = written.metadata;
   const { caches, clock } = call.services;
   const deadlineMs = clock.now() + timeoutMs;
@@ -68,13 +86,11 @@ const recordKinds: Readonly<Record<ServedKind, OwnedRecordKind | null>> = {
 };
 
 /** Waits until a deleted object has left the lists of this replica, and what ingest and delivery read; otherwise the answer gets a warning. */
-export async function awaitGone<K extends ServedKind>(call: Call, kind: K, deleted: ObjectOf<K>): Promise<void> {
-  const { caches, clock, inForceTimeoutMs: timeoutMs } = call.services;
+export async function awaitGone<K extends ServedKind>(call: Call, kind: K, deleted: ObjectOf<K>, timeoutMs: number): Promise<void> {
+  const { caches, clock } = call.services;
   const deadlineMs = clock.now() + timeoutMs;
-  const hasLeftLists = await waitForCache(caches[kind], deleted.metadata, (object) => object?.metadata.uid !== deleted.metadata.uid, {
-    timeoutMs,
-    clock,
-  });
+  const isGone = (object: ObjectOf<K> | undefined): boolean => object?.metadata.uid !== deleted.metadata.uid;
+  const hasLeftLists = await waitForCache(caches[kind], deleted.metadata, isGone, { timeoutMs, clock });
   if (!hasLeftLists || !(await isRetracted(call, deleted, deadlineMs))) call.warn(notYetInForce);
 }
 
@@ -103,10 +119,4 @@ async function isSeen({ services }: Call, deadlineMs: number, look: () => Promis
     logger.warn({ err: error }, 'the programmed state of a change could not be read');
     return false;
   }
-}
-
-/** How long an import waits when its writes have taken since `startedAtMs`: as a single write, but not as long again. */
-export function waitAfter(call: Call, startedAtMs: number): number {
-  const { clock, inForceTimeoutMs } = call.services;
-  return Math.max(inForceTimeoutMs / 4, inForceTimeoutMs - (clock.now() - startedAtMs));
 }
