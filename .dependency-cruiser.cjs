@@ -28,6 +28,12 @@ module.exports = {
       from: { path: '^src/', pathNot: `^src/(${[...Object.keys(mayUse), 'cmd'].join('|')})(/|$)` },
       to: {},
     },
+    {
+      name: 'resources-are-written-by-write-transactions',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/facade/records/write-transaction[.]ts$' },
+      to: { path: '^src/facade/records/object-writes[.]ts$' },
+    },
     { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
     { name: 'nothing-unresolved', severity: 'error', from: {}, to: { couldNotResolve: true } },
     { name: 'program-knows-no-tests', severity: 'error', from: { path: '^src/', pathNot: tests }, to: { path: `^(test|hack)/|${tests}` } },

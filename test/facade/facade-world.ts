@@ -88,6 +88,9 @@ export interface FacadeWorld {
     inForceTimeoutMs?: number;
     webhookMessages?: WebhookMessages;
     keyring?: Keyring;
+    store?: ResourceStore;
+    organizationLock?: OrganizationLock;
+    writeAheadLog?: WriteAheadLog;
   }): Promise<FacadeWorld['request']>;
   /** A delivery worker on the same Redis, which may reach loopback; stopped with the world when not before. */
   startWorker(options?: Partial<DeliveryOptions>): Promise<Delivery>;

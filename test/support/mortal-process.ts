@@ -94,8 +94,11 @@ export class MortalProcess {
   }
 }
 
+/** What a server is reached by: one process, or whichever lives now. */
+export type Reaching = Pick<MortalProcess, 'read' | 'write' | 'died'>;
+
 /** The resource store as the process reaches it. */
-export function mortalStore(store: CompleteStore, process: MortalProcess): CompleteStore {
+export function mortalStore(store: CompleteStore, process: Reaching): CompleteStore {
   const writing = async <K extends Kind>(kind: K, key: Key, call: () => Promise<ObjectOf<K>>): Promise<ObjectOf<K>> =>
     process.write(async () => {
       const before = await (kind === 'Secret' ? store.getSecret(key) : store.get(kind, key)).catch(() => null);
@@ -132,6 +135,9 @@ export const registryWrites: Writes = {
   isChange: (method, answer) => (method === 'publish' || method === 'retract') && answer === true,
 };
 
+/** Of a Redis client, as far as the lock of an organization and its write-ahead log use it. */
+export const lockWrites: Writes = { isWrite: (method) => ['set', 'hset', 'hdel', 'zadd', 'call'].includes(method), isChange: () => false };
+
 /** What a purge finds it does not tell. */
 export const purgerWrites: Writes = { isWrite: () => true, isChange: () => false };
 
@@ -152,7 +158,7 @@ export function webhookWrites(revisions: Map<string, number>): Writes {
 }
 
 /** An object whose methods all answer by promises, as the process reaches it. */
-export function mortal<T extends object>(target: T, process: MortalProcess, { isWrite, isChange }: Writes): T {
+export function mortal<T extends object>(target: T, process: Reaching, { isWrite, isChange }: Writes): T {
   return new Proxy(target, {
     get: (object, name) => {
       const member: unknown = Reflect.get(object, name, object);

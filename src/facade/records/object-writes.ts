@@ -7,14 +7,11 @@ import type { ServedKind } from '../http/services.ts';
 import { nouns } from './nouns.ts';
 import { facadeManager } from './owned-spec.ts';
 import { markAnnotation } from './request-marks.ts';
-import { slugCandidates } from './slug.ts';
+import { slugCandidates, type WantedSlug } from './slug.ts';
 import { forClients, isQuotaUsedUp } from './store-errors.ts';
 import { beyondLimit, planChange, refuseBeyondLimit, type Spec } from './write-rules.ts';
 
 // Each function makes one write to the store, whole or not at all. `WriteTransaction` alone calls them and orders several of them.
-
-/** One slug and no other, or the first free one of those that begin with it. */
-export type WantedSlug = { exact: string } | { base: string };
 
 const changeAttempts = 10;
 const maxSlugs = 1000;

@@ -4,7 +4,7 @@ import type { ObjectOf } from '../../resources/kinds.ts';
 import type { FieldCodes } from '../http/body.ts';
 import type { Call } from '../http/operation.ts';
 import type { ServedKind } from '../http/services.ts';
-import type { SecretDraft } from './secrets.ts';
+import type { SentSecrets } from './secrets.ts';
 import { type Synonyms, withoutSynonyms } from './synonyms.ts';
 import type { Spec } from './write-rules.ts';
 
@@ -14,7 +14,7 @@ export interface SpecInput<K extends ServedKind, Body extends z.ZodObject> {
   /** Absent on create. */
   current?: ObjectOf<K>;
   /** Makes the references of secret values that the body holds. */
-  secrets: SecretDraft;
+  secrets: SentSecrets;
 }
 
 /**

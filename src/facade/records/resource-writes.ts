@@ -6,11 +6,10 @@ import type { Call } from '../http/operation.ts';
 import type { ServedKind } from '../http/services.ts';
 import { find } from './lookup.ts';
 import { nouns } from './nouns.ts';
-import type { WantedSlug } from './object-writes.ts';
 import { madeBefore } from './request-marks.ts';
 import type { ResourceFamilyDefinition } from './resource-family-definition.ts';
 import { SecretDraft } from './secrets.ts';
-import { refuseReservedSlug, slugOf } from './slug.ts';
+import { refuseReservedSlug, slugOf, type WantedSlug } from './slug.ts';
 import { planChange, refuseBeyondLimit, refuseInadmissible } from './write-rules.ts';
 import { WriteTransaction } from './write-transaction.ts';
 

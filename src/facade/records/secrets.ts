@@ -36,6 +36,9 @@ function keySuffix({ idempotency }: Call, place: number): string {
   return base32(createHash('sha256').update(`${idempotency.mark}\n${place}`).digest().subarray(0, 5));
 }
 
+/** What families do with the secret values of a write. */
+export type SentSecrets = Pick<SecretDraft, 'put'>;
+
 /**
  * The secret values of one write. `put` decides what each sent value means; `store` writes the new ones, sealed, each into a Secret that nothing has
  * used before, so that one apply of the resource flips from old to new.
@@ -51,10 +54,6 @@ export class SecretDraft {
     this.#call = call;
     this.#slug = slug;
     this.#current = current;
-  }
-
-  get isEmpty(): boolean {
-    return this.#values.length === 0;
   }
 
   /**

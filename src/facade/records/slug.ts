@@ -1,6 +1,9 @@
 import { PosthornError } from '../../core/errors.ts';
 import { isReservedSlug } from '../../resources/names.ts';
 
+/** One slug and no other, or the first free one of those that begin with it. */
+export type WantedSlug = { exact: string } | { base: string };
+
 /** Of slugs that are given or made here; objects from elsewhere may have longer ones. */
 export const longestSlug = 50;
 /** Units of a name that are looked at, as many as one may have: records of an import are judged later. */

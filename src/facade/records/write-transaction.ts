@@ -10,9 +10,10 @@ import { mapConcurrently } from './concurrently.ts';
 import { readSecret } from './credentials.ts';
 import { find, getByName } from './lookup.ts';
 import { nouns } from './nouns.ts';
-import { changeSpec, createObject, deleteObject, type WantedSlug } from './object-writes.ts';
+import { changeSpec, createObject, deleteObject } from './object-writes.ts';
 import { foreignOwners } from './owned-spec.ts';
-import { deleteSecret, SecretDraft, secretRefsIn, unusedSecrets } from './secrets.ts';
+import { deleteSecret, SecretDraft, type SentSecrets, secretRefsIn, unusedSecrets } from './secrets.ts';
+import type { WantedSlug } from './slug.ts';
 import { awaitGone, awaitInForce, waitForCache } from './visibility.ts';
 import { refuseForeign, refuseForeignLists, routesNaming, type Spec, withoutNamed } from './write-rules.ts';
 
@@ -89,7 +90,7 @@ export class WriteTransaction {
   async create<K extends ServedKind>(
     kind: K,
     slug: WantedSlug,
-    specFor: (secrets: SecretDraft) => Promise<Spec>,
+    specFor: (secrets: SentSecrets) => Promise<Spec>,
     mark = this.#call.idempotency?.mark,
   ): Promise<ObjectOf<K>> {
     const call = this.#call;
@@ -113,7 +114,7 @@ export class WriteTransaction {
   async change<K extends ServedKind>(
     kind: K,
     idOrSlug: string,
-    specFor: (current: ObjectOf<K>, secrets: SecretDraft) => Promise<Spec>,
+    specFor: (current: ObjectOf<K>, secrets: SentSecrets) => Promise<Spec>,
   ): Promise<ObjectOf<K>> {
     const call = this.#call;
     let secrets = new SecretDraft(call, '');

@@ -6,7 +6,7 @@ import { headerName, isSettableHeader, sendableCharacter, sendableRule } from '.
 import type { PosthornObject, SpecInputOf, SpecOf } from '../../../resources/kinds.ts';
 import type { Call } from '../../http/operation.ts';
 import { readSecret, type SecretKeyRef } from '../../records/credentials.ts';
-import type { SecretDraft } from '../../records/secrets.ts';
+import type { SentSecrets } from '../../records/secrets.ts';
 import { redacted } from '../shared/redaction.ts';
 
 type Http = NonNullable<SpecOf<'Destination'>['http']>;
@@ -71,7 +71,7 @@ export async function authToRecord(
 export async function authToSpec(
   sent: { authType?: Auth['type']; authConfig?: AuthConfig | null },
   current: Auth | undefined,
-  secrets: SecretDraft,
+  secrets: SentSecrets,
 ): Promise<AuthInput | undefined> {
   if (sent.authType === undefined && sent.authConfig === undefined) return current;
   const type = sent.authType ?? current?.type ?? 'none';
@@ -97,7 +97,7 @@ function secretRef(
   value: string | undefined,
   current: SecretKeyRef | undefined,
   field: SecretField,
-  secrets: SecretDraft,
+  secrets: SentSecrets,
 ): Promise<SecretKeyRef> | SecretKeyRef {
   return value === undefined ? (current ?? missing(field)) : secrets.put(field, value, current, { path: `authConfig.${field}` });
 }

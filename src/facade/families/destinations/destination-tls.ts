@@ -6,7 +6,7 @@ import { kinds, type PosthornObject, type SpecInputOf, type SpecOf } from '../..
 import type { Call } from '../../http/operation.ts';
 import { readSecret, type SecretKeyRef } from '../../records/credentials.ts';
 import { clearableToSpec } from '../../records/record-fields.ts';
-import type { SecretDraft } from '../../records/secrets.ts';
+import type { SentSecrets } from '../../records/secrets.ts';
 import { isRedacted } from '../shared/redaction.ts';
 
 /** `tls` of HTTP destinations: a private certificate authority, and the certificate that Posthorn shows. */
@@ -63,7 +63,7 @@ export function shownPem(): string {
 export async function tlsToSpec(
   sent: TlsBody | null | undefined,
   object: PosthornObject<'Destination'> | undefined,
-  { call, secrets }: { call: Call; secrets: SecretDraft },
+  { call, secrets }: { call: Call; secrets: SentSecrets },
 ): Promise<TlsInput> {
   const current = object?.spec.http?.tls;
   if (sent === undefined) return current;
@@ -98,7 +98,7 @@ export function importedTls(sent: TlsBody | null | undefined, current: Tls): { t
   return { tls: { ...rest, clientCertificate: null, clientKey: null }, isMissing: true };
 }
 
-function pemRef(field: PemField, sent: TlsBody, current: Tls, secrets: SecretDraft): Promise<SecretKeyRef> | SecretKeyRef | undefined {
+function pemRef(field: PemField, sent: TlsBody, current: Tls, secrets: SentSecrets): Promise<SecretKeyRef> | SecretKeyRef | undefined {
   const value = sent[field];
   const stored = current?.[refOf[field]];
   if (typeof value !== 'string') return clearableToSpec(value, stored);

@@ -12,7 +12,7 @@ import { kinds, type PosthornObject, type SpecInputOf, type SpecOf } from '../..
 import { hasWarehouses } from '../../../resources/plan-gates.ts';
 import type { Call } from '../../http/operation.ts';
 import { readSecret, type SecretKeyRef } from '../../records/credentials.ts';
-import type { SecretDraft } from '../../records/secrets.ts';
+import type { SentSecrets } from '../../records/secrets.ts';
 import { specField } from '../../records/spec-field.ts';
 import { sentHttpsUrl } from '../../records/url-fields.ts';
 import { redacted } from '../shared/redaction.ts';
@@ -132,7 +132,7 @@ export async function warehouseToRecord(
 export async function warehouseToSpec(
   type: WarehouseType,
   sent: { config?: WarehouseConfig; fieldMapping?: z.output<typeof fieldMapping> | null },
-  { current, call, secrets }: { current: Spec | undefined; call: Call; secrets: SecretDraft },
+  { current, call, secrets }: { current: Spec | undefined; call: Call; secrets: SentSecrets },
 ): Promise<Pick<SpecInput, 'warehouse' | 's3' | 'r2' | 'gcs' | 'azureBlob'>> {
   const { plan } = call.caller.organization;
   if (current === undefined && !hasWarehouses(plan)) {
@@ -251,7 +251,7 @@ function secretRef(
   field: SecretField,
   value: string | undefined,
   current: SecretKeyRef | undefined,
-  secrets: SecretDraft,
+  secrets: SentSecrets,
 ): Promise<SecretKeyRef> | SecretKeyRef | undefined {
   if (value === undefined) return current;
   const problem = looksMasked(value) || value === placeholders[field] ? null : problemWith(field, value);

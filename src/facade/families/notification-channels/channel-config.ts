@@ -12,7 +12,7 @@ import { plainNumbers } from '../../../resources/plain-numbers.ts';
 import { webhookUrlProblem } from '../../../resources/webhook-url.ts';
 import type { Call } from '../../http/operation.ts';
 import { readMasked, type SecretKeyRef } from '../../records/credentials.ts';
-import type { SecretDraft } from '../../records/secrets.ts';
+import type { SentSecrets } from '../../records/secrets.ts';
 import { sentHttpsUrl } from '../../records/url-fields.ts';
 import { headerMap, headerValueOrMask } from '../shared/header-map.ts';
 import { signingSecretsOrMask, signingSecretsRule } from '../shared/signing-secrets.ts';
@@ -155,7 +155,7 @@ export async function configToSpec(
   type: Type,
   sent: Record<string, unknown> | undefined,
   current: Spec | undefined,
-  secrets: SecretDraft,
+  secrets: SentSecrets,
 ): Promise<Blocks> {
   if (sent === undefined && current !== undefined) return { [type]: current[type] };
   try {
@@ -171,7 +171,7 @@ async function blockOf(
   type: Type,
   sent: Record<string, unknown>,
   current: Spec | undefined,
-  secrets: SecretDraft,
+  secrets: SentSecrets,
 ): Promise<Blocks> {
   switch (type) {
     case 'slack':
@@ -219,7 +219,7 @@ async function webhookToSpec(
   call: Call,
   config: Partial<z.output<typeof shapes.webhook>>,
   current: Spec['webhook'],
-  secrets: SecretDraft,
+  secrets: SentSecrets,
 ): Promise<NonNullable<Blocks['webhook']>> {
   const target = config.url ?? current?.url ?? '';
   if (!URL.canParse(target)) throw new PosthornError('INVALID_CONFIG', 'config.url must be an absolute https URL.');
@@ -240,7 +240,7 @@ async function webhookToSpec(
 async function headersToSpec(
   sent: Record<string, string>,
   current: Spec['webhook'],
-  secrets: SecretDraft,
+  secrets: SentSecrets,
 ): Promise<{ name: string; valueSecretRef: SecretKeyRef }[]> {
   const list: { name: string; valueSecretRef: SecretKeyRef }[] = [];
   for (const [name, value] of Object.entries(sent)) {
@@ -254,7 +254,7 @@ async function kept(
   field: string,
   value: string | undefined,
   current: SecretKeyRef | undefined,
-  secrets: SecretDraft,
+  secrets: SentSecrets,
 ): Promise<SecretKeyRef> {
   if (value !== undefined) return secrets.put(field, value, current, { path: `config.${field}` });
   if (current === undefined) throw new PosthornError('INVALID_CONFIG', `config.${field} is required.`);

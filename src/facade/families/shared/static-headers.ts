@@ -6,7 +6,7 @@ import type { ManagedFieldsEntry } from '../../../resources/metadata.ts';
 import type { Call } from '../../http/operation.ts';
 import { readMasked, readSecret, type SecretKeyRef, type SecretOwner } from '../../records/credentials.ts';
 import { foreignOwners } from '../../records/owned-spec.ts';
-import { isSameRef, type SecretDraft } from '../../records/secrets.ts';
+import { isSameRef, type SentSecrets } from '../../records/secrets.ts';
 import { losesTls, redacted } from './redaction.ts';
 
 /** Headers that configuration adds to every request: of destinations, cron jobs and webhook endpoints. */
@@ -78,7 +78,7 @@ interface HeaderWrite {
   stored: readonly HeaderSpec[] | undefined;
   /** Where in the spec they are. */
   path: readonly string[];
-  secrets: SecretDraft;
+  secrets: SentSecrets;
 }
 
 /**

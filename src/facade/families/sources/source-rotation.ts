@@ -94,7 +94,7 @@ function refuseWhileRotating({ services }: Call, validUntil: string | undefined)
   );
 }
 
-/** VALIDATION_FAILED for a secret that the provider cannot have made. A mask is for `SecretDraft` to judge. */
+/** VALIDATION_FAILED for a secret that the provider cannot have made. A mask is for `SentSecrets.put` to judge. */
 export function refuseUnusableSecret(provider: Provider, secret: string): void {
   if (looksMasked(secret)) return;
   if (hasStandardSecrets(provider)) {

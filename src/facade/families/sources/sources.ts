@@ -29,7 +29,7 @@ import {
 import { resourceFamily } from '../../records/resource-family.ts';
 import { resourceDefinition } from '../../records/resource-family-definition.ts';
 import { matchesText } from '../../records/search.ts';
-import type { SecretDraft } from '../../records/secrets.ts';
+import type { SentSecrets } from '../../records/secrets.ts';
 import { specField } from '../../records/spec-field.ts';
 import { bulkDelete } from '../shared/bulk-delete.ts';
 import { intakeBody, intakeSynonyms, intakeToRecord, intakeToSpec } from './source-intake.ts';
@@ -141,7 +141,7 @@ function rejectionToSpec(sent: boolean | undefined, spec: SpecOf<'Source'> | und
 async function handshakeToSpec(
   { handshake: type, verifyToken }: Pick<z.output<typeof body>, 'handshake' | 'verifyToken'>,
   spec: SpecOf<'Source'> | undefined,
-  { secrets, hasSigningSecret }: { secrets: SecretDraft; hasSigningSecret: boolean },
+  { secrets, hasSigningSecret }: { secrets: SentSecrets; hasSigningSecret: boolean },
 ): Promise<SpecInputOf<'Source'>['handshake']> {
   const wanted = type === undefined ? spec?.handshake?.type : (type ?? undefined);
   const before = wanted === 'hub_challenge' ? spec?.handshake?.verifyTokenSecretRef : undefined;
