@@ -1,16 +1,20 @@
+import { z } from 'zod';
 import { canonicalJson } from '../../core/canonical-json.ts';
 import type { Clock } from '../../core/clock.ts';
+import { isPosthornError, PosthornError } from '../../core/errors.ts';
+import { parsePlainJson } from '../../core/plain-json.ts';
 import type { OwnedRecordKind } from '../../core/records.ts';
 import type { Kind, ObjectOf, PosthornObject } from '../../resources/kinds.ts';
 import type { ResourceCache } from '../../store/cache.ts';
 import type { Key } from '../../store/store.ts';
-import type { Call } from '../http/operation.ts';
+import type { Call, Place } from '../http/operation.ts';
 import type { ServedKind } from '../http/services.ts';
 import { mapConcurrently } from './concurrently.ts';
 import { routesWith } from './in-use.ts';
 import { idOf } from './lookup.ts';
 
 const notYetInForce = 'not yet in force';
+const cacheDeadlineMs = 5000;
 
 /** Whether the cached object came to satisfy `isReached` within the time. Looks at once, then at each change. */
 export function waitForCache<K extends Kind>(
@@ -31,6 +35,40 @@ export function waitForCache<K extends Kind>(
       if (changed.name === key.name && changed.namespace === key.namespace && isReached(cache.get(key))) finish(true);
     });
   });
+}
+
+/** What a holder of the lock of the organization wrote last of one kind; generation null: deleted. */
+const writeNote = z.object({ namespace: z.string(), name: z.string(), uid: z.string(), generation: z.int().nullable() });
+
+/** An object, as far as it says which one it is and how far it has changed. */
+export interface Written {
+  kind: ServedKind;
+  metadata: { namespace?: string; name: string; uid: string; generation?: number };
+}
+
+export function noteOf({ metadata: { namespace = '', name, uid, generation } }: Written, isDeleted: boolean): string {
+  const note: z.input<typeof writeNote> = { namespace, name, uid, generation: isDeleted ? null : (generation ?? null) };
+  return JSON.stringify(note);
+}
+
+/** Waits until the cache shows what a note says. Throws UNAVAILABLE when it lags behind. */
+export async function awaitNoted<K extends ServedKind>(place: Place, kind: K, note: string): Promise<void> {
+  const { namespace, name, uid, generation } = writeNote.parse(parsePlainJson(note));
+  const { caches, clock, store } = place.services;
+  const isSeen = (object: PosthornObject<ServedKind> | undefined): boolean => {
+    if (object === undefined) return generation === null;
+    return object.metadata.uid !== uid || (generation !== null && object.metadata.generation >= generation);
+  };
+  // Not in the cache: not there yet, or deleted since without a note, by kubectl or by a family whose deletions look at nothing.
+  if (generation !== null && caches[kind].get({ namespace, name }) === undefined) {
+    const isThere = await store.get(kind, { namespace, name }).then(
+      () => true,
+      (error: unknown) => (isPosthornError(error, 'RESOURCE_NOT_FOUND') ? false : Promise.reject(error)),
+    );
+    if (!isThere) return;
+  }
+  if (await waitForCache(caches[kind], { namespace, name }, isSeen, { timeoutMs: cacheDeadlineMs, clock })) return;
+  throw new PosthornError('UNAVAILABLE', 'The configuration is not up to date here yet.', { retryAfterSeconds: 1 });
 }
 
 /** Whether the record of this generation, or a later one, is where ingest and delivery read it. */

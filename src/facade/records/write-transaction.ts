@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isPosthornError, PosthornError } from '../../core/errors.ts';
+import { isPosthornError } from '../../core/errors.ts';
 import { parsePlainJson } from '../../core/plain-json.ts';
 import type { ObjectOf, PosthornObject } from '../../resources/kinds.ts';
 import { callerOrganization } from '../http/caller.ts';
@@ -14,13 +14,12 @@ import { changeSpec, createObject, deleteObject } from './object-writes.ts';
 import { foreignOwners } from './owned-spec.ts';
 import { deleteSecret, SecretDraft, type SentSecrets, secretRefsIn, unusedSecrets } from './secrets.ts';
 import type { WantedSlug } from './slug.ts';
-import { awaitGone, awaitInForce, waitForCache } from './visibility.ts';
+import { awaitGone, awaitInForce, awaitNoted, noteOf, type Written } from './visibility.ts';
 import { refuseForeign, refuseForeignLists, routesNaming, type Spec, withoutNamed } from './write-rules.ts';
 
 type Route = PosthornObject<'Route'>;
-type Identified = { kind: ServedKind; metadata: { namespace?: string; name: string; uid: string; generation?: number } };
 /** Records a write under the lock: the next holder waits until its caches show it. */
-type RecordWrite = (object: Identified, isDeleted?: boolean) => void;
+type RecordWrite = (object: Written, isDeleted?: boolean) => void;
 
 export interface WriteOptions {
   /** Kinds whose caches the work relies on: it holds the lock, and they show what earlier holders wrote. Absent: it needs neither. */
@@ -31,28 +30,37 @@ export interface WriteOptions {
 
 /** Of an object that has just been made the controllers say after 3 seconds that its Secret is missing. */
 const lateSecretMs = 5000;
-const cacheDeadlineMs = 5000;
 
 /**
- * The unit of work of every write of resources through the API. Families use its verbs inside `run`; nothing else writes resources.
+ * The unit of work of all writes of resources through the API. Families call its verbs within `run`; no other code writes resources. A resource store has no
+ * transactions, so this comment says for each step what a crash (or an outage of the store or of Redis) leaves behind, and who finishes or undoes it.
  *
- * Where the process dies, or the store or Redis goes away, this is left, and this finishes or undoes it:
+ * 1. Lock, where `reads` are given. Left: the lock. It expires after 30 s; until then requests that need it wait 10 s and answer UNAVAILABLE.
+ * 2. Recovery of what earlier holders left in the log, object by object. Left: the log entry. The next holder repeats all of it: a deletion names a uid, and
+ *    setting a switch or leaving a list twice is the same as once.
+ * 3. Checks by the caller, on caches that show what earlier holders wrote. Left: nothing.
+ * 4. Writes.
+ *    - `create` writes the object, then its Secrets. Left: an object that lacks Secrets and says so in its conditions. An equal request with the same
+ *      Idempotency-Key finds the mark on the object: `adopt` takes it as it is when it is whole, else removes it, and it is made anew. Without a key the
+ *      object stays until somebody completes or deletes it.
+ *    - `change` writes Secrets under names that nothing uses, then applies the spec, which flips from the old ones to the new, then deletes the old ones. Left:
+ *      the old state with unused new Secrets, or the new state with unused old ones. Either set is owned by the object and goes with it. An equal request
+ *      finds the rest to do.
+ *    - `delete` and `enable` of one object are one write. Left: nothing. Where they are several writes the organization is announced to `RecoveryScanner`,
+ *      then the log entry is written, then the resources, then the entry is removed. Left: an announcement without an entry, which is forgotten; or
+ *      an entry, which the next holder of the lock finishes, or `recoverPendingWrites` of any API process within 30 s.
+ *    - `onRollback` serves an import that is whole or not at all. It undoes the writes when one of them fails, not after a crash. Left: some of the writes.
+ *      An equal request with the key finds the marks and makes the rest; without a key an equal import meets conflicts, which its strategy decides.
+ * 5. Commit: the script that releases the lock also leaves notes, by which the next holder waits for its caches. Left: the writes, and the lock without notes.
+ *    It expires after 30 s, and watches have brought the writes into all caches by then.
+ * 6. Visibility: the answer waits, and nothing is written. Left: the writes without an answer. An equal request with the key gets the answer that was kept,
+ *    or adopts what was made.
  *
- * | step | left | finished or undone by |
- * |---|---|---|
- * | lock: `SET NX` of a token (`OrganizationLock`) | the lock, for 30 s at most; others answer UNAVAILABLE after 10 s | its expiry |
- * | recovery: pending entries of the log, object by object | the entry, until all its objects are done | the next holder, which begins the entry anew: each write names a uid and is repeated without harm |
- * | `create`: the object, then its Secrets | an object without Secrets, which is not ready (`ResolvedRefs`) and published without credentials | an equal request with the Idempotency-Key: `adopt` removes it, and it is made anew; without a key whoever deletes or changes it |
- * | `change`: new Secrets under names that nothing uses, one apply that flips from old to new, removal of the old Secrets | before the apply the new Secrets, after it the old ones: unused | their owner: they go with the resource. The request may be repeated: what is equal is no write |
- * | `delete`, `enable`, one write | nothing: it is made or not | the request, repeated |
- * | `delete`, `enable`, several writes: announcement, entry of the log, the writes, removal of the entry | announcement without entry: nothing. Entry: some of the writes, or all of them | the next holder of the lock, or `recoverPendingWrites` of any API process within 30 s; an announcement without entry is forgotten |
- * | `onRollback`: the writes of an import that is whole or not at all | some of them | an equal request with the Idempotency-Key: what was made bears its mark, counts as made, and the rest is made; without a key an equal import, by its conflict strategy |
- * | commit: the release of the lock, with notes for the next holder | the writes, and the lock without notes | the expiry of the lock, 30 s during which the caches of all replicas follow |
- * | visibility: nothing is written | the writes, and no answer | the request, repeated, with the Idempotency-Key: the answer that was kept, or `adopt` |
+ * The lock is no fence: a process that is paused for more than 30 s writes beside the next holder. So each write is safe by itself: ALREADY_EXISTS
+ * decides a create, the version that was read a change, and the uid a deletion. Only checks across resources depend on the lock (routes with one connection, a
+ * deletion of what is referred to); the controllers report a reference that leads nowhere in the conditions of the route.
  *
- * The lock is no fence: who is paused for longer than 30 s may write beside the next holder. Each write therefore holds by itself: a create is decided
- * by ALREADY_EXISTS, a change by the version that was read, a deletion by the uid. What only the lock keeps is that two routes connect the same or that
- * a resource is referred to when it is deleted; the controllers then say so on the route.
+ * `test/facade/write-crashes.test.ts` kills a process before and after each of these writes.
  */
 export class WriteTransaction {
   readonly #call: Call;
@@ -66,7 +74,10 @@ export class WriteTransaction {
     this.#record = record;
   }
 
-  /** Begins, runs `work`, commits when it returns and rolls back when it throws. Resolves when what was written is visible, or has a warning put into the answer. */
+  /**
+   * Begins, runs `work`, commits when it returns and rolls back when it throws. Resolves when what was written is visible; the answer gets a warning when that
+   * takes too long.
+   */
   static async run<T>(call: Call, { reads, isImport }: WriteOptions, work: (write: WriteTransaction) => Promise<T>): Promise<T> {
     const { clock, inForceTimeoutMs } = call.services;
     const startedAtMs = clock.now();
@@ -140,7 +151,10 @@ export class WriteTransaction {
     return this.#shown(changed);
   }
 
-  /** Deletes objects of one kind, all or none, and removes them from the routes that name them. FIELD_MANAGED when one of them, or such a list, is owned by others; then `check` may refuse. */
+  /**
+   * Deletes objects of one kind, all or none, and removes them from the routes that name them. FIELD_MANAGED when another manager owns one of them or such
+   * a list; after that `check` may refuse each.
+   */
   async delete<K extends ServedKind>(
     objects: readonly ObjectOf<K>[],
     check: (object: ObjectOf<K>, call: Call) => Promise<void> = async () => {},
@@ -177,8 +191,8 @@ export class WriteTransaction {
     return null;
   }
 
-  /** Removes what this or an equal request made and nobody has seen; the answer does not wait for that. One that cannot be removed holds up no other. */
-  async takeBack(made: readonly Identified[]): Promise<void> {
+  /** Removes what this or an equal request made and nobody has seen. The answer does not wait for it. One that cannot be removed holds up no other. */
+  async takeBack(made: readonly Written[]): Promise<void> {
     const errors: unknown[] = [];
     await lastAlone(made, async (object) => {
       try {
@@ -221,9 +235,6 @@ export async function recoverPendingWrites(services: Place['services'], org: str
   if (record !== null) await withLock({ services, caller: { organization: callerOrganization(record) } }, [], async () => {});
 }
 
-/** What a holder of the lock wrote last of one kind; generation null: deleted. */
-const writeNote = z.object({ namespace: z.string(), name: z.string(), uid: z.string(), generation: z.int().nullable() });
-
 /**
  * Runs `action` under the lock of the organization. Before, pending entries of the write-ahead log are finished, and the caches of `reads` show
  * what earlier holders wrote on any replica. Throws UNAVAILABLE when the caches lag behind.
@@ -232,44 +243,25 @@ function withLock<T>(place: Place, reads: readonly ServedKind[], action: (record
   const { services, caller } = place;
   return services.organizationLock.run(caller.organization.id, async (earlier, leaveNote) => {
     const notes = new Map(earlier);
-    const record: RecordWrite = ({ kind, metadata: { namespace = '', name, uid, generation = null } }, isDeleted = false) => {
-      const text = JSON.stringify({ namespace, name, uid, generation: isDeleted ? null : generation } satisfies z.input<typeof writeNote>);
-      notes.set(kind, text);
-      leaveNote(kind, text);
+    const record: RecordWrite = (object, isDeleted = false) => {
+      const text = noteOf(object, isDeleted);
+      notes.set(object.kind, text);
+      leaveNote(object.kind, text);
     };
-    const awaitNoted = async (kinds: readonly ServedKind[]): Promise<void> => {
+    const awaitAll = async (kinds: readonly ServedKind[]): Promise<void> => {
       for (const kind of kinds) {
         const text = notes.get(kind);
-        if (text !== undefined) await awaitWrite(place, kind, text);
+        if (text !== undefined) await awaitNoted(place, kind, text);
       }
     };
     const pending = await services.writeAheadLog.pending(caller.organization.id);
     if (pending.size > 0) {
-      await awaitNoted(['Route']);
+      await awaitAll(['Route']);
       await recoverPending(place, pending, record);
     }
-    await awaitNoted(reads);
+    await awaitAll(reads);
     return action(record);
   });
-}
-
-async function awaitWrite<K extends ServedKind>(place: Place, kind: K, note: string): Promise<void> {
-  const { namespace, name, uid, generation } = writeNote.parse(parsePlainJson(note));
-  const { caches, clock, store } = place.services;
-  const isSeen = (object: PosthornObject<ServedKind> | undefined): boolean => {
-    if (object === undefined) return generation === null;
-    return object.metadata.uid !== uid || (generation !== null && object.metadata.generation >= generation);
-  };
-  // Not in the cache: not there yet, or deleted since without a note, by kubectl or by a family whose deletions look at nothing.
-  if (generation !== null && caches[kind].get({ namespace, name }) === undefined) {
-    const isThere = await store.get(kind, { namespace, name }).then(
-      () => true,
-      (error: unknown) => (isPosthornError(error, 'RESOURCE_NOT_FOUND') ? false : Promise.reject(error)),
-    );
-    if (!isThere) return;
-  }
-  if (await waitForCache(caches[kind], { namespace, name }, isSeen, { timeoutMs: cacheDeadlineMs, clock })) return;
-  throw new PosthornError('UNAVAILABLE', 'The configuration is not up to date here yet.', { retryAfterSeconds: 1 });
 }
 
 const named = z.array(z.object({ name: z.string(), uid: z.string() }));
@@ -385,7 +377,7 @@ async function lastAlone<T, R>(items: readonly T[], write: (item: T, index: numb
   return last === undefined ? written : [...written, await write(last, items.length - 1)];
 }
 
-function identityOf({ metadata: { name, uid } }: Identified): Named[number] {
+function identityOf({ metadata: { name, uid } }: Written): Named[number] {
   return { name, uid };
 }
 
