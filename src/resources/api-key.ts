@@ -17,6 +17,16 @@ export const apiKey = defineKind({
   scope: 'Namespaced',
   description: 'A key of the REST API. Only its SHA-256 is stored; it acts in the organization of its namespace.',
   idPrefix: 'key_',
+  noun: 'API key',
+  recordKind: 'apiKey',
+  world: 'both',
+  isServed: true,
+  workers: 4,
+  isForAdmins: true,
+  indexes: {
+    keyHash: ({ sha256 }) => [sha256],
+    keyMaker: ({ createdBy }) => (createdBy?.sha256 === undefined ? [] : [createdBy.sha256]),
+  },
   spec: z.strictObject({
     name: displayName.optional(),
     sha256: sha256.describe('Hex SHA-256 of the whole key.'),

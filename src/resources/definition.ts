@@ -1,4 +1,5 @@
 import type { z } from 'zod';
+import type { RecordKind } from '../core/records.ts';
 
 export const group = 'posthorn.dev';
 export const version = 'v1alpha1';
@@ -43,7 +44,22 @@ export interface PrinterColumn {
   priority?: 1;
 }
 
-export interface KindDefinition<Spec extends z.ZodObject = z.ZodObject, Status extends z.ZodObject = z.ZodObject> {
+/** A method, so that the definition of one kind is one of `KindDefinition`. */
+interface SpecFunction<Spec, Result> {
+  of(spec: Spec): Result;
+}
+
+/**
+ * Everything that others need to know of a kind without its code. Work queues, caches with their indexes, what a change requeues, retraction, sweeps,
+ * messages of the API, RBAC rules, CRDs and documentation are derived from it; what objects it refers to, its schema says (`reference`).
+ */
+export interface KindDefinition<
+  Spec extends z.ZodObject = z.ZodObject,
+  Status extends z.ZodObject = z.ZodObject,
+  World extends 'both' | 'cluster' = 'both' | 'cluster',
+  Served extends boolean = boolean,
+  Stored extends RecordKind | null = RecordKind | null,
+> {
   kind: string;
   plural: string;
   singular: string;
@@ -52,6 +68,30 @@ export interface KindDefinition<Spec extends z.ZodObject = z.ZodObject, Status e
   description: string;
   /** Prefix of API ids, with the underscore; empty: the API has no ids of it. */
   idPrefix: string;
+  /** What messages of the API call one of them. */
+  noun: string;
+  /** `both`: it says what is delivered where, and has a reconciler in `src/controllers/reconcilers.ts`; `cluster`: it tells a cluster how to run Posthorn. */
+  world: World;
+  /** Whether the API serves it from the custom resources, of which it keeps a cache. */
+  isServed: Served;
+  /** Its record in the registry; null: it has none there. */
+  recordKind: Stored;
+  /** What it is in the webhook store, where its records are; absent: they are not there. */
+  webhookKind?: 'application' | 'endpoint' | 'subscription';
+  /** How many objects are reconciled at a time: enough to keep the API server busy, few enough to leave it to others. */
+  workers: number;
+  /** Messages come in through it: its records are retracted before all others. */
+  isIntake?: true;
+  /** What refers to it depends on its spec, too: each new generation requeues that. */
+  referrersReadSpec?: true;
+  /** The namespace that it is the organization of, and in which its references lead; absent: it is in that namespace itself. */
+  namespaceIn?: SpecFunction<z.output<Spec>, string>['of'];
+  /** Values other than the names of references by which controllers find its objects in a namespace, by the name of the index. */
+  indexes?: Readonly<Record<string, SpecFunction<z.output<Spec>, readonly string[]>['of']>>;
+  /** Others than its reconciler write a part of its status: it has circuits, runs, e-mails or an archive. */
+  hasSharedStatus?: true;
+  /** Of the users of a namespace, only admins may read and write it. */
+  isForAdmins?: true;
   spec: Spec;
   status: Status;
   rules: readonly Rule[];
@@ -60,8 +100,12 @@ export interface KindDefinition<Spec extends z.ZodObject = z.ZodObject, Status e
   scale?: { specReplicasPath: string; statusReplicasPath: string; labelSelectorPath: string };
 }
 
-export function defineKind<Spec extends z.ZodObject, Status extends z.ZodObject>(
-  definition: KindDefinition<Spec, Status>,
-): KindDefinition<Spec, Status> {
+export function defineKind<
+  Spec extends z.ZodObject,
+  Status extends z.ZodObject,
+  World extends 'both' | 'cluster',
+  Served extends boolean,
+  Stored extends RecordKind | null,
+>(definition: KindDefinition<Spec, Status, World, Served, Stored>): KindDefinition<Spec, Status, World, Served, Stored> {
   return definition;
 }

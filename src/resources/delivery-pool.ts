@@ -135,6 +135,12 @@ export const deliveryPool = defineKind({
   scope: 'Namespaced',
   description: 'Workers that the controller runs and scales, in its own namespace. Standalone has none.',
   idPrefix: '',
+  noun: 'delivery pool',
+  recordKind: null,
+  world: 'cluster',
+  isServed: false,
+  workers: 2,
+  isForAdmins: true,
   spec,
   status: z.strictObject({
     observedGeneration: commonStatus.observedGeneration,

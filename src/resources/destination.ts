@@ -13,6 +13,12 @@ export const destination = defineKind({
   scope: 'Namespaced',
   description: 'Where events are delivered to: an HTTP endpoint, or files in object storage.',
   idPrefix: 'dst_',
+  noun: 'destination',
+  recordKind: 'destination',
+  world: 'both',
+  isServed: true,
+  workers: 12,
+  hasSharedStatus: true,
   spec: destinationSpec,
   status: z.strictObject({
     ...commonStatus,

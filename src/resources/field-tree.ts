@@ -1,14 +1,15 @@
 import { z } from 'zod';
 import { isContainer } from '../core/exact-number.ts';
+import { targetOf } from './fields.ts';
 
 /**
  * The shape of a schema without its checks: what null pruning, duplicate detection, server-side apply and rule paths
  * walk over. `list` carries `x-kubernetes-list-type`; an `object` is granular (each field has its owner) unless
- * `atomic`; a `map` has free keys and is granular.
+ * `atomic`; a `map` has free keys and is granular. `refersTo`: the kind of the object that it names.
  */
 export type FieldNode =
   | { type: 'leaf'; nullable: boolean }
-  | { type: 'object'; nullable: boolean; atomic: boolean; fields: ReadonlyMap<string, FieldNode> }
+  | { type: 'object'; nullable: boolean; atomic: boolean; fields: ReadonlyMap<string, FieldNode>; refersTo?: string }
   | { type: 'map'; nullable: boolean; values: FieldNode }
   | { type: 'list'; nullable: boolean; listType: 'atomic' | 'set'; item: FieldNode }
   | { type: 'list'; nullable: boolean; listType: 'map'; keys: readonly string[]; item: FieldNode };
@@ -28,7 +29,14 @@ export function fieldTree(schema: z.core.$ZodType): FieldNode {
   }
   if (inner instanceof z.ZodObject) {
     const fields = Object.entries<z.core.$ZodType>(inner.shape).map(([name, field]) => [name, fieldTree(field)] as const);
-    return { type: 'object', nullable, atomic: inner.meta()?.['x-kubernetes-map-type'] === 'atomic', fields: new Map(fields) };
+    const target = targetOf(inner);
+    return {
+      type: 'object',
+      nullable,
+      atomic: inner.meta()?.['x-kubernetes-map-type'] === 'atomic',
+      fields: new Map(fields),
+      ...(target !== undefined && { refersTo: target }),
+    };
   }
   if (inner instanceof z.ZodRecord) return { type: 'map', nullable, values: fieldTree(inner.valueType) };
   if (inner instanceof z.ZodArray) {

@@ -9,9 +9,22 @@ export const objectName = text(1, 63).regex(
   'must be lower-case letters, digits and -, and begin and end with a letter or digit',
 );
 
-export const reference = z.strictObject({
-  name: objectName.describe('Name of the object, in the same namespace.'),
-});
+const references = z.registry<{ kind: string }>();
+
+/** A schema of a field whose `name` is that of an object of the kind, in the same namespace. */
+export function refersTo<S extends z.ZodObject>(kind: string, schema: S): S {
+  references.add(schema, { kind });
+  return schema;
+}
+
+/** The kind that values of the schema name an object of; undefined: of none. */
+export function targetOf(schema: z.core.$ZodType): string | undefined {
+  return references.get(schema)?.kind;
+}
+
+/** An object of the kind, which `references.ts` finds: whoever has the reference is reconciled when that object changes. */
+export const reference = (kind: string) =>
+  refersTo(kind, z.strictObject({ name: objectName.describe('Name of the object, in the same namespace.') }));
 
 export const secretKeyRef = z
   .strictObject({
@@ -30,10 +43,10 @@ export const secretKeyRef = z
 export const displayName = line(1, 200).describe('Name shown to people; metadata.name when absent.');
 export const description = paragraph(0, 1000).describe('What this is for.');
 
-/** Up to `max` objects of the same namespace, each at most once. */
-export const referenceList = (max: number) =>
+/** Up to `max` objects of the kind in the same namespace, each at most once. */
+export const referenceList = (kind: string, max: number) =>
   z
-    .array(reference)
+    .array(reference(kind))
     .max(max)
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] });
 

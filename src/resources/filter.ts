@@ -12,6 +12,12 @@ export const filter = defineKind({
   scope: 'Namespaced',
   description: 'Conditions on an event that routes refer to: an event that does not meet them is not delivered.',
   idPrefix: 'flt_',
+  noun: 'filter',
+  recordKind: null,
+  world: 'both',
+  isServed: true,
+  workers: 4,
+  referrersReadSpec: true,
   spec: z.strictObject({
     name: displayName.optional(),
     description: description.optional(),

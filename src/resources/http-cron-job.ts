@@ -57,6 +57,12 @@ export const httpCronJob = defineKind({
   scope: 'Namespaced',
   description: 'An HTTP request that is made again and again, on a schedule of cron.',
   idPrefix: 'cron_',
+  noun: 'cron job',
+  recordKind: 'cronJob',
+  world: 'both',
+  isServed: true,
+  workers: 4,
+  hasSharedStatus: true,
   spec: z.strictObject({
     name: displayName.optional(),
     description: description.optional(),

@@ -17,7 +17,7 @@ import { webhookEndpoint } from './webhook-endpoint.ts';
 import { webhookEventType } from './webhook-event-type.ts';
 import { webhookSubscription } from './webhook-subscription.ts';
 
-/** Every kind of the group, by its name. `docs/recipes.md` lists what else a new kind takes. */
+/** The descriptor of every kind of the group, by its name. `docs/recipes.md` lists the few files beside that a new kind takes. */
 export const kinds = {
   Organization: organization,
   DeliveryPool: deliveryPool,
@@ -39,9 +39,26 @@ export const kinds = {
 export type PosthornKind = keyof typeof kinds;
 export const posthornKinds = Object.keys(kinds) as PosthornKind[];
 
+/** A value for each of the kinds. */
+export function byKind<K extends string, Value>(each: readonly K[], make: (kind: K) => Value): Readonly<Record<K, Value>> {
+  return Object.fromEntries(each.map((kind) => [kind, make(kind)])) as Record<K, Value>;
+}
+
+type Having<Part> = { [K in PosthornKind]: (typeof kinds)[K] extends Part ? K : never }[PosthornKind];
+
+function kindsWith<K extends PosthornKind>(isWanted: (definition: KindDefinition) => boolean): readonly K[] {
+  return posthornKinds.filter((kind): kind is K => isWanted(kinds[kind]));
+}
+
 /** The kinds of both worlds, which say what is delivered where; the others tell a cluster how to run Posthorn. */
-export type ConfigurationKind = Exclude<PosthornKind, 'DeliveryPool'>;
-export const configurationKinds: readonly ConfigurationKind[] = posthornKinds.filter((kind) => kind !== 'DeliveryPool');
+export type ConfigurationKind = Having<{ world: 'both' }>;
+export const configurationKinds = kindsWith<ConfigurationKind>(({ world }) => world === 'both');
+
+/** The kinds that the API serves, each with a cache that a `Reflector` keeps. What the others declare of webhooks is in the webhook store. */
+export type ServedKind = Having<{ world: 'both'; isServed: true }>;
+export const servedKinds = kindsWith<ServedKind>(({ isServed }) => isServed);
+
+export type RecordKindOf<K extends PosthornKind> = (typeof kinds)[K]['recordKind'];
 
 export type SpecOf<K extends PosthornKind> = z.output<(typeof kinds)[K]['spec']>;
 /** What a user writes: defaults may be left out. */

@@ -65,6 +65,12 @@ export const notificationChannel = defineKind({
   scope: 'Namespaced',
   description: 'Where alerts about routes go: Slack, Microsoft Teams, Discord, PagerDuty, e-mail or a webhook.',
   idPrefix: 'nch_',
+  noun: 'notification channel',
+  recordKind: 'notificationChannel',
+  world: 'both',
+  isServed: true,
+  workers: 4,
+  hasSharedStatus: true,
   spec,
   status: z.strictObject({ ...commonStatus }),
   rules: [

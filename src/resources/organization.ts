@@ -48,7 +48,9 @@ const egress = z.strictObject({
 });
 
 const archive = z.strictObject({
-  destinationRef: reference.describe('Destination of the type s3, r2, gcs or azure_blob, in the namespace of the organization.'),
+  destinationRef: reference('Destination').describe(
+    'Destination of the type s3, r2, gcs or azure_blob, in the namespace of the organization.',
+  ),
 });
 
 const spec = z.strictObject({
@@ -95,6 +97,15 @@ export const organization = defineKind({
   scope: 'Cluster',
   description: 'A tenant: names the namespace that holds its resources, its plan, limits and egress settings.',
   idPrefix: 'org_',
+  noun: 'organization',
+  recordKind: 'organization',
+  world: 'both',
+  isServed: false,
+  workers: 2,
+  namespaceIn: ({ namespace }) => namespace,
+  referrersReadSpec: true,
+  hasSharedStatus: true,
+  isForAdmins: true,
   spec,
   status: z.strictObject({
     ...commonStatus,

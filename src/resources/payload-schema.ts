@@ -19,6 +19,12 @@ export const payloadSchema = defineKind({
   scope: 'Namespaced',
   description: 'A JSON Schema that routes refer to: an event whose payload breaks it is not delivered.',
   idPrefix: 'sch_',
+  noun: 'schema',
+  recordKind: 'payloadSchema',
+  world: 'both',
+  isServed: true,
+  workers: 4,
+  referrersReadSpec: true,
   spec: z.strictObject({ name: displayName.optional(), description: description.optional(), jsonSchema }),
   status: z.strictObject({
     ...commonStatus,

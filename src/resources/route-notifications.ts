@@ -16,7 +16,9 @@ export const routeNotifications = z.strictObject({
     .max(1000)
     .default(3)
     .describe('Consecutive failed messages, to one destination, before there is a failure alert.'),
-  channelRefs: referenceList(20).optional().describe('NotificationChannels that get the alerts. Default: all that are enabled.'),
+  channelRefs: referenceList('NotificationChannel', 20)
+    .optional()
+    .describe('NotificationChannels that get the alerts. Default: all that are enabled.'),
   emails: z
     .array(emailAddress)
     .max(20)

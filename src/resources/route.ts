@@ -20,7 +20,7 @@ const expectedResponse = z.strictObject({
 });
 
 const failover = z.strictObject({
-  destinationRefs: referenceList(3).default([]).describe('Tried in this order.'),
+  destinationRefs: referenceList('Destination', 3).default([]).describe('Tried in this order.'),
   afterAttempts: z.int().min(1).max(10).default(3).describe('Failed attempts after which the first failover destination is tried.'),
 });
 
@@ -33,12 +33,12 @@ const circuit = z.strictObject({
 const spec = z.strictObject({
   name: displayName.optional(),
   description: description.optional(),
-  sourceRef: reference.describe('The source whose events are routed. Cannot be changed.'),
-  destinationRefs: referenceList(100).default([]).describe('Each event goes to every one of these.'),
-  filterRef: reference.optional().describe('A Filter; an alternative to filter.'),
+  sourceRef: reference('Source').describe('The source whose events are routed. Cannot be changed.'),
+  destinationRefs: referenceList('Destination', 100).default([]).describe('Each event goes to every one of these.'),
+  filterRef: reference('Filter').optional().describe('A Filter; an alternative to filter.'),
   filter: inlineFilter.optional().describe('Inline filter; an alternative to filterRef.'),
-  transformRef: reference.optional().describe('A Transform that makes what is delivered from the event.'),
-  schemaRef: reference.optional().describe('A PayloadSchema; an event whose payload breaks it is not delivered.'),
+  transformRef: reference('Transform').optional().describe('A Transform that makes what is delivered from the event.'),
+  schemaRef: reference('PayloadSchema').optional().describe('A PayloadSchema; an event whose payload breaks it is not delivered.'),
   priority: z.int().min(-1000).max(1000).default(0).describe('Higher values run first.'),
   enabled: z.boolean().default(true).describe('While false, deliveries are accepted and wait.'),
   expectedResponse: expectedResponse.optional().describe('A delivery counts as successful only with such a response. Default: any 2xx.'),
@@ -91,6 +91,12 @@ export const route = defineKind({
   description:
     'Connects one source to destinations, with a schema, a filter, a transform, failover, a circuit breaker and response validation.',
   idPrefix: 'rte_',
+  noun: 'route',
+  recordKind: 'route',
+  world: 'both',
+  isServed: true,
+  workers: 12,
+  hasSharedStatus: true,
   spec,
   status: z.strictObject({
     ...commonStatus,

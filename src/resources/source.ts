@@ -96,6 +96,12 @@ export const source = defineKind({
   scope: 'Namespaced',
   description: 'Where events come in: a provider posts to /ingest/{organization}/{metadata.name}, and its signature is checked here.',
   idPrefix: 'src_',
+  noun: 'source',
+  recordKind: 'source',
+  world: 'both',
+  isServed: true,
+  workers: 4,
+  isIntake: true,
   spec,
   status: z.strictObject({
     ...commonStatus,

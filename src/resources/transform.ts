@@ -19,6 +19,12 @@ export const transform = defineKind({
   scope: 'Namespaced',
   description: 'Code that routes refer to: it makes the payload that is delivered from the event. It runs once per event and route.',
   idPrefix: 'trf_',
+  noun: 'transform',
+  recordKind: 'transform',
+  world: 'both',
+  isServed: true,
+  workers: 4,
+  referrersReadSpec: true,
   spec: z.strictObject({
     name: displayName.optional(),
     description: description.optional(),

@@ -8,7 +8,7 @@ import { httpUrl } from './url.ts';
 import { disabledReasonRule } from './webhook-application.ts';
 
 const spec = z.strictObject({
-  applicationRef: reference.describe('The WebhookApplication that it belongs to. Cannot be changed.'),
+  applicationRef: reference('WebhookApplication').describe('The WebhookApplication that it belongs to. Cannot be changed.'),
   url: httpUrl.describe(
     'Where messages are posted to: an https URL, and http where the installation allows it (POSTHORN_ALLOW_INSECURE_ENDPOINTS).',
   ),
@@ -76,6 +76,13 @@ export const webhookEndpoint = defineKind({
   scope: 'Namespaced',
   description: 'Where a customer receives events: a URL, the secret that messages are signed with, and how fast they may come.',
   idPrefix: 'ep_',
+  noun: 'endpoint',
+  recordKind: null,
+  webhookKind: 'endpoint',
+  world: 'both',
+  isServed: false,
+  workers: 8,
+  hasSharedStatus: true,
   spec,
   status: z.strictObject({ ...commonStatus, circuit: circuitStatus.optional().describe('The circuit breaker of this endpoint.') }),
   rules,

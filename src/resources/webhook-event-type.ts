@@ -20,6 +20,12 @@ export const webhookEventType = defineKind({
   scope: 'Namespaced',
   description: 'A kind of event that is sent to the webhook endpoints of customers who subscribe to it.',
   idPrefix: 'etp_',
+  noun: 'event type',
+  recordKind: 'eventType',
+  world: 'both',
+  isServed: true,
+  workers: 4,
+  isIntake: true,
   spec: z.strictObject({
     name: eventTypeName.describe('Name by which events are sent, such as order.paid. metadata.name is the same with - for each _.'),
     displayName: line(1, 200).optional().describe('Name shown to people.'),

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineKind, type Rule } from './definition.ts';
-import { commonStatus, reference } from './fields.ts';
+import { commonStatus, reference, refersTo } from './fields.ts';
 import { ageColumn, readyColumns } from './printer-columns.ts';
 import { text } from './text.ts';
 
@@ -8,17 +8,20 @@ import { text } from './text.ts';
 export const labelFilterLimits = { labels: 20, keyLength: 128, values: 100, valueLength: 256 };
 const { labels, keyLength, values, valueLength } = labelFilterLimits;
 
-const eventTypeReference = z.strictObject({
-  name: text(1, 100)
-    .regex(
-      /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/,
-      'must be lower-case letters, digits, - and ., and begin and end with a letter or digit',
-    )
-    .describe('metadata.name of the WebhookEventType, in the same namespace: its name with - for each _.'),
-});
+const eventTypeReference = refersTo(
+  'WebhookEventType',
+  z.strictObject({
+    name: text(1, 100)
+      .regex(
+        /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/,
+        'must be lower-case letters, digits, - and ., and begin and end with a letter or digit',
+      )
+      .describe('metadata.name of the WebhookEventType, in the same namespace: its name with - for each _.'),
+  }),
+);
 
 const spec = z.strictObject({
-  endpointRef: reference.describe('The WebhookEndpoint that gets the events. Cannot be changed.'),
+  endpointRef: reference('WebhookEndpoint').describe('The WebhookEndpoint that gets the events. Cannot be changed.'),
   eventTypeRef: eventTypeReference.describe(
     'The WebhookEventType that it gets; an endpoint has one subscription to each. Cannot be changed.',
   ),
@@ -42,7 +45,7 @@ const spec = z.strictObject({
     .optional()
     .describe('Labels that an event must have.'),
   labelFilterMode: z.enum(['all', 'any']).default('all').describe('Whether all label filters must be met, or any.'),
-  transformRef: reference.optional().describe('A Transform that makes what is delivered from the event.'),
+  transformRef: reference('Transform').optional().describe('A Transform that makes what is delivered from the event.'),
   enabled: z.boolean().default(true).describe('While false, events skip it.'),
 });
 
@@ -62,6 +65,12 @@ export const webhookSubscription = defineKind({
   scope: 'Namespaced',
   description: 'Which events of a type a webhook endpoint gets.',
   idPrefix: 'sub_',
+  noun: 'subscription',
+  recordKind: null,
+  webhookKind: 'subscription',
+  world: 'both',
+  isServed: false,
+  workers: 8,
   spec,
   status: z.strictObject({ ...commonStatus }),
   rules: [immutable('endpointRef.name'), immutable('eventTypeRef.name')],

@@ -2,6 +2,7 @@ import { clusterKinds } from '../../compile/delivery-pool/cluster-kinds.ts';
 import { poolLabel } from '../../compile/delivery-pool/pool-names.ts';
 import { canonicalJson } from '../../core/canonical-json.ts';
 import type { Logger } from '../../core/logger.ts';
+import { kinds } from '../../resources/kinds.ts';
 import { runController } from '../../runtime/controller.ts';
 import type { ControllerMetrics } from '../../runtime/controller-metrics.ts';
 import { formatKey } from '../../runtime/object-key.ts';
@@ -32,7 +33,6 @@ export interface RunDeliveryPoolsOptions extends Omit<DeliveryPoolOptions, 'stor
   storeMetrics: StoreMetrics;
 }
 
-const workers = 2;
 const deadlineMs = 60_000;
 const lookMs = 100;
 
@@ -81,7 +81,10 @@ export async function runDeliveryPools(options: RunDeliveryPoolsOptions, signal:
   const control = async (): Promise<void> => {
     // Without the organizations the NetworkPolicy would be too narrow.
     while (!organizations.isFilled && !signal.aborted) await clock.sleep(lookMs, signal);
-    await runController({ kind: 'DeliveryPool', queue, workers, deadlineMs, reconcile, clock, logger, metrics }, signal);
+    await runController(
+      { kind: 'DeliveryPool', queue, workers: kinds.DeliveryPool.workers, deadlineMs, reconcile, clock, logger, metrics },
+      signal,
+    );
   };
   await Promise.all([reflector.run(signal), ...owned, ...configuration, control()]);
   for (const end of ends) end();

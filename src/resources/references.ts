@@ -1,0 +1,101 @@
+import { type FieldNode, fieldTree, isRecord } from './field-tree.ts';
+import {
+  byKind,
+  type ConfigurationKind,
+  configurationKinds,
+  kinds,
+  type PosthornKind,
+  type PosthornObject,
+  posthornKinds,
+} from './kinds.ts';
+import type { ObjectMeta } from './metadata.ts';
+import { isSecretRefName } from './secret-use.ts';
+
+/** The tree of the spec of each kind. */
+export const specTrees = byKind(posthornKinds, (kind) => fieldTree(kinds[kind].spec));
+
+/** A field of a spec that names an object of `kind`; `path`: its members below the spec, through lists. */
+export interface Reference {
+  kind: string;
+  path: readonly string[];
+}
+
+/** The references in the spec of each kind, as their schemas declare them. */
+export const references = byKind(posthornKinds, (kind) => referencesIn(specTrees[kind], []));
+
+function referencesIn(node: FieldNode, path: readonly string[]): Reference[] {
+  if (node.type === 'list') return referencesIn(node.item, path);
+  if (node.type !== 'object') return [];
+  if (node.refersTo !== undefined) return [{ kind: node.refersTo, path }];
+  return [...node.fields].flatMap(([name, field]) => referencesIn(field, [...path, name]));
+}
+
+/** The configuration kinds whose objects may name one of the kind. */
+export function referrersOf(kind: PosthornKind): ConfigurationKind[] {
+  return configurationKinds.filter((each) => references[each].some((reference) => reference.kind === kind));
+}
+
+/** The kinds that objects of the kind may name, each once. */
+export function targetsOf(kind: PosthornKind): PosthornKind[] {
+  return posthornKinds.filter((each) => references[kind].some((reference) => reference.kind === each));
+}
+
+/** The names of the objects of a kind that the object refers to, each once. */
+export function namesReferredTo({ kind, spec }: PosthornObject<PosthornKind>, target: PosthornKind): string[] {
+  const names = references[kind].filter((reference) => reference.kind === target).flatMap(({ path }) => namesAt(spec, path));
+  return [...new Set(names)];
+}
+
+function namesAt(value: unknown, path: readonly string[]): string[] {
+  if (Array.isArray(value)) return value.flatMap((item) => namesAt(item, path));
+  if (!isRecord(value)) return [];
+  const [member, ...rest] = path;
+  if (member !== undefined) return namesAt(value[member], rest);
+  return typeof value['name'] === 'string' ? [value['name']] : [];
+}
+
+/** Configuration kinds whose objects may refer to Secrets. */
+export const kindsWithSecrets: readonly ConfigurationKind[] = configurationKinds.filter((kind) => hasSecretReference(specTrees[kind]));
+
+function hasSecretReference(node: FieldNode): boolean {
+  if (node.type === 'list') return hasSecretReference(node.item);
+  return node.type === 'object' && [...node.fields].some(([name, field]) => isSecretRefName(name) || hasSecretReference(field));
+}
+
+/** The namespace that the object is the organization of, or that it is in: where its references lead. */
+export function namespaceOf({ kind, metadata, spec }: { kind: PosthornKind; metadata: ObjectMeta; spec: unknown }): string {
+  const { namespaceIn }: { namespaceIn?: (spec: never) => string } = kinds[kind];
+  return namespaceIn?.(spec as never) ?? metadata.namespace ?? '';
+}
+
+/** Configuration kinds such that those come first that others lie in or refer to. */
+export const targetsFirst: readonly ConfigurationKind[] = inOrder(
+  [...configurationKinds.filter((kind) => kinds[kind].scope === 'Cluster'), ...configurationKinds],
+  (kind) => (kinds[kind].scope === 'Cluster' ? [] : targetsOf(kind)),
+);
+
+/** Kinds with records in the registry, in the order in which these are retracted: messages stop coming in, then referrers go before what they name. */
+export const retractionOrder: readonly ConfigurationKind[] = inOrder(
+  [...configurationKinds.filter((kind) => isIntake(kind)), ...configurationKinds],
+  (kind) => (isIntake(kind) ? [] : referrersOf(kind)),
+).filter((kind) => kinds[kind].scope === 'Namespaced' && kinds[kind].recordKind !== null);
+
+function isIntake(kind: PosthornKind): boolean {
+  const { isIntake: does }: { isIntake?: true } = kinds[kind];
+  return does === true;
+}
+
+/** Each of the kinds once, behind those that it has to follow. */
+function inOrder(wanted: readonly ConfigurationKind[], before: (kind: ConfigurationKind) => readonly PosthornKind[]): ConfigurationKind[] {
+  const ordered = new Set<ConfigurationKind>();
+  const visiting = new Set<ConfigurationKind>();
+  const visit = (kind: ConfigurationKind): void => {
+    if (visiting.has(kind)) return;
+    visiting.add(kind);
+    const first = before(kind);
+    for (const each of configurationKinds) if (first.includes(each)) visit(each);
+    ordered.add(kind);
+  };
+  for (const kind of wanted) visit(kind);
+  return [...ordered];
+}
