@@ -1,4 +1,4 @@
-import { ControllerCaches } from '../controllers/controller-caches.ts';
+import { type ControllerCaches, controllerCaches } from '../controllers/controller-caches.ts';
 import { PoolMetrics } from '../controllers/delivery-pool/pool-metrics.ts';
 import { KubernetesEventRecorder } from '../controllers/kubernetes-event-recorder.ts';
 import { LoggingEventRecorder } from '../controllers/logging-event-recorder.ts';
@@ -70,7 +70,7 @@ async function runControllerRole(context: RoleContext): Promise<void> {
   const link = new RedisLink(redisOf(config), { name: 'controller', prefix: config.redisKeyPrefix, logger, readiness });
   const storeMetrics = createStoreMetrics(registry);
   const opened = await openResourceStore(link, config, { clock, metrics: storeMetrics });
-  const caches = new ControllerCaches({ store: opened.store, clock, logger, metrics: storeMetrics });
+  const caches = controllerCaches({ store: opened.store, clock, logger, metrics: storeMetrics });
   const leading = leaderMetric(registry);
   const metrics = { controllers: new ControllerMetrics(registry), pools: new PoolMetrics(registry) };
   readiness.note('leadership', () => (leading.isLeading ? 'leading' : 'waiting for leadership'));

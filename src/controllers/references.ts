@@ -1,6 +1,6 @@
 import { asksForAnotherId, asksForForeignId, resourceId } from '../core/ids.ts';
-import { isNumberedId, type WebhookKind } from '../data/webhooks/webhook-ids.ts';
-import { type Kind, kinds, type ObjectOf, type PosthornKind, type PosthornObject } from '../resources/kinds.ts';
+import { isNumberedId } from '../data/webhooks/webhook-ids.ts';
+import { definitionOf, kinds, type ObjectOf, type PosthornKind, type PosthornObject } from '../resources/kinds.ts';
 import type { ObjectMeta } from '../resources/metadata.ts';
 import type { ResourceCache } from '../store/cache.ts';
 import type { ClusterObject } from '../store/cluster-objects.ts';
@@ -17,8 +17,11 @@ export function idOf(kind: PosthornKind, object: { metadata: ObjectMeta }): stri
   return resourceId(kinds[kind].idPrefix, object.metadata);
 }
 
-/** Kinds whose ids are looked up within an organization. An object of another organization with the same id does not conflict. */
-const kindsKeptByOrganization: ReadonlySet<Kind> = new Set<Kind>(['Filter']);
+/** Whether ids of the kind, which has no records, are looked up within an organization. An object of another organization with the same id does not conflict. */
+function isKeptByOrganization(kind: PosthornKind): boolean {
+  const { recordKind, webhookKind } = definitionOf(kind);
+  return recordKind === null && webhookKind === undefined;
+}
 
 /** What tells who may have an id. */
 export interface IdClaims {
@@ -33,7 +36,7 @@ export interface IdClaims {
 export function holdsItsId<K extends PosthornKind>(claims: IdClaims, cache: ResourceCache<K>, object: { metadata: ObjectMeta }): boolean {
   const id = idOf(cache.kind, object);
   const claiming = cache.byIndex(indexes.id, id);
-  const owner = kindsKeptByOrganization.has(cache.kind) ? organizationIdOf(claims, object) : claims.owners.ownerOf(id);
+  const owner = isKeptByOrganization(cache.kind) ? organizationIdOf(claims, object) : claims.owners.ownerOf(id);
   const entitled = owner === undefined ? claiming : claiming.filter((each) => organizationIdOf(claims, each) === owner);
   return oldest(entitled)?.metadata.uid === object.metadata.uid;
 }
@@ -55,16 +58,9 @@ export function asksForOwnedId<K extends PosthornKind>(
   return owner !== undefined && owner !== organizationIdOf(claims, object);
 }
 
-const webhookKinds: ReadonlyMap<Kind, WebhookKind> = new Map([
-  ['WebhookApplication', 'application'],
-  ['WebhookEndpoint', 'endpoint'],
-  ['WebhookSubscription', 'subscription'],
-]);
-
 /** Whether the object asks, by its annotation, for an id as the API gives them out: nobody knows to which organization it gave this one. */
 export function asksForIdOfApi(kind: PosthornKind, { metadata }: { metadata: ObjectMeta }): boolean {
-  const webhookKind = webhookKinds.get(kind);
-  const { idPrefix } = kinds[kind];
+  const { webhookKind, idPrefix } = definitionOf(kind);
   if (webhookKind === undefined || !asksForAnotherId(idPrefix, metadata)) return false;
   return isNumberedId(webhookKind, resourceId(idPrefix, metadata));
 }

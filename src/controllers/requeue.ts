@@ -1,8 +1,8 @@
 import { destinationRefusal, isServing } from '../compile/destination.ts';
 import { canonicalJson } from '../core/canonical-json.ts';
 import { plans } from '../core/records.ts';
-import { type ConfigurationKind, configurationKinds, type ObjectOf } from '../resources/kinds.ts';
-import type { ObjectMeta } from '../resources/metadata.ts';
+import { type ConfigurationKind, configurationKinds, definitionOf, type ObjectOf } from '../resources/kinds.ts';
+import { kindsWithSecrets, referrersOf } from '../resources/references.ts';
 import { formatKey } from '../runtime/object-key.ts';
 import type { WorkQueue } from '../runtime/work-queue.ts';
 import type { ResourceCache } from '../store/cache.ts';
@@ -12,18 +12,22 @@ import type { Pools } from './organization/organization-pool.ts';
 import { idOf, isLive } from './references.ts';
 import type { StatusWriter } from './status-writer.ts';
 
-export type Queues = Record<ConfigurationKind, WorkQueue>;
+export type Queues = Readonly<Record<ConfigurationKind, WorkQueue>>;
 
 export interface RequeueOptions {
   caches: ControllerCaches;
   queues: Queues;
-  /** Of each kind, what notes the ids that are gone. */
-  reconcilers: { [K in ConfigurationKind]: { readonly gone: GoneIds<K> } };
+  reconcilers: { readonly [K in ConfigurationKind]: { readonly gone: GoneIds<K> } };
   status: StatusWriter;
   pools: Pools | null;
 }
 
-const kindsInNamespaces = configurationKinds.filter((kind) => kind !== 'Organization');
+/** What referrers depend on of an object beside its identity, where that is other than its generation or nothing. */
+const factsOfKind: { readonly [K in ConfigurationKind]?: (object: ObjectOf<K>) => unknown } = {
+  // Failover passes over those that do not serve.
+  Destination: ({ spec }) => [destinationRefusal(spec), ...plans.map((plan) => isServing(spec, plan))],
+  ApiKey: ({ spec }) => spec.sha256,
+};
 
 /**
  * Turns changes in the caches into work: for the object itself and, through the indexes, for those that refer to it. Returns the
@@ -36,21 +40,23 @@ export function requeueOnChange({ caches, queues, reconcilers, status, pools }: 
   const addAll = (kind: ConfigurationKind, index: string, value: string): void => {
     for (const { metadata } of caches[kind].byIndex(index, value)) queues[kind].add(formatKey(metadata));
   };
-  const add =
-    (kind: ConfigurationKind, index: string) =>
-    ({ metadata }: { metadata: ObjectMeta }): void =>
-      addAll(kind, index, nameIn(metadata.namespace, metadata.name));
-  const addRoutes = (index: string) => add('Route', index);
-  /** `addReferrers` queues those that depend on the object, on `facts` of it beside its identity. */
-  const onChange = <K extends ConfigurationKind>(
-    kind: K,
-    addReferrers: (object: ObjectOf<K>) => void = () => {},
-    facts: (object: ObjectOf<K>) => unknown = () => null,
-  ): void => {
+  /** Objects that depend on one of the kind by something else than a reference to its name. */
+  const furtherReferrers: { readonly [K in ConfigurationKind]?: (object: ObjectOf<K>) => void } = {
+    Organization: ({ spec }) => {
+      for (const kind of configurationKinds) addAll(kind, indexes.namespace, spec.namespace);
+    },
+    ApiKey: ({ metadata, spec }) => {
+      for (const index of ['keyMaker', 'keyHash']) addAll('ApiKey', index, nameIn(metadata.namespace, spec.sha256));
+    },
+  };
+  const follow = <K extends ConfigurationKind>(kind: K): void => {
     const cache = cacheOf[kind];
     const { gone } = reconcilers[kind];
+    const { referrersReadSpec } = definitionOf(kind);
+    const facts = factsOfKind[kind] ?? (({ metadata }: ObjectOf<K>) => (referrersReadSpec ? metadata.generation : null));
     const factsOf = (object: ObjectOf<K> | undefined): string =>
       object === undefined ? '' : canonicalJson([object.metadata.uid, idOf(kind, object), isLive(object), facts(object)]);
+    const referrers = referrersOf(kind);
     subscriptions.push(
       cache.onChange((key, change) => {
         const { before, after } = change;
@@ -60,66 +66,19 @@ export function requeueOnChange({ caches, queues, reconcilers, status, pools }: 
         if (factsOf(before) === factsOf(after)) return;
         const affected = new Set([before, after].flatMap((object) => (object === undefined ? [] : [object, ...sharingId(cache, object)])));
         for (const object of affected) {
+          const { namespace, name } = object.metadata;
           queues[kind].add(formatKey(object.metadata));
-          addReferrers(object);
+          for (const referrer of referrers) addAll(referrer, kind, nameIn(namespace, name));
+          furtherReferrers[kind]?.(object);
         }
       }),
     );
   };
-  const generationOf = ({ metadata }: { metadata: ObjectMeta }): number => metadata.generation;
-
-  onChange(
-    'Organization',
-    ({ spec }) => {
-      addAll('Organization', indexes.namespace, spec.namespace);
-      for (const kind of kindsInNamespaces) addAll(kind, indexes.namespace, spec.namespace);
-    },
-    ({ metadata, spec }) => [spec.namespace, metadata.generation],
-  );
-  onChange('Source', addRoutes(indexes.source));
-  onChange(
-    'Destination',
-    (object) => {
-      addRoutes(indexes.destination)(object);
-      addAll('Organization', indexes.archive, nameIn(object.metadata.namespace, object.metadata.name));
-    },
-    // Failover passes over those that do not serve.
-    ({ spec }) => [destinationRefusal(spec), ...plans.map((plan) => isServing(spec, plan))],
-  );
-  onChange('Filter', addRoutes(indexes.filter), generationOf);
-  onChange(
-    'Transform',
-    (object) => {
-      addRoutes(indexes.transform)(object);
-      add('WebhookSubscription', indexes.transform)(object);
-    },
-    generationOf,
-  );
-  onChange('PayloadSchema', addRoutes(indexes.schema), generationOf);
-  onChange('Route');
-  onChange('NotificationChannel', addRoutes(indexes.channel));
-  onChange('HttpCronJob');
-  onChange(
-    'ApiKey',
-    ({ metadata, spec }) => {
-      const hash = nameIn(metadata.namespace, spec.sha256);
-      addAll('ApiKey', indexes.keyMaker, hash);
-      addAll('ApiKey', indexes.keyHash, hash);
-    },
-    ({ spec }) => spec.sha256,
-  );
-  onChange('WebhookEventType', add('WebhookSubscription', indexes.eventType));
-  onChange('WebhookApplication', add('WebhookEndpoint', indexes.application));
-  onChange('WebhookEndpoint', add('WebhookSubscription', indexes.endpoint));
-  onChange('WebhookSubscription');
+  for (const kind of configurationKinds) follow(kind);
 
   subscriptions.push(
     caches.Secret.onChange(({ namespace, name }) => {
-      addAll('Source', indexes.secret, nameIn(namespace, name));
-      addAll('Destination', indexes.secret, nameIn(namespace, name));
-      addAll('NotificationChannel', indexes.secret, nameIn(namespace, name));
-      addAll('HttpCronJob', indexes.secret, nameIn(namespace, name));
-      addAll('WebhookEndpoint', indexes.secret, nameIn(namespace, name));
+      for (const kind of kindsWithSecrets) addAll(kind, indexes.secret, nameIn(namespace, name));
     }),
     caches.Namespace.onChange(({ name }) => addAll('Organization', indexes.namespace, name)),
   );

@@ -2,8 +2,8 @@ import type { Refusal } from '../compile/compiled.ts';
 import { type OrganizationFacts, organizationFacts } from '../compile/organization.ts';
 import type { Clock } from '../core/clock.ts';
 import { asksForAnotherId, asksForForeignId } from '../core/ids.ts';
-import type { RecordByKind, RecordKind } from '../core/records.ts';
-import { kinds, type ObjectOf, type PosthornKind } from '../resources/kinds.ts';
+import type { RecordByKind } from '../core/records.ts';
+import { kinds, type ObjectOf, type PosthornKind, type RecordKindOf } from '../resources/kinds.ts';
 import { literalCredentialsIn } from '../resources/literal-credentials.ts';
 import type { ReconcileResult } from '../runtime/controller.ts';
 import type { ResourceCache } from '../store/cache.ts';
@@ -48,11 +48,10 @@ export interface RecordRules<K extends PosthornKind, Published, Stored = Publish
   retracted?(id: string): void;
 }
 
-/** A kind whose records are in the registry. */
-export interface ResourceRules<K extends PosthornKind, R extends RecordKind> extends RecordRules<K, RecordByKind[R]> {
-  /** null: it has no record of its own but goes into those of others. */
-  recordKind: R | null;
-}
+export type PublishedRecord<K extends PosthornKind> = RecordByKind[NonNullable<RecordKindOf<K>>];
+
+/** A kind whose records are in the registry, or that has none of its own but goes into those of others. */
+export type ResourceRules<K extends PosthornKind> = RecordRules<K, PublishedRecord<K>>;
 
 export interface ResourceReconcilerOptions {
   caches: ControllerCaches;

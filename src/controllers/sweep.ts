@@ -4,6 +4,7 @@ import type { RecordKind } from '../core/records.ts';
 import { webhookOrganization } from '../core/webhook.ts';
 import type { MessagePurger } from '../data/shard/messages.ts';
 import type { ObjectMeta } from '../resources/metadata.ts';
+import { kindsWithSecrets, retractionOrder } from '../resources/references.ts';
 import { type ControllerCaches, indexes } from './controller-caches.ts';
 import type { FencedPublisher } from './fenced-publisher.ts';
 import { goneAmong } from './gone-among.ts';
@@ -79,14 +80,14 @@ async function sweep(options: SweepOptions, signal: AbortSignal): Promise<void> 
   const { caches, publisher, purger, logger } = options;
   const retractGone = async (
     kind: RecordKind,
-    found: CacheById | readonly CacheById[],
+    found: readonly CacheById[],
     retract: (id: string) => Promise<unknown> = (id) => publisher.retract(kind, id),
   ): Promise<string[]> => {
     const gone: string[] = [];
     for (const id of await publisher.ids(kind)) {
       signal.throwIfAborted();
       // Looked up one by one, as objects come while this runs.
-      const objects = [found].flat().flatMap((cache) => cache.byIndex(indexes.id, id));
+      const objects = found.flatMap((cache) => cache.byIndex(indexes.id, id));
       if (objects.length > 0 && (kind === 'organization' || (await hasObjectOfItsOwner(options, kind, id, objects)))) continue;
       if (kind === 'organization') await purger.purgeOrganization(id, signal);
       await retract(id);
@@ -95,18 +96,15 @@ async function sweep(options: SweepOptions, signal: AbortSignal): Promise<void> 
     if (gone.length > 0) logger.info({ kind, records: gone.length }, 'records of deleted objects were retracted');
     return gone;
   };
-  await retractGone('source', caches.Source);
-  await retractGone('route', caches.Route);
-  await retractGone('transform', caches.Transform);
-  await retractGone('payloadSchema', caches.PayloadSchema);
-  await retractGone('destination', caches.Destination);
-  await retractGone('notificationChannel', caches.NotificationChannel);
-  await retractGone('cronJob', caches.HttpCronJob);
-  await retractGone('credentials', [caches.Source, caches.Destination, caches.NotificationChannel, caches.HttpCronJob]);
-  await retractGone('apiKey', caches.ApiKey);
   const eventTypes = webhookEventTypeSink({ ...options, organizations: caches.Organization });
-  await retractGone('eventType', caches.WebhookEventType, (id) => eventTypes.retract(id, ''));
-  await retractGone('organization', caches.Organization);
+  const retractOf: Partial<Record<RecordKind, (id: string) => Promise<unknown>>> = { eventType: (id) => eventTypes.retract(id, '') };
+  for (const { kind, recordKind } of retractionOrder) await retractGone(recordKind, [caches[kind]], retractOf[recordKind]);
+  const withCredentials = retractionOrder.filter(({ kind }) => kindsWithSecrets.includes(kind));
+  await retractGone(
+    'credentials',
+    withCredentials.map(({ kind }) => caches[kind]),
+  );
+  await retractGone('organization', [caches.Organization]);
   await sweepWebhooks(options, signal);
   await sweepEventTypes(options, signal);
 }

@@ -39,6 +39,11 @@ export const kinds = {
 export type PosthornKind = keyof typeof kinds;
 export const posthornKinds = Object.keys(kinds) as PosthornKind[];
 
+/** As what all kinds have in common. */
+export function definitionOf(kind: PosthornKind): KindDefinition {
+  return kinds[kind];
+}
+
 /** A value for each of the kinds. */
 export function byKind<K extends string, Value>(each: readonly K[], make: (kind: K) => Value): Readonly<Record<K, Value>> {
   return Object.fromEntries(each.map((kind) => [kind, make(kind)])) as Record<K, Value>;
@@ -47,7 +52,7 @@ export function byKind<K extends string, Value>(each: readonly K[], make: (kind:
 type Having<Part> = { [K in PosthornKind]: (typeof kinds)[K] extends Part ? K : never }[PosthornKind];
 
 function kindsWith<K extends PosthornKind>(isWanted: (definition: KindDefinition) => boolean): readonly K[] {
-  return posthornKinds.filter((kind): kind is K => isWanted(kinds[kind]));
+  return posthornKinds.filter((kind): kind is K => isWanted(definitionOf(kind)));
 }
 
 /** The kinds of both worlds, which say what is delivered where; the others tell a cluster how to run Posthorn. */
@@ -109,8 +114,8 @@ export function kindPath(kind: Kind): KindPath {
     case 'Secret':
       return { apiVersion: 'v1', root: '/api/v1', plural: 'secrets', namespaced: true };
     default: {
-      const definition: KindDefinition = kinds[kind];
-      return { apiVersion, root: `/apis/${apiVersion}`, plural: definition.plural, namespaced: definition.scope === 'Namespaced' };
+      const { plural, scope } = definitionOf(kind);
+      return { apiVersion, root: `/apis/${apiVersion}`, plural, namespaced: scope === 'Namespaced' };
     }
   }
 }

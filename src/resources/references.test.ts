@@ -7,7 +7,7 @@ import {
   namesReferredTo,
   references,
   referrersOf,
-  retractionOrder,
+  retractionOrder as retracted,
   specTrees,
   targetsFirst,
 } from './references.ts';
@@ -71,6 +71,7 @@ describe('the names that an object refers to', () => {
 test('an object comes behind what it refers to in the order of application, and before it in the order of retraction', () => {
   expect([...targetsFirst].sort()).toEqual([...configurationKinds].sort());
   const published = configurationKinds.filter((kind) => kind !== 'Organization' && kinds[kind].recordKind !== null);
+  const retractionOrder = retracted.map(({ kind }) => kind);
   expect([...retractionOrder].sort()).toEqual(published.sort());
   const namespaced = (kind: ConfigurationKind): boolean => kind !== 'Organization';
   for (const target of configurationKinds)

@@ -3,12 +3,12 @@ import {
   byKind,
   type ConfigurationKind,
   configurationKinds,
+  definitionOf,
   kinds,
   type PosthornKind,
   type PosthornObject,
   posthornKinds,
 } from './kinds.ts';
-import type { ObjectMeta } from './metadata.ts';
 import { isSecretRefName } from './secret-use.ts';
 
 /** The tree of the spec of each kind. */
@@ -63,9 +63,8 @@ function hasSecretReference(node: FieldNode): boolean {
 }
 
 /** The namespace that the object is the organization of, or that it is in: where its references lead. */
-export function namespaceOf({ kind, metadata, spec }: { kind: PosthornKind; metadata: ObjectMeta; spec: unknown }): string {
-  const { namespaceIn }: { namespaceIn?: (spec: never) => string } = kinds[kind];
-  return namespaceIn?.(spec as never) ?? metadata.namespace ?? '';
+export function namespaceOf({ kind, metadata, spec }: PosthornObject<PosthornKind>): string {
+  return definitionOf(kind).namespaceIn?.(spec) ?? metadata.namespace ?? '';
 }
 
 /** Configuration kinds such that those come first that others lie in or refer to. */
@@ -74,15 +73,16 @@ export const targetsFirst: readonly ConfigurationKind[] = inOrder(
   (kind) => (kinds[kind].scope === 'Cluster' ? [] : targetsOf(kind)),
 );
 
-/** Kinds with records in the registry, in the order in which these are retracted: messages stop coming in, then referrers go before what they name. */
-export const retractionOrder: readonly ConfigurationKind[] = inOrder(
-  [...configurationKinds.filter((kind) => isIntake(kind)), ...configurationKinds],
-  (kind) => (isIntake(kind) ? [] : referrersOf(kind)),
-).filter((kind) => kinds[kind].scope === 'Namespaced' && kinds[kind].recordKind !== null);
+/** Kinds in namespaces with records in the registry, in the order in which these are retracted: messages stop coming in, then referrers go before what they name. */
+export const retractionOrder = inOrder([...configurationKinds.filter(isIntake), ...configurationKinds], (kind) =>
+  isIntake(kind) ? [] : referrersOf(kind),
+).flatMap((kind) => {
+  const { recordKind } = kinds[kind];
+  return recordKind === null || recordKind === 'organization' ? [] : [{ kind, recordKind }];
+});
 
 function isIntake(kind: PosthornKind): boolean {
-  const { isIntake: does }: { isIntake?: true } = kinds[kind];
-  return does === true;
+  return definitionOf(kind).isIntake === true;
 }
 
 /** Each of the kinds once, behind those that it has to follow. */

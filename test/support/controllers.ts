@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
-import { ControllerCaches } from '../../src/controllers/controller-caches.ts';
+import { type ControllerCaches, controllerCaches } from '../../src/controllers/controller-caches.ts';
 import type { ObjectEvent } from '../../src/controllers/event-recorder.ts';
 import type { RunControllersOptions } from '../../src/controllers/run-controllers.ts';
 import { runControllers } from '../../src/controllers/run-controllers.ts';
@@ -42,7 +42,7 @@ export function startControllers(
   const logger = pino({ level: process.env['POSTHORN_TEST_LOG'] ?? 'silent' });
   const abort = new AbortController();
   const sandbox = new Sandbox({ clock: systemClock, processes: 1 });
-  const caches = new ControllerCaches({ store, clock, logger, metrics: createStoreMetrics(new Registry()) });
+  const caches = controllerCaches({ store, clock, logger, metrics: createStoreMetrics(new Registry()) });
   const registry = new RedisRegistryPublisher(redis, prefix);
   const events: ObjectEvent[] = [];
   const blocking = redis.duplicate({ commandTimeout: undefined, blockingTimeout: circuitFeedBlockMs + 2000, maxRetriesPerRequest: 0 });

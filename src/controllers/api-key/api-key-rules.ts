@@ -1,7 +1,7 @@
 import { compileApiKey } from '../../compile/api-key.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
 import { byAge } from '../../resources/metadata.ts';
-import { type ControllerCaches, indexes, nameIn } from '../controller-caches.ts';
+import { type ControllerCaches, nameIn } from '../controller-caches.ts';
 import { type IdClaims, isLive, mayHaveItsId } from '../references.ts';
 import type { ResourceRules } from '../resource-reconciler.ts';
 
@@ -12,10 +12,9 @@ type ApiKey = PosthornObject<'ApiKey'>;
  * An API key refers to the key that made it: without that one the API refuses it. Of several with one hash the oldest has the key that is sent; the
  * others have no record.
  */
-export function apiKeyRules(caches: Caches): ResourceRules<'ApiKey', 'apiKey'> {
+export function apiKeyRules(caches: Caches): ResourceRules<'ApiKey'> {
   return {
     kind: 'ApiKey',
-    recordKind: 'apiKey',
     evaluate: async (object, organization) => {
       const { name } = holderOf(caches, object).metadata;
       if (name !== object.metadata.name)
@@ -45,5 +44,5 @@ function lacksMaker(caches: Caches, object: ApiKey): boolean {
 }
 
 function withHash({ ApiKey }: Caches, { metadata }: ApiKey, sha256: string): ApiKey[] {
-  return ApiKey.byIndex(indexes.keyHash, nameIn(metadata.namespace, sha256)).filter(isLive);
+  return ApiKey.byIndex('keyHash', nameIn(metadata.namespace, sha256)).filter(isLive);
 }

@@ -20,14 +20,9 @@ interface DestinationRulesOptions {
 }
 
 /** Reads the secrets of a destination (auth, headers, signature) and compiles its record. */
-export function destinationRules({
-  keyring,
-  shards,
-  allowsPlatformIdentity,
-}: DestinationRulesOptions): ResourceRules<'Destination', 'destination'> {
+export function destinationRules({ keyring, shards, allowsPlatformIdentity }: DestinationRulesOptions): ResourceRules<'Destination'> {
   return {
     kind: 'Destination',
-    recordKind: 'destination',
     originOf: (record) => credentialOrigin('Destination', record),
     evaluate: async (object, organization, published, secrets) => {
       // Not what routes ask: their messages wait until the installation allows it.

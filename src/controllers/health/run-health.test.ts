@@ -8,7 +8,7 @@ import type { CircuitTransition } from '../../data/queue/circuits.ts';
 import { ControllerMetrics } from '../../runtime/controller-metrics.ts';
 import { MemoryStore } from '../../store/memory/memory-store.ts';
 import { createStoreMetrics } from '../../store/metrics.ts';
-import { ControllerCaches } from '../controller-caches.ts';
+import { controllerCaches } from '../controller-caches.ts';
 import { idOf } from '../references.ts';
 import { type HealthOptions, runHealth } from './run-health.ts';
 
@@ -62,7 +62,7 @@ async function lead(routes: number): Promise<void> {
   const made = routeNames.map((name) => store.apply({ kind: 'Route', metadata: { namespace, name }, spec }, manager));
   routeIds = (await Promise.all(made)).map((object) => idOf('Route', object));
   const abort = new AbortController();
-  const caches = new ControllerCaches({ store, clock, logger: silentLogger, metrics: createStoreMetrics(new Registry()) });
+  const caches = controllerCaches({ store, clock, logger: silentLogger, metrics: createStoreMetrics(new Registry()) });
   const following = caches.run(abort.signal);
   await passes(() => expect([caches.Route.size, caches.Destination.size]).toEqual([routes, 1]));
   const options: HealthOptions = {

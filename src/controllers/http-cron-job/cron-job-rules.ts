@@ -4,10 +4,9 @@ import { readHeaders } from '../header-values.ts';
 import type { ResourceRules } from '../resource-reconciler.ts';
 
 /** Reads the header values of a cron job and compiles its record. */
-export function cronJobRules(keyring: Keyring): ResourceRules<'HttpCronJob', 'cronJob'> {
+export function cronJobRules(keyring: Keyring): ResourceRules<'HttpCronJob'> {
   return {
     kind: 'HttpCronJob',
-    recordKind: 'cronJob',
     evaluate: async (object, organization, published, secrets) => {
       const { headers, unresolved } = await readHeaders(object.spec.headers, secrets);
       if (unresolved !== undefined) return { unresolved };

@@ -9,7 +9,7 @@ import type { SpecInputOf } from '../../resources/kinds.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { MemoryStore } from '../../store/memory/memory-store.ts';
 import { createStoreMetrics } from '../../store/metrics.ts';
-import { ControllerCaches } from '../controller-caches.ts';
+import { controllerCaches } from '../controller-caches.ts';
 import { idOf } from '../references.ts';
 import { runScheduleStatus } from './schedule-status.ts';
 
@@ -35,7 +35,7 @@ beforeEach(async () => {
   clock = new FakeClock(startMs);
   stopping = new AbortController();
   const shared = { store, logger: silentLogger };
-  const caches = new ControllerCaches({ ...shared, clock: systemClock, metrics: createStoreMetrics(new Registry()) });
+  const caches = controllerCaches({ ...shared, clock: systemClock, metrics: createStoreMetrics(new Registry()) });
   const following = caches.run(stopping.signal);
   await caches.synced;
   running = Promise.all([following, runScheduleStatus({ ...shared, caches, cronRuns: runs, clock }, stopping.signal)]);

@@ -5,13 +5,9 @@ import { credentialOrigin } from '../../resources/secret-use.ts';
 import type { ResourceRules } from '../resource-reconciler.ts';
 
 /** Reads the credentials of a channel and compiles its record. */
-export function notificationChannelRules(
-  keyring: Keyring,
-  mailDomains: readonly string[],
-): ResourceRules<'NotificationChannel', 'notificationChannel'> {
+export function notificationChannelRules(keyring: Keyring, mailDomains: readonly string[]): ResourceRules<'NotificationChannel'> {
   return {
     kind: 'NotificationChannel',
-    recordKind: 'notificationChannel',
     originOf: ({ channel }) => credentialOrigin('NotificationChannel', { ...channel, [channel.type]: channel }),
     evaluate: async (object, organization, published, secrets) => {
       const values: ChannelSecret[] = [];

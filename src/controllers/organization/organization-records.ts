@@ -1,5 +1,6 @@
 import type { RecordKind } from '../../core/records.ts';
 import type { MessagePurger } from '../../data/shard/messages.ts';
+import { retractionOrder } from '../../resources/references.ts';
 import { type ControllerCaches, indexes } from '../controller-caches.ts';
 import type { FencedPublisher } from '../fenced-publisher.ts';
 import { idOf } from '../references.ts';
@@ -31,35 +32,8 @@ export class OrganizationRecords {
   }
 
   #recordsIn(namespace: string): [RecordKind, string][] {
-    const { Source, Route, Transform, PayloadSchema, Destination, NotificationChannel, HttpCronJob, ApiKey, WebhookEventType } =
-      this.#caches;
-    const ids = (
-      kind: RecordKind,
-      cache: {
-        kind:
-          | 'Source'
-          | 'Route'
-          | 'Transform'
-          | 'PayloadSchema'
-          | 'Destination'
-          | 'NotificationChannel'
-          | 'HttpCronJob'
-          | 'ApiKey'
-          | 'WebhookEventType';
-        byIndex(index: string, value: string): { metadata: Parameters<typeof idOf>[1]['metadata'] }[];
-      },
-    ): [RecordKind, string][] => cache.byIndex(indexes.namespace, namespace).map((object) => [kind, idOf(cache.kind, object)]);
-    // Sources first: nothing comes in any more.
-    return [
-      ...ids('source', Source),
-      ...ids('eventType', WebhookEventType),
-      ...ids('route', Route),
-      ...ids('transform', Transform),
-      ...ids('payloadSchema', PayloadSchema),
-      ...ids('destination', Destination),
-      ...ids('notificationChannel', NotificationChannel),
-      ...ids('cronJob', HttpCronJob),
-      ...ids('apiKey', ApiKey),
-    ];
+    return retractionOrder.flatMap(({ kind, recordKind }) =>
+      this.#caches[kind].byIndex(indexes.namespace, namespace).map((object): [RecordKind, string] => [recordKind, idOf(kind, object)]),
+    );
   }
 }

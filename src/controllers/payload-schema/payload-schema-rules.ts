@@ -3,10 +3,9 @@ import type { CodeChecks } from '../code-checks.ts';
 import type { ResourceRules } from '../resource-reconciler.ts';
 
 /** Routes name the record of a schema, so that many share it. */
-export function payloadSchemaRules(checks: CodeChecks): ResourceRules<'PayloadSchema', 'payloadSchema'> {
+export function payloadSchemaRules(checks: CodeChecks): ResourceRules<'PayloadSchema'> {
   return {
     kind: 'PayloadSchema',
-    recordKind: 'payloadSchema',
     evaluate: async (object, organization, published) => {
       const { jsonSchema, refusal } = await checks.schema(object, organization);
       if (refusal !== undefined) return { refusal };

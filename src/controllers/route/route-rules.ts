@@ -25,10 +25,9 @@ export function routeRules(
   shards: ShardDirectory,
   code: RouteCode,
   mailDomains: readonly string[],
-): ResourceRules<'Route', 'route'> {
+): ResourceRules<'Route'> {
   return {
     kind: 'Route',
-    recordKind: 'route',
     evaluate: async (object, organization) => {
       const { spec } = object;
       const { namespace } = organization;

@@ -5,10 +5,9 @@ import type { ResourceRules } from '../resource-reconciler.ts';
 import type { SecretValue } from '../secret-reader.ts';
 
 /** Reads the secrets of a source and compiles its record. */
-export function sourceRules(keyring: Keyring): ResourceRules<'Source', 'source'> {
+export function sourceRules(keyring: Keyring): ResourceRules<'Source'> {
   return {
     kind: 'Source',
-    recordKind: 'source',
     evaluate: async (object, organization, published, secrets) => {
       const { metadata, spec } = object;
       const status = { ingestPath: `/ingest/${organization.slug}/${metadata.name}` };

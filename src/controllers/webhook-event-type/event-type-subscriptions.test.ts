@@ -9,7 +9,7 @@ import { RedisMessagePurger } from '../../data/purge/message-purger.ts';
 import { RedisRegistryPublisher } from '../../data/registry/registry-publisher.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { createStoreMetrics } from '../../store/metrics.ts';
-import { ControllerCaches } from '../controller-caches.ts';
+import { controllerCaches } from '../controller-caches.ts';
 import { idOf } from '../references.ts';
 import { sweepEventTypes } from '../webhook-sweep.ts';
 
@@ -73,7 +73,7 @@ test('subscriptions of an event type that the leader has not heard of yet stay',
   const { store, webhooks, org } = world;
   const fresh = await subscribe(await eventType('fresh'));
   const gone = await subscribe(`etp_${'b'.repeat(26)}`);
-  const caches = new ControllerCaches({ store, clock: systemClock, logger: silentLogger, metrics: createStoreMetrics(new Registry()) });
+  const caches = controllerCaches({ store, clock: systemClock, logger: silentLogger, metrics: createStoreMetrics(new Registry()) });
   caches.Organization.upsert(await store.get('Organization', { name: 'acme' }));
   const publisher = { ids: async () => [org], write: <T>(write: () => Promise<T>) => write() };
   await sweepEventTypes({ caches, publisher, webhooks, store, logger: silentLogger }, new AbortController().signal);

@@ -7,10 +7,9 @@ import type { PosthornObject } from '../../resources/kinds.ts';
 import type { CodeChecks, SchemaCheck } from '../code-checks.ts';
 import type { ResourceRules } from '../resource-reconciler.ts';
 
-export function webhookEventTypeRules(checks: CodeChecks, clock: Clock): ResourceRules<'WebhookEventType', 'eventType'> {
+export function webhookEventTypeRules(checks: CodeChecks, clock: Clock): ResourceRules<'WebhookEventType'> {
   return {
     kind: 'WebhookEventType',
-    recordKind: 'eventType',
     evaluate: async (object, organization, published) => {
       const { jsonSchema = null, refusal = exampleRefusal(object) } = await schemaOf(checks, object, organization);
       if (refusal !== null) return { refusal };

@@ -1,11 +1,4 @@
-import type {
-  ApiKeyRecord,
-  EventTypeRecord,
-  NotificationChannelRecord,
-  OrganizationRecord,
-  RouteRecord,
-  SourceRecord,
-} from '../../core/records.ts';
+import type { RecordByKind, RecordKind } from '../../core/records.ts';
 
 /** One entry of an index: a field of a hash (`field` → record id), or a member of a set. */
 export interface IndexEntry {
@@ -21,17 +14,9 @@ export interface IndexEntry {
 }
 
 /** A record with its kind, so that a switch can tell them apart. */
-export type KindAndRecord =
-  | { kind: 'organization'; record: OrganizationRecord }
-  | { kind: 'source'; record: SourceRecord }
-  | { kind: 'destination' | 'transform' | 'payloadSchema'; record: { id: string } }
-  | { kind: 'route'; record: RouteRecord }
-  | { kind: 'notificationChannel'; record: NotificationChannelRecord }
-  | { kind: 'cronJob' | 'credentials'; record: { id: string } }
-  | { kind: 'eventType'; record: EventTypeRecord }
-  | { kind: 'apiKey'; record: ApiKeyRecord };
+export type KindAndRecord = { [K in RecordKind]: { kind: K; record: RecordByKind[K] } }[RecordKind];
 
-/** The index entries that a record has while it is published. */
+/** The index entries that a record has while it is published. Records of other kinds are found by their id alone. */
 export function indexEntries({ kind, record }: KindAndRecord): IndexEntry[] {
   switch (kind) {
     case 'organization':
@@ -56,11 +41,7 @@ export function indexEntries({ kind, record }: KindAndRecord): IndexEntry[] {
     case 'apiKey':
       // The hash of a key is no secret: who declares that of another organization's key must not get the requests that are sent with it.
       return [{ ...hashEntry('api-key', record.sha256), isClaimed: true }];
-    case 'destination':
-    case 'transform':
-    case 'payloadSchema':
-    case 'cronJob':
-    case 'credentials':
+    default:
       return [];
   }
 }

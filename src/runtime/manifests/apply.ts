@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
-import { configurationKinds, type Kind } from '../../resources/kinds.ts';
+import type { Kind } from '../../resources/kinds.ts';
+import { targetsFirst } from '../../resources/references.ts';
 import type { ApplyObject, Key, ResourceStore } from '../../store/store.ts';
 
 /** The field manager of what comes from files. */
@@ -8,24 +9,7 @@ const manifestsManager = 'posthorn-manifests';
 
 const concurrency = 16;
 // What others lie in or refer to goes first, so that most of it is in force at the first look.
-const order: readonly Kind[] = [
-  'Namespace',
-  'Organization',
-  'Secret',
-  'Source',
-  'Destination',
-  'Filter',
-  'Transform',
-  'PayloadSchema',
-  'NotificationChannel',
-  'HttpCronJob',
-  'ApiKey',
-  'WebhookEventType',
-  'WebhookApplication',
-  'WebhookEndpoint',
-  'WebhookSubscription',
-  'Route',
-];
+const order: readonly Kind[] = ['Namespace', 'Organization', 'Secret', ...targetsFirst.filter((kind) => kind !== 'Organization')];
 
 export interface ApplyFailure {
   object: ApplyObject;
@@ -52,7 +36,7 @@ export class ManifestApplier {
   async apply(objects: readonly ApplyObject[]): Promise<ApplyFailure[]> {
     const failures: ApplyFailure[] = [];
     const awaited = namespacesOf(objects);
-    for (const kind of kindsInOrder()) {
+    for (const kind of order) {
       const waiting = objects.filter(
         (object) => object.kind === kind && !isDeepStrictEqual(this.#applied.get(idOf(kind, object.metadata)), object),
       );
@@ -77,7 +61,7 @@ export class ManifestApplier {
   async prune(objects: readonly ApplyObject[]): Promise<string[]> {
     const wanted = new Set(objects.map((object) => idOf(object.kind, object.metadata)));
     const pruned: string[] = [];
-    for (const kind of kindsInOrder().reverse()) {
+    for (const kind of order.toReversed()) {
       for (const { key, managers } of await this.#stored(kind)) {
         const id = idOf(kind, key);
         if (wanted.has(id) || !managers.includes(manifestsManager)) continue;
@@ -149,10 +133,6 @@ function namespacesOf(objects: readonly ApplyObject[]): ReadonlySet<string> {
 
 function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null;
-}
-
-function kindsInOrder(): Kind[] {
-  return [...new Set<Kind>([...order, ...configurationKinds])];
 }
 
 function idOf(kind: Kind, key: Key): string {

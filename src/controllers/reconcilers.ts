@@ -1,0 +1,117 @@
+import type { Clock } from '../core/clock.ts';
+import type { WebhookStore } from '../data/webhooks/webhooks.ts';
+import { type ConfigurationKind, kinds } from '../resources/kinds.ts';
+import { kindsWithSecrets, referrersOf } from '../resources/references.ts';
+import type { ReconcileResult } from '../runtime/controller.ts';
+import { formatKey } from '../runtime/object-key.ts';
+import type { CacheByKind } from '../store/reflected-caches.ts';
+import type { Key } from '../store/store.ts';
+import { apiKeyRules } from './api-key/api-key-rules.ts';
+import { CodeChecks } from './code-checks.ts';
+import { indexes, nameIn } from './controller-caches.ts';
+import { CredentialsSink } from './credentials-sink.ts';
+import { destinationRules } from './destination/destination-rules.ts';
+import type { FencedPublisher } from './fenced-publisher.ts';
+import { filterRules } from './filter/filter-rules.ts';
+import type { GoneIds } from './gone-ids.ts';
+import { cronJobRules } from './http-cron-job/cron-job-rules.ts';
+import { notificationChannelRules } from './notification-channel/notification-channel-rules.ts';
+import type { OrganizationQuotas } from './organization/organization-quota.ts';
+import { OrganizationReconciler } from './organization/organization-reconciler.ts';
+import type { OrganizationRights } from './organization/organization-rights.ts';
+import { payloadSchemaRules } from './payload-schema/payload-schema-rules.ts';
+import { type RecordSink, registrySink } from './record-sink.ts';
+import type { Queues } from './requeue.ts';
+import { type PublishedRecord, type RecordRules, ResourceReconciler, type ResourceRules } from './resource-reconciler.ts';
+import { RouteCode } from './route/route-code.ts';
+import { routeRules } from './route/route-rules.ts';
+import type { RunControllersOptions } from './run-controllers.ts';
+import type { SecretReader } from './secret-reader.ts';
+import { ShardDirectory } from './shard-directory.ts';
+import { sourceRules } from './source/source-rules.ts';
+import type { StatusWriter } from './status-writer.ts';
+import { transformRules } from './transform/transform-rules.ts';
+import { webhookApplicationRules } from './webhook-application/webhook-application-rules.ts';
+import { webhookApplicationSink } from './webhook-application/webhook-application-sink.ts';
+import { webhookEndpointRules } from './webhook-endpoint/webhook-endpoint-rules.ts';
+import { webhookEndpointSink } from './webhook-endpoint/webhook-endpoint-sink.ts';
+import { webhookEventTypeRules } from './webhook-event-type/webhook-event-type-rules.ts';
+import { webhookEventTypeSink } from './webhook-event-type/webhook-event-type-sink.ts';
+import { webhookSubscriptionRules } from './webhook-subscription/webhook-subscription-rules.ts';
+import { webhookSubscriptionSink } from './webhook-subscription/webhook-subscription-sink.ts';
+
+export interface Reconciler<K extends ConfigurationKind> {
+  /** What notes the ids that are gone. */
+  readonly gone: GoneIds<K>;
+  reconcile(key: Key, signal: AbortSignal): Promise<ReconcileResult>;
+}
+
+export type Reconcilers = { readonly [K in ConfigurationKind]: Reconciler<K> };
+
+interface ReconcilersOptions extends RunControllersOptions {
+  queues: Queues;
+  publisher: FencedPublisher;
+  /** Of this leader. */
+  webhookStore: WebhookStore;
+  status: StatusWriter;
+  secrets: SecretReader;
+  quotas: OrganizationQuotas | null;
+  rights: OrganizationRights | null;
+  clock: Clock;
+}
+
+/** What reconciles the objects of each kind: the one place where a kind meets its code. */
+export function reconcilersOf(options: ReconcilersOptions): Reconcilers {
+  const { caches, queues, publisher, webhookStore, keyring, mailDomains, clock } = options;
+  const directory = new ShardDirectory(publisher, options.shards);
+  const checks = new CodeChecks(options.sandbox);
+  const code = new RouteCode({ caches, publisher, checks });
+  const credentials = new CredentialsSink(publisher, keyring);
+  const cacheOf: CacheByKind<ConfigurationKind> = caches;
+  const webhookSinks = { webhooks: webhookStore, publisher, organizations: caches.Organization };
+  /** `referred`: `namespace/name` of an object of the kind. */
+  const requeueReferrers = (kind: ConfigurationKind, referred: string): void => {
+    for (const referrer of referrersOf(kind))
+      for (const { metadata } of caches[referrer].byIndex(kind, referred)) queues[referrer].add(formatKey(metadata));
+  };
+  const created =
+    (kind: ConfigurationKind) =>
+    ({ managedBy }: { managedBy: string }): void =>
+      requeueReferrers(kind, managedBy);
+  const endpointEnded = (id: string): void => {
+    for (const { metadata } of caches.WebhookEndpoint.byIndex(indexes.id, id))
+      requeueReferrers('WebhookEndpoint', nameIn(metadata.namespace, metadata.name));
+  };
+  const keptIn = <K extends ConfigurationKind, Published, Stored>(
+    sink: RecordSink<Published, Stored>,
+    rules: RecordRules<K, Published, Stored>,
+  ) => new ResourceReconciler(rules, sink, cacheOf[rules.kind], options);
+  const published = <K extends ConfigurationKind>(rules: ResourceRules<K>) => {
+    const { kind } = rules;
+    const { recordKind } = kinds[kind];
+    const sink = recordKind === null ? null : (registrySink(publisher, recordKind) as unknown as RecordSink<PublishedRecord<K>>);
+    return new ResourceReconciler(rules, sink, cacheOf[kind], options, kindsWithSecrets.includes(kind) ? credentials : null);
+  };
+  return {
+    Organization: new OrganizationReconciler(options),
+    Source: published(sourceRules(keyring)),
+    Destination: published(destinationRules({ ...options, shards: directory })),
+    Route: published(routeRules(caches, directory, code, mailDomains)),
+    Filter: published(filterRules()),
+    Transform: published(transformRules(checks)),
+    PayloadSchema: published(payloadSchemaRules(checks)),
+    NotificationChannel: published(notificationChannelRules(keyring, mailDomains)),
+    HttpCronJob: published(cronJobRules(keyring)),
+    ApiKey: published(apiKeyRules(caches)),
+    WebhookEventType: keptIn(webhookEventTypeSink(webhookSinks), webhookEventTypeRules(checks, clock)),
+    WebhookApplication: keptIn(
+      webhookApplicationSink({ ...webhookSinks, shards: options.shards, created: created('WebhookApplication') }),
+      webhookApplicationRules(),
+    ),
+    WebhookEndpoint: keptIn(
+      webhookEndpointSink({ ...webhookSinks, created: created('WebhookEndpoint') }),
+      webhookEndpointRules({ ...options, ended: endpointEnded }),
+    ),
+    WebhookSubscription: keptIn(webhookSubscriptionSink(webhookSinks), webhookSubscriptionRules(caches, code)),
+  };
+}
