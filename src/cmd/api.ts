@@ -34,7 +34,7 @@ import type { KubernetesApi } from '../store/kubernetes/kubernetes-api.ts';
 import { createStoreMetrics } from '../store/metrics.ts';
 import { agreedShards } from './agreed-shards.ts';
 import type { Config } from './config.ts';
-import { FacadeCaches } from './facade-caches.ts';
+import { facadeCaches } from './facade-caches.ts';
 import { createHttpServer } from './http-server.ts';
 import { aborted, closeServer, drainServer, listen, listenOnSocket } from './listen.ts';
 import { metricsOf, opsHandler } from './ops-server.ts';
@@ -69,7 +69,7 @@ async function runApi(context: RoleContext): Promise<void> {
   const storeMetrics = createStoreMetrics(registry);
   const writes = new ReplicatedWrites({ redis: link.command('writes'), clock, logger, registry });
   const { store, kubernetes, close: closeStore } = await openResourceStore(link, config, { clock, metrics: storeMetrics, writes });
-  const resources = new FacadeCaches({ store, clock, logger, metrics: storeMetrics });
+  const resources = facadeCaches({ store, clock, logger, metrics: storeMetrics });
   const shared = { redis: link.main, prefix, clock, logger };
   const sandbox = new Sandbox({ clock, processes: 2 });
   let shards = config.shards;

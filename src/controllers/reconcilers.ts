@@ -1,32 +1,35 @@
 import type { Clock } from '../core/clock.ts';
+import type { Keyring } from '../core/sealing.ts';
 import type { WebhookStore } from '../data/webhooks/webhooks.ts';
 import { type ConfigurationKind, kinds } from '../resources/kinds.ts';
 import { kindsWithSecrets, referrersOf } from '../resources/references.ts';
 import type { ReconcileResult } from '../runtime/controller.ts';
 import { formatKey } from '../runtime/object-key.ts';
+import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { CacheByKind } from '../store/reflected-caches.ts';
 import type { Key } from '../store/store.ts';
 import { apiKeyRules } from './api-key/api-key-rules.ts';
 import { CodeChecks } from './code-checks.ts';
-import { indexes, nameIn } from './controller-caches.ts';
+import { type ControllerCaches, indexes, nameIn } from './controller-caches.ts';
 import { CredentialsSink } from './credentials-sink.ts';
 import { destinationRules } from './destination/destination-rules.ts';
-import type { FencedPublisher } from './fenced-publisher.ts';
 import { filterRules } from './filter/filter-rules.ts';
 import type { GoneIds } from './gone-ids.ts';
 import { cronJobRules } from './http-cron-job/cron-job-rules.ts';
 import { notificationChannelRules } from './notification-channel/notification-channel-rules.ts';
-import type { OrganizationQuotas } from './organization/organization-quota.ts';
-import { OrganizationReconciler } from './organization/organization-reconciler.ts';
-import type { OrganizationRights } from './organization/organization-rights.ts';
+import { OrganizationReconciler, type OrganizationReconcilerOptions } from './organization/organization-reconciler.ts';
 import { payloadSchemaRules } from './payload-schema/payload-schema-rules.ts';
 import { type RecordSink, registrySink } from './record-sink.ts';
 import type { Queues } from './requeue.ts';
-import { type PublishedRecord, type RecordRules, ResourceReconciler, type ResourceRules } from './resource-reconciler.ts';
+import {
+  type PublishedRecord,
+  type RecordRules,
+  ResourceReconciler,
+  type ResourceReconcilerOptions,
+  type ResourceRules,
+} from './resource-reconciler.ts';
 import { RouteCode } from './route/route-code.ts';
 import { routeRules } from './route/route-rules.ts';
-import type { RunControllersOptions } from './run-controllers.ts';
-import type { SecretReader } from './secret-reader.ts';
 import { ShardDirectory } from './shard-directory.ts';
 import { sourceRules } from './source/source-rules.ts';
 import type { StatusWriter } from './status-writer.ts';
@@ -48,16 +51,24 @@ export interface Reconciler<K extends ConfigurationKind> {
 
 export type Reconcilers = { readonly [K in ConfigurationKind]: Reconciler<K> };
 
-interface ReconcilersOptions extends RunControllersOptions {
+export interface ReconcilersOptions extends OrganizationReconcilerOptions, ResourceReconcilerOptions {
   queues: Queues;
-  publisher: FencedPublisher;
+  caches: ControllerCaches;
+  status: StatusWriter;
+  clock: Clock;
   /** Of this leader. */
   webhookStore: WebhookStore;
-  status: StatusWriter;
-  secrets: SecretReader;
-  quotas: OrganizationQuotas | null;
-  rights: OrganizationRights | null;
-  clock: Clock;
+  keyring: Keyring;
+  /** Warehouses may have the identity of the delivery pods. */
+  allowsPlatformIdentity: boolean;
+  /** Of addresses that may get e-mails; empty: any. */
+  mailDomains: readonly string[];
+  /** Webhook endpoints may be reached by http. */
+  allowsInsecureUrls: boolean;
+  /** Where the code and the schemas of users are checked. */
+  sandbox: Sandbox;
+  /** Over how many shards new destinations are spread. */
+  shards: number;
 }
 
 /** What reconciles the objects of each kind: the one place where a kind meets its code. */

@@ -7,6 +7,7 @@ import {
   namesReferredTo,
   references,
   referrersOf,
+  refersTo,
   retractionOrder as retracted,
   specTrees,
   targetsFirst,
@@ -61,6 +62,8 @@ describe('the names that an object refers to', () => {
     [organization, 'Destination', ['bucket']],
   ])('each are listed once (case %#)', (object, target, names) => {
     expect(namesReferredTo(object, target)).toEqual(names);
+    const candidates = ['shop', 'erp', 'crm', 'backup', 'flat', 'ops', 'bucket', 'acme'];
+    expect(candidates.filter((name) => refersTo(object, target, name)).sort()).toEqual([...names].sort());
   });
 
   test('those of an organization lead to its namespace, those of others to their own', () => {

@@ -46,6 +46,20 @@ export function namesReferredTo({ kind, spec }: PosthornObject<PosthornKind>, ta
   return [...new Set(names)];
 }
 
+/** Whether the object refers to the object of this kind and name: as `namesReferredTo`, for a look at thousands of objects. */
+export function refersTo({ kind, spec }: PosthornObject<PosthornKind>, target: PosthornKind, name: string): boolean {
+  for (const reference of references[kind]) if (reference.kind === target && isNamedAt(spec, reference.path, 0, name)) return true;
+  return false;
+}
+
+function isNamedAt(value: unknown, path: readonly string[], from: number, name: string): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  if (Array.isArray(value)) return value.some((item) => isNamedAt(item, path, from, name));
+  const member = path[from];
+  const fields = value as Record<string, unknown>;
+  return member === undefined ? fields['name'] === name : isNamedAt(fields[member], path, from + 1, name);
+}
+
 function namesAt(value: unknown, path: readonly string[]): string[] {
   if (Array.isArray(value)) return value.flatMap((item) => namesAt(item, path));
   if (!isRecord(value)) return [];

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { type Logger as PinoLogger, pino } from 'pino';
 import { Registry } from 'prom-client';
-import { FacadeCaches } from '../../src/cmd/facade-caches.ts';
+import { facadeCaches } from '../../src/cmd/facade-caches.ts';
 import { createHttpServer } from '../../src/cmd/http-server.ts';
 import { newApiKey } from '../../src/core/api-keys.ts';
 import type { Clock } from '../../src/core/clock.ts';
@@ -288,7 +288,7 @@ interface Replica {
 async function startReplica(services: Omit<FacadeOptions, 'caches'>): Promise<Replica> {
   const { store, logger } = services;
   const following = new AbortController();
-  const caches = new FacadeCaches({ store, clock: systemClock, logger, metrics: createStoreMetrics(new Registry()) });
+  const caches = facadeCaches({ store, clock: systemClock, logger, metrics: createStoreMetrics(new Registry()) });
   const followed = caches.run(following.signal);
   await caches.synced;
   const facade = createFacade({ ...services, caches: caches.caches, metrics: new Registry() });

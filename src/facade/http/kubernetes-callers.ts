@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import { PosthornError } from '../../core/errors.ts';
 import type { Role, Scope } from '../../core/records.ts';
 import type { RegistryReader } from '../../data/registry/registry.ts';
-import { configurationKinds, kindPath } from '../../resources/kinds.ts';
+import { configurationKinds, definitionOf, kindPath } from '../../resources/kinds.ts';
 import type { KubernetesAccess, KubernetesUser, Wish } from '../../store/kubernetes/kubernetes-access.ts';
 import { type Caller, callerOrganization } from './caller.ts';
 
@@ -19,7 +19,7 @@ const keptMs = 60_000;
 /** Requests whose tokens are with the API server at one time: it must not be drowned by those who send rubbish. */
 const maxReviews = 64;
 
-const resources = configurationKinds.filter((kind) => kind !== 'Organization' && kind !== 'ApiKey').map((kind) => kindPath(kind).plural);
+const resources = configurationKinds.filter((kind) => definitionOf(kind).isForAdmins !== true).map((kind) => kindPath(kind).plural);
 const verbsOfScope: Readonly<Record<Scope, readonly string[]>> = { read: ['list'], write: ['create', 'patch'], delete: ['delete'] };
 const scopes = Object.keys(verbsOfScope) as Scope[];
 

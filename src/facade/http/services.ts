@@ -19,15 +19,14 @@ import type { WebhookMessages } from '../../data/webhooks/webhook-messages.ts';
 import type { WebhookSending } from '../../data/webhooks/webhook-sending.ts';
 import type { WebhookStatistics } from '../../data/webhooks/webhook-statistics.ts';
 import type { WebhookStore } from '../../data/webhooks/webhooks.ts';
-import type { ConfigurationKind } from '../../resources/kinds.ts';
+import type { ServedKind } from '../../resources/kinds.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
-import type { ResourceCache } from '../../store/cache.ts';
+import type { CacheByKind } from '../../store/reflected-caches.ts';
 import type { ResourceStore } from '../../store/store.ts';
 import type { KubernetesCallers } from './kubernetes-callers.ts';
 
-/** The kinds that the facade serves, each with a cache that a `Reflector` keeps. What the others declare of webhooks is in the webhook store. */
-export type ServedKind = Exclude<ConfigurationKind, 'Organization' | 'WebhookApplication' | 'WebhookEndpoint' | 'WebhookSubscription'>;
-export type ResourceCaches = { readonly [K in ServedKind]: ResourceCache<K> };
+export type { ServedKind };
+export type ResourceCaches = CacheByKind<ServedKind>;
 
 /** What operations work with. */
 export interface FacadeServices {

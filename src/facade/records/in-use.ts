@@ -1,29 +1,14 @@
 import { PosthornError } from '../../core/errors.ts';
-import type { PosthornObject } from '../../resources/kinds.ts';
+import type { PosthornObject, ServedKind } from '../../resources/kinds.ts';
+import { refersTo } from '../../resources/references.ts';
 import type { Call } from '../http/operation.ts';
 import { cachedObjects, idOf } from './lookup.ts';
 
 const shown = 5;
 
-type UsedKind = 'Source' | 'Filter' | 'Transform' | 'PayloadSchema';
-
-/** The routes that refer to a source, filter, transform or schema. */
-export function routesWith(object: PosthornObject<UsedKind>, call: Call): PosthornObject<'Route'>[] {
-  const { kind, metadata } = object;
-  return cachedObjects(call, 'Route').filter(({ spec }) => referenceTo(kind, spec)?.name === metadata.name);
-}
-
-function referenceTo(kind: UsedKind, spec: PosthornObject<'Route'>['spec']): { name: string } | undefined {
-  switch (kind) {
-    case 'Source':
-      return spec.sourceRef;
-    case 'Filter':
-      return spec.filterRef;
-    case 'Transform':
-      return spec.transformRef;
-    case 'PayloadSchema':
-      return spec.schemaRef;
-  }
+/** The routes that refer to the object. */
+export function routesWith({ kind, metadata }: PosthornObject<ServedKind>, call: Call): PosthornObject<'Route'>[] {
+  return cachedObjects(call, 'Route').filter((route) => refersTo(route, kind, metadata.name));
 }
 
 /** IN_USE when there are routes, naming the first of them. */

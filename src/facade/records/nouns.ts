@@ -1,15 +1,4 @@
-import type { ServedKind } from '../http/services.ts';
+import { byKind, kinds, type ServedKind, servedKinds } from '../../resources/kinds.ts';
 
 /** What the API calls one of each kind. */
-export const nouns: Readonly<Record<ServedKind, string>> = {
-  Source: 'source',
-  Destination: 'destination',
-  Route: 'route',
-  Filter: 'filter',
-  Transform: 'transform',
-  PayloadSchema: 'schema',
-  NotificationChannel: 'notification channel',
-  HttpCronJob: 'cron job',
-  ApiKey: 'API key',
-  WebhookEventType: 'event type',
-};
+export const nouns: Readonly<Record<ServedKind, string>> = byKind(servedKinds, (kind) => kinds[kind].noun);

@@ -3,8 +3,7 @@ import { canonicalJson } from '../../core/canonical-json.ts';
 import type { Clock } from '../../core/clock.ts';
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import { parsePlainJson } from '../../core/plain-json.ts';
-import type { OwnedRecordKind } from '../../core/records.ts';
-import type { Kind, ObjectOf, PosthornObject } from '../../resources/kinds.ts';
+import { type Kind, kinds, type ObjectOf, type PosthornObject } from '../../resources/kinds.ts';
 import type { ResourceCache } from '../../store/cache.ts';
 import type { Key } from '../../store/store.ts';
 import type { Call, Place } from '../http/operation.ts';
@@ -109,20 +108,6 @@ async function isInRoutes(call: Call, written: PosthornObject<ServedKind>, deadl
 
 const lookEveryMs = 20;
 
-/** What ingest and delivery read of each kind; null: nothing. */
-const recordKinds: Readonly<Record<ServedKind, OwnedRecordKind | null>> = {
-  Source: 'source',
-  Destination: 'destination',
-  Route: 'route',
-  Filter: null,
-  Transform: 'transform',
-  PayloadSchema: 'payloadSchema',
-  NotificationChannel: 'notificationChannel',
-  HttpCronJob: 'cronJob',
-  ApiKey: 'apiKey',
-  WebhookEventType: 'eventType',
-};
-
 /** Waits until a deleted object has left the lists of this replica, and what ingest and delivery read; otherwise the answer gets a warning. */
 export async function awaitGone<K extends ServedKind>(call: Call, kind: K, deleted: ObjectOf<K>, timeoutMs: number): Promise<void> {
   const { caches, clock } = call.services;
@@ -134,7 +119,7 @@ export async function awaitGone<K extends ServedKind>(call: Call, kind: K, delet
 
 async function isRetracted(call: Call, deleted: PosthornObject<ServedKind>, deadlineMs: number): Promise<boolean> {
   const { registry } = call.services;
-  const recordKind = recordKinds[deleted.kind];
+  const { recordKind } = kinds[deleted.kind];
   if (recordKind === null) return true;
   return await isSeen(
     call,

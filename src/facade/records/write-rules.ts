@@ -1,7 +1,7 @@
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import { admit } from '../../resources/admission.ts';
-import { type FieldNode, fieldTree } from '../../resources/field-tree.ts';
-import { kinds, type ObjectOf, type PosthornObject, type SpecOf } from '../../resources/kinds.ts';
+import type { ObjectOf, PosthornObject, SpecOf } from '../../resources/kinds.ts';
+import { specTrees } from '../../resources/references.ts';
 import type { Call, Place } from '../http/operation.ts';
 import type { ServedKind } from '../http/services.ts';
 import { cachedObjects, getByName } from './lookup.ts';
@@ -94,16 +94,3 @@ export function refuseInadmissible<K extends ServedKind>(call: Call, kind: K, sp
   const details = Object.fromEntries(causes.map(({ field, message }) => [field, [message]]));
   throw forClients(new PosthornError('VALIDATION_FAILED', 'The resource is not valid.', { details }), kind);
 }
-
-const specTrees: Record<ServedKind, FieldNode> = {
-  Source: fieldTree(kinds.Source.spec),
-  Destination: fieldTree(kinds.Destination.spec),
-  Route: fieldTree(kinds.Route.spec),
-  Filter: fieldTree(kinds.Filter.spec),
-  Transform: fieldTree(kinds.Transform.spec),
-  PayloadSchema: fieldTree(kinds.PayloadSchema.spec),
-  NotificationChannel: fieldTree(kinds.NotificationChannel.spec),
-  HttpCronJob: fieldTree(kinds.HttpCronJob.spec),
-  ApiKey: fieldTree(kinds.ApiKey.spec),
-  WebhookEventType: fieldTree(kinds.WebhookEventType.spec),
-};
