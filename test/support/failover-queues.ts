@@ -83,7 +83,7 @@ export class FailoverQueues {
           if (limiter.startsWith('!')) await this.#redis.zadd(`${base}waiting`, 'XX', Date.now() - 1, limiter);
         await queue.promote();
         jobs.push(...(await this.take(shard)));
-        while ((await queue.endBatches()).hasMore);
+        while ((await queue.endBatches()).hasEndedBatches);
         await this.carry(shard);
         // A second has passed since it asked another shard.
         for (const key of await this.#redis.keys(`${base}asked:*`)) {

@@ -104,11 +104,11 @@ describe('the log', () => {
       jobs.map((job) => ({ job, outcome: { type: 'delivered', attempt: attempt(true) }, maxAttempts: null })),
     );
     expect(answer.hasEnds).toBe(true);
-    expect((await queue.tend('w', 64)).hasAlerts).toBe(true);
+    expect((await queue.tend('w', 64)).hasEnds).toBe(true);
     const { entries = [] } = (await states.read(0, 'reader')) ?? {};
     expect(entries).toEqual([expect.objectContaining({ kind: 's', count: 3, routeId: 'rte_a', destinationId: 'dst_a' })]);
     await states.forget(0, entries);
-    expect((await queue.tend('w', 64)).hasAlerts).toBe(false);
+    expect((await queue.tend('w', 64)).hasEnds).toBe(false);
   });
 
   test('is read by one reader at a time, and by another when that one is gone', async () => {

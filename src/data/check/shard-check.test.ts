@@ -174,7 +174,7 @@ describe('a batch', () => {
     expect(await check()).toEqual({ messages: 2, unfinished: 2, findings: [] });
     await end();
     expect(await check()).toEqual({ messages: 2, unfinished: 2, findings: [] });
-    while ((await queue.endBatches()).hasMore);
+    while ((await queue.endBatches()).hasEndedBatches);
     expect(await check()).toEqual({ messages: 2, unfinished: 0, findings: [] });
   });
 

@@ -32,6 +32,7 @@
 -- @include "includes/outbox.lua"
 -- @include "includes/ring-pools.lua"
 -- @include "includes/failures-index.lua"
+-- @include "../shard/includes/hints.lua"
 
 local state = call('HMGET', ctl, 'full', 'over', 'lease')
 if state[1] then
@@ -264,7 +265,7 @@ if opened > 0 then
   call('HINCRBY', ctl, 'open', opened)
 end
 activate_all(touched)
-if has_ends then
+if hints.ends == 1 then
   -- Else an idle worker would look at them half a minute later.
   ring_all()
 end

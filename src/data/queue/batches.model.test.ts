@@ -178,7 +178,7 @@ class Run {
       await this.take({ do: 'promote' });
       await this.take({ do: 'age' });
       while ((this.#known.get('w1')?.size ?? 0) > 0) await this.#settle(0, outcomes.delivered, true);
-      while ((await this.#queue.endBatches()).hasMore);
+      while ((await this.#queue.endBatches()).hasEndedBatches);
     }
     expect(await this.#dequeue('w1', 64)).toEqual([]);
     await this.check();

@@ -33,7 +33,7 @@ async function accept(count: number, payload = Buffer.from('{}')): Promise<strin
   return events.map(({ targets }) => targets[0]?.messageId ?? '');
 }
 async function endAll(): Promise<void> {
-  while ((await queue.endBatches()).hasMore);
+  while ((await queue.endBatches()).hasEndedBatches);
 }
 const view = async (id: string | undefined) => await reader.delivery('org_a', id ?? '');
 
@@ -144,7 +144,7 @@ test('dead letters of a batch say why, each of them', async () => {
 test('members of an ended batch follow in steps, whoever makes them', async () => {
   const ids = await accept(1000);
   await settleAll(queue, 'w1', await take(), delivered);
-  expect(await queue.endBatches()).toMatchObject({ hasMore: true });
+  expect(await queue.endBatches()).toMatchObject({ hasEndedBatches: true });
   expect(await queue.tend('w2', 64)).toMatchObject({ hasEndedBatches: true });
   await endAll();
   expect(await queue.tend('w2', 64)).toMatchObject({ hasEndedBatches: false });

@@ -38,10 +38,10 @@ test('the others go first, and the answer says whether more of theirs waits', as
   await accept('org_a', named('a', 6));
   const first = await queue.dequeue('w1', 4, slowAttempts, { busiest: 'org_busy' });
   expect(organizationsOf(first.jobs)).toEqual(['org_a', 'org_a', 'org_a', 'org_a']);
-  expect(first).toMatchObject({ hasMore: true, hasMoreOfOthers: true });
+  expect(first).toMatchObject({ hasReadyWork: true, hasWorkOfOthers: true });
   const second = await queue.dequeue('w1', 4, slowAttempts, { busiest: 'org_busy' });
   expect(organizationsOf(second.jobs)).toEqual(['org_a', 'org_a', 'org_busy', 'org_busy']);
-  expect(second).toMatchObject({ hasMore: true, hasMoreOfOthers: false });
+  expect(second).toMatchObject({ hasReadyWork: true, hasWorkOfOthers: false });
 });
 
 test('what is for the others only has nothing of the busiest, and says that it has work', async () => {
@@ -49,7 +49,7 @@ test('what is for the others only has nothing of the busiest, and says that it h
   await known('org_a', named('a', 2));
   await accept('org_busy', named('b', 4));
   const forOthers = { busiest: 'org_busy', without: ['org_busy'] };
-  expect(await queue.dequeue('w1', 4, slowAttempts, forOthers)).toMatchObject({ jobs: [], hasMore: true, hasMoreOfOthers: false });
+  expect(await queue.dequeue('w1', 4, slowAttempts, forOthers)).toMatchObject({ jobs: [], hasReadyWork: true, hasWorkOfOthers: false });
   await accept('org_a', named('a', 2));
   const { jobs } = await queue.dequeue('w1', 4, slowAttempts, forOthers);
   expect(organizationsOf(jobs)).toEqual(['org_a', 'org_a']);
@@ -78,9 +78,9 @@ test('targets that cannot be served hold up no other organization', async () => 
 test('a target is not visited again to find out that it has nothing more', async () => {
   await known('org_a', named('a', 30));
   await accept('org_a', named('a', 30));
-  const { jobs, hasMore } = await queue.dequeue('w1', 30, slowAttempts);
+  const { jobs, hasReadyWork } = await queue.dequeue('w1', 30, slowAttempts);
   expect(jobs).toHaveLength(30);
-  expect(hasMore).toBe(false);
+  expect(hasReadyWork).toBe(false);
 });
 
 test('the doorbell says where an organization has its first work', async () => {

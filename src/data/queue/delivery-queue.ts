@@ -143,38 +143,49 @@ export interface Settlement {
   maxAttempts: number | null;
 }
 
-export interface SettleAnswer {
-  /** One entry per settlement: false when somebody else has settled it. */
-  settled: boolean[];
-  hasMore: boolean;
+/**
+ * What a call reports to the worker about the shard besides its answer: what is left to do there. Every call that reports it does so in this form
+ * (`hints.lua`). A hint is true only where the call has looked for it or caused it; false does not say that there is nothing.
+ */
+export interface ShardHints {
+  /** The worker's pool can dequeue work. */
+  hasReadyWork: boolean;
+  /** Some of that is of others than the busiest account and those that get nothing (`TurnOrder`). */
+  hasWorkOfOthers: boolean;
+  /** When `promote` has something to move; 0: now; null: nothing is known to wait. */
   nextDueMs: number | null;
+  /** Entries of the outbox are to be carried to other shards. */
   hasOutbox: boolean;
+  /** Batches have ended whose members have not followed yet (`endBatches`). */
   hasEndedBatches: boolean;
-  /** Something was put into the log of ends. */
+  /** The alerts have something to look at (`AlertStates`). */
   hasEnds: boolean;
 }
 
-/** What a worker may have missed of a shard. */
-export interface ShardState {
+export interface DequeueAnswer extends ShardHints {
+  jobs: Job[];
+  /** Targets that have work but need `configure` first. */
+  unconfigured: Target[];
+}
+
+export interface SettleAnswer extends ShardHints {
+  /** One entry per settlement: false when somebody else has settled it. */
+  settled: boolean[];
+}
+
+/** What a worker may have missed of a shard. Its `hasOutbox`: an entry waits for longer than its maker needs to carry it. */
+export interface ShardState extends ShardHints {
   /** Random value of this Redis; another one means that it was emptied. */
   marker: string;
   /** How many messages this worker holds. */
   held: number;
-  hasReadyWork: boolean;
   /** Something is held past its deadline. */
   hasOverdueWork: boolean;
   pausedTargets: number;
   /** Share of Redis' memory limit that is in use; null: there is no limit. */
   memoryShare: number | null;
-  nextDueMs: number | null;
-  /** Something waits to be carried to another shard for longer than its maker needs. */
-  hasOutbox: boolean;
-  /** Batches have ended whose members have not followed yet. */
-  hasEndedBatches: boolean;
   /** Tallies of the analytics have grown long enough. */
   hasTallies: boolean;
-  /** The alerts have something to look at (`AlertStates`). */
-  hasAlerts: boolean;
 }
 
 /** Attempts to slow targets that a worker has under way in all shards, also by account; `slots` is how many attempts it makes at a time. */
@@ -220,26 +231,8 @@ export interface TurnOrder {
  * happened. Throws UNAVAILABLE when Redis does not answer.
  */
 export interface DeliveryQueue {
-  /**
-   * Up to `count` (1..64) messages, fairest first; `unconfigured` targets have work but need `configure` first; `hasMoreOfOthers`: work of
-   * others than the busiest account and those `without` is left.
-   */
-  dequeue(
-    worker: string,
-    count: number,
-    slowAttempts?: SlowAttempts,
-    order?: TurnOrder,
-  ): Promise<{
-    jobs: Job[];
-    unconfigured: Target[];
-    hasMore: boolean;
-    hasMoreOfOthers: boolean;
-    nextDueMs: number | null;
-    hasOutbox: boolean;
-    hasEndedBatches: boolean;
-    /** There are no jobs, and something is in the log of ends. */
-    hasEnds: boolean;
-  }>;
+  /** Up to `count` (1..64) messages, fairest first. It looks for ends when there are none. */
+  dequeue(worker: string, count: number, slowAttempts?: SlowAttempts, order?: TurnOrder): Promise<DequeueAnswer>;
   /** The batch that a job stands for; null when it has ended. */
   batch(job: Job): Promise<Batch | null>;
   /** The events of members, in their order; null for a payload that is gone. */
@@ -252,8 +245,8 @@ export interface DeliveryQueue {
   leaveOut(job: Job, members: readonly UnsentMember[]): Promise<boolean>;
   /** Makes a batch of its own of the members from `first` on, and queues it. False when the worker holds the batch no more. */
   cut(worker: string, job: Job, at: { last: BatchMember; first: BatchMember }): Promise<boolean>;
-  /** Lets members of ended batches follow them, a bounded number. */
-  endBatches(): Promise<{ hasMore: boolean; hasReadyWork: boolean; hasOutbox: boolean; hasEnds: boolean }>;
+  /** Lets members of ended batches follow them, a bounded number; `hasEndedBatches`: call again. */
+  endBatches(): Promise<ShardHints>;
   /** What the worker holds without knowing of it. */
   adopt(worker: string, knownHandles: readonly string[]): Promise<Job[]>;
   settle(worker: string, settlements: readonly Settlement[], options?: { ring?: boolean }): Promise<SettleAnswer>;
@@ -266,7 +259,7 @@ export interface DeliveryQueue {
     made: EventOutput | null,
   ): Promise<EventOutput | null>;
   /** Moves due retries and waiting targets; `nextDueMs` 0 means: call again. */
-  promote(): Promise<{ moved: number; hasMore: boolean; nextDueMs: number | null; hasOutbox: boolean; hasEndedBatches: boolean }>;
+  promote(): Promise<ShardHints & { moved: number }>;
   /** Puts back what the dead workers held, and what is held past its deadline. */
   reclaim(deadWorkers: readonly string[]): Promise<{ putBack: number; hasMore: boolean }>;
   /** `totalSlots`: what all living workers of the pool can do at a time. */
@@ -276,7 +269,7 @@ export interface DeliveryQueue {
   /** Ends the waits for the next attempt at targets that do not serve, step by step from cursor `0` on; `next` is null at the end. */
   endWaits(targets: readonly Target[], cursor: string): Promise<{ next: string | null }>;
   /** Puts another setting of a shared limiter in force where it is in use; null: it is gone. */
-  configureShared(id: string, limiter: SharedLimiter | null): Promise<{ nextDueMs: number | null }>;
+  configureShared(id: string, limiter: SharedLimiter | null): Promise<ShardHints>;
   /** The paused targets, step by step from cursor `0` on; `next` is null at the end. */
   pausedTargets(cursor: string): Promise<{ targets: Target[]; next: string | null }>;
   /** Targets by number from `first` on; `next` is null at the end. `onlyBound`: those that wait by their setting. */
@@ -291,9 +284,9 @@ export interface DeliveryQueue {
    * Sends what the target has queued to a failover destination or back to where it came from, else to the dead letters; answers how many of these in this
    * step, whether there is more, and whether retries wait.
    */
-  drop(gone: GoneTarget): Promise<{ dropped: number; hasMore: boolean; hasRetries: boolean; hasOutbox: boolean }>;
+  drop(gone: GoneTarget): Promise<ShardHints & { dropped: number; hasMore: boolean; hasRetries: boolean }>;
   /** The same for waiting retries of several targets; `next` is null at the end. */
-  dropRetries(gone: readonly GoneTarget[], cursor: string): Promise<{ dropped: number; next: string | null; hasOutbox: boolean }>;
+  dropRetries(gone: readonly GoneTarget[], cursor: string): Promise<ShardHints & { dropped: number; next: string | null }>;
   /** Removes the oldest history beyond its retention, a bounded number of records; `lost`: how many of them an archive was to have. */
   prune(retention: Retention): Promise<{ removed: number; hasMore: boolean; memoryShare: number | null; lost: number }>;
   /**

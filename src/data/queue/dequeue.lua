@@ -8,16 +8,13 @@
 -- worker, its slow attempts under way in all shards, and these by account: `<slots> <held>[ <account> <held>…]`, [5] the account of which the
 -- worker has had the most work lately, in all shards, or '': others go first, [6] the mark of its
 -- pool, [7] accounts that get nothing, separated by spaces.
--- Reply: {unconfigured targets, servable work left 0/1, 2 where some is of others than [5] and [7], ms until something is due or -1, 1 when
--- something was put into the outbox, 1 when a batch has ended, 1 when there are no jobs and something is in the log of ends, targets, jobs, texts
--- (includes/jobs.lua)}.
+-- Reply: {hints, which look for ends when there are no jobs; unconfigured targets; targets, jobs, texts (includes/jobs.lua)}.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
 -- @include "includes/work.lua"
 -- @include "includes/limiter.lua"
 -- @include "includes/shared-limiter.lua"
 -- @include "includes/circuit.lua"
--- @include "includes/outbox.lua"
 -- @include "includes/failover.lua"
 -- @include "includes/guests.lua"
 -- @include "includes/slow.lua"
@@ -26,11 +23,11 @@
 -- @include "includes/turns.lua"
 -- @include "includes/batch-form.lua"
 -- @include "includes/account.lua"
--- @include "../shard/includes/batch.lua"
 -- @include "../shard/includes/pools.lua"
 -- @include "includes/lanes.lua"
 -- @include "includes/pool-changes.lua"
 -- @include "includes/slow-room.lua"
+-- @include "../shard/includes/hints.lua"
 
 local visits_limit = 32
 local unconfigured_wait_ms = 2000
@@ -422,7 +419,10 @@ write_status_counts()
 local more = call('ZCARD', ready_organizations)
 if more > 0 then
   ring(false, mark)
-  more = busiest ~= '' and has_others(ready_organizations, busiest, without, more) and 2 or 1
+  hints.ready = busiest ~= '' and has_others(ready_organizations, busiest, without, more) and 2 or 1
 end
-local ends = #job_lines == 0 and call('EXISTS', P .. 'ends') or 0
-return { unconfigured, more, next_due_ms(), has_sent and 1 or 0, batch_has_ended and 1 or 0, ends, jobs_reply() }
+if #job_lines == 0 then
+  hints.ends = call('EXISTS', P .. 'ends')
+end
+hints.due = next_due_ms()
+return { hints.reply(), unconfigured, jobs_reply() }

@@ -3,16 +3,15 @@
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] cursor (begin with 0); then per target its number, the reason and the failover destinations as there.
--- Reply: {next cursor ('0' at the end), how many became dead letters, 1 when something was put into the outbox, 1 when a batch has ended}.
+-- Reply: {hints, next cursor ('0' at the end), how many became dead letters}.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/count.lua"
 -- @include "includes/status-counts.lua"
 -- @include "includes/unfinished.lua"
 -- @include "includes/retries.lua"
--- @include "../shard/includes/batch.lua"
 -- @include "includes/leave.lua"
--- @include "includes/outbox.lua"
 -- @include "../shard/includes/target.lua"
+-- @include "../shard/includes/hints.lua"
 
 local reasons, ways_out = {}, {}
 for k = 2, #ARGV, 3 do
@@ -34,4 +33,4 @@ write_counts()
 write_status_counts()
 write_unfinished()
 ring_woken()
-return { scan[1], dropped, has_sent and 1 or 0, batch_has_ended and 1 or 0 }
+return { hints.reply(), scan[1], dropped }

@@ -4,23 +4,21 @@
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] target, [2] reason, [3] `<` and the failover destinations as in configure.lua, separated by spaces; '' where the route is gone.
--- Reply: {how many became dead letters, 1 when there is more, 1 when retries of the target wait for their time, 1 when something was put into the outbox, 1
--- when a batch has ended}.
+-- Reply: {hints, how many became dead letters, 1 when there is more, 1 when retries of the target wait for their time}.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
 -- @include "../shard/includes/count.lua"
 -- @include "includes/status-counts.lua"
 -- @include "includes/unfinished.lua"
 -- @include "includes/lanes.lua"
--- @include "../shard/includes/batch.lua"
 -- @include "includes/leave.lua"
--- @include "includes/outbox.lua"
+-- @include "../shard/includes/hints.lua"
 
 local n, reason = ARGV[1], ARGV[2]
 local t = call('HMGET', P .. 't:' .. n, 'o', 'b', 'r')
 local org, blocked = t[1], t[2]
 if not org then
-  return { 0, 0, 0, 0, 0 }
+  return { hints.reply(), 0, 0, 0 }
 end
 local way_out = failover_of_names(org, t[3], ARGV[3])
 local dropped = 0
@@ -58,4 +56,4 @@ write_counts()
 write_status_counts()
 write_unfinished()
 ring_woken()
-return { dropped, budget == 0 and 1 or 0, call('HEXISTS', P .. 'retries', n), has_sent and 1 or 0, batch_has_ended and 1 or 0 }
+return { hints.reply(), dropped, budget == 0 and 1 or 0, call('HEXISTS', P .. 'retries', n) }

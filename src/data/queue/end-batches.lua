@@ -3,9 +3,8 @@
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] how many members at most, [2] the mark of the worker's pool.
--- Reply: {1 when there is more, servable work 0/1, 1 when something was put into the outbox, 1 when something was put into the log of ends}.
+-- Reply: {hints}.
 -- @include "../shard/includes/shard.lua"
--- @include "includes/outbox.lua"
 -- @include "includes/failover.lua"
 -- @include "includes/ends.lua"
 -- @include "../shard/includes/count.lua"
@@ -15,6 +14,7 @@
 -- @include "includes/ring-pools.lua"
 -- @include "../shard/includes/target.lua"
 -- @include "includes/work.lua"
+-- @include "../shard/includes/hints.lua"
 
 local budget = tonumber(ARGV[1])
 local closed = 0
@@ -163,5 +163,5 @@ write_status_counts()
 write_unfinished()
 write_successes()
 ring_ready()
-local more = call('EXISTS', P .. 'ready' .. ARGV[2])
-return { call('EXISTS', P .. 'ended'), more, has_sent and 1 or 0, has_ends and 1 or 0 }
+hints.batches, hints.ready = call('EXISTS', P .. 'ended'), call('EXISTS', P .. 'ready' .. ARGV[2])
+return { hints.reply() }

@@ -37,7 +37,7 @@ async function failedBatch(others: { id: string; shard: number }[]): Promise<str
   expect(jobs).toMatchObject([{ isBatch: true }]);
   await settleAll(queues.of(0), 'w1', jobs, dead);
   expect(await forgetTargets.run(redis.client, shardKeys(prefix, 0).declared, ['org_a', 'rte_a', 'dst_b', '', '1'])).toBe(1);
-  while ((await queues.of(0).endBatches()).hasMore);
+  while ((await queues.of(0).endBatches()).hasEndedBatches);
   return ids;
 }
 
@@ -64,7 +64,7 @@ describe('members of a batch whose failover destination was deleted meanwhile', 
     const jobs = await queues.take(0);
     expect(jobs).toMatchObject([{ isBatch: true }]);
     await settleAll(queues.of(0), 'w1', jobs, delivered);
-    while ((await queues.of(0).endBatches()).hasMore);
+    while ((await queues.of(0).endBatches()).hasEndedBatches);
     for (const id of ids) expect(await reader.delivery('org_a', id)).toMatchObject({ status: 'delivered', attempts: 2 });
   });
 });

@@ -194,5 +194,5 @@ test.each([
   await redis.client.hset(`${queues.base(0)}t:${n}`, field.target.outageBeganMs, Date.now() - longAgoMs);
   await redis.client.zadd(`${queues.base(0)}waiting`, 1, `!${n}`);
   expect(await queues.of(0).promote()).toMatchObject({ hasEndedBatches: true });
-  while ((await queues.of(0).endBatches()).hasMore);
+  while ((await queues.of(0).endBatches()).hasEndedBatches);
 });

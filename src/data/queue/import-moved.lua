@@ -16,9 +16,9 @@
 -- @include "includes/output.lua"
 -- @include "includes/outbox-entries.lua"
 -- @include "../shard/includes/count.lua"
--- @include "includes/outbox.lua"
 -- @include "includes/receive.lua"
 -- @include "includes/status-counts.lua"
+-- @include "../shard/includes/hints.lua"
 
 local id, event, text, from, org = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local key = P .. 'm:' .. id
@@ -100,4 +100,4 @@ write_counts()
 write_status_counts()
 write_unfinished()
 ring_woken()
-return has_sent and 2 or 1
+return hints.outbox == 1 and 2 or 1

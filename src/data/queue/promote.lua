@@ -4,8 +4,7 @@
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] how long (ms) a message may wait for an open circuit before it goes to a failover destination or to the dead letters, [2] the mark of the worker's pool.
--- Reply: {how many were moved, servable work 0/1, ms until something is due or -1 (0: call again), 1 when something was put into the outbox, 1 when
--- a batch has ended}.
+-- Reply: {hints, how many were moved}.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
 -- @include "includes/work.lua"
@@ -18,8 +17,7 @@
 -- @include "includes/retries.lua"
 -- @include "includes/waits.lua"
 -- @include "includes/ring-pools.lua"
--- @include "includes/outbox.lua"
--- @include "../shard/includes/batch.lua"
+-- @include "../shard/includes/hints.lua"
 
 -- By then those that a shared limiter woke have come to dequeue, unless all workers are full.
 local wake_again_ms = 20
@@ -126,5 +124,5 @@ write_status_counts()
 write_unfinished()
 ring_woken()
 ring_ready()
-local more = call('EXISTS', P .. 'ready' .. ARGV[2])
-return { moved, more, next_due_ms(), has_sent and 1 or 0, batch_has_ended and 1 or 0 }
+hints.ready, hints.due = call('EXISTS', P .. 'ready' .. ARGV[2]), next_due_ms()
+return { hints.reply(), moved }

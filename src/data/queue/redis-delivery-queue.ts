@@ -16,6 +16,7 @@ import type {
   Batch,
   BatchMember,
   DeliveryQueue,
+  DequeueAnswer,
   FailoverOfGone,
   GoneTarget,
   Job,
@@ -23,6 +24,7 @@ import type {
   Retention,
   SettleAnswer,
   Settlement,
+  ShardHints,
   ShardState,
   SharedLimiter,
   SlowAttempts,
@@ -105,20 +107,11 @@ export class RedisDeliveryQueue implements DeliveryQueue {
     this.#keys = shardKeys(prefix, shard);
   }
 
-  async dequeue(worker: string, count: number, slow: SlowAttempts = noSlowAttempts, order: TurnOrder = {}) {
+  async dequeue(worker: string, count: number, slow: SlowAttempts = noSlowAttempts, order: TurnOrder = {}): Promise<DequeueAnswer> {
     const turns = [order.busiest ?? '', this.#mark, order.without?.join(' ') ?? ''];
     const reply = list(await this.#runBuffer(scripts.dequeue, [worker, count, holdMs, slowText(slow), ...turns]));
-    const [unconfigured, more, nextDue, outbox, ended, ends, ...jobs] = reply;
-    return {
-      jobs: await this.#jobs(jobs),
-      unconfigured: list(unconfigured).map(targetOf),
-      hasMore: integer(more) > 0,
-      hasMoreOfOthers: integer(more) === 2,
-      nextDueMs: unlessNegative(nextDue),
-      hasOutbox: integer(outbox) === 1,
-      hasEndedBatches: integer(ended) === 1,
-      hasEnds: integer(ends) === 1,
-    };
+    const [hints, unconfigured, ...jobs] = reply;
+    return { ...shardHints(hints), jobs: await this.#jobs(jobs), unconfigured: list(unconfigured).map(targetOf) };
   }
 
   async batch(job: Job): Promise<Batch | null> {
@@ -161,14 +154,9 @@ export class RedisDeliveryQueue implements DeliveryQueue {
     return integer(await this.#run(scripts.batchCut, args)) === 1;
   }
 
-  async endBatches() {
-    const [more, ready, outbox, ends] = list(await this.#run(scripts.endBatches, [membersPerStep, this.#mark]));
-    return {
-      hasMore: integer(more) === 1,
-      hasReadyWork: integer(ready) === 1,
-      hasOutbox: integer(outbox) === 1,
-      hasEnds: integer(ends) === 1,
-    };
+  async endBatches(): Promise<ShardHints> {
+    const [hints] = list(await this.#run(scripts.endBatches, [membersPerStep, this.#mark]));
+    return shardHints(hints);
   }
 
   async adopt(worker: string, knownHandles: readonly string[]): Promise<Job[]> {
@@ -177,16 +165,8 @@ export class RedisDeliveryQueue implements DeliveryQueue {
 
   async settle(worker: string, settlements: readonly Settlement[], { ring = false }: { ring?: boolean } = {}): Promise<SettleAnswer> {
     const args = settlements.flatMap(settleArguments);
-    const reply = await this.#run(scripts.settle, [worker, settlements.length, ring ? 1 : 0, this.#mark, ...args]);
-    const [settled, more, nextDue, outbox, ended, ends] = list(reply);
-    return {
-      settled: list(settled).map((each) => integer(each) === 1),
-      hasMore: integer(more) === 1,
-      nextDueMs: unlessNegative(nextDue),
-      hasOutbox: integer(outbox) === 1,
-      hasEndedBatches: integer(ended) === 1,
-      hasEnds: integer(ends) === 1,
-    };
+    const [hints, settled] = list(await this.#run(scripts.settle, [worker, settlements.length, ring ? 1 : 0, this.#mark, ...args]));
+    return { ...shardHints(hints), settled: list(settled).map((each) => integer(each) === 1) };
   }
 
   async output(
@@ -199,9 +179,8 @@ export class RedisDeliveryQueue implements DeliveryQueue {
   }
 
   async promote() {
-    const reply = list(await this.#run(scripts.promote, [longestCircuitWaitMs, this.#mark]));
-    const [moved = 0, more, nextDue, outbox, ended] = reply.map(integer);
-    return { moved, hasMore: more === 1, nextDueMs: unlessNegative(nextDue), hasOutbox: outbox === 1, hasEndedBatches: ended === 1 };
+    const [hints, moved] = list(await this.#run(scripts.promote, [longestCircuitWaitMs, this.#mark]));
+    return { ...shardHints(hints), moved: integer(moved) };
   }
 
   async reclaim(deadWorkers: readonly string[]) {
@@ -212,19 +191,15 @@ export class RedisDeliveryQueue implements DeliveryQueue {
   async tend(worker: string, totalSlots: number): Promise<ShardState> {
     const args = [worker, totalSlots, randomBytes(9).toString('base64url'), this.#memoryLimit, this.#tallyMs, this.#mark];
     const reply = list(await this.#run(scripts.tend, args));
-    const [marker, held, ready, overdue, paused, nextDue, permille, outbox, ended, tallies, alerts] = reply;
+    const [hints, marker, held, overdue, paused, permille, tallies] = reply;
     return {
+      ...shardHints(hints),
       marker: text(marker),
       held: integer(held),
-      hasReadyWork: integer(ready) === 1,
       hasOverdueWork: integer(overdue) === 1,
       pausedTargets: integer(paused),
       memoryShare: unlessNegative(permille, 1000),
-      nextDueMs: unlessNegative(nextDue),
-      hasOutbox: integer(outbox) === 1,
-      hasEndedBatches: integer(ended) === 1,
       hasTallies: integer(tallies) === 1,
-      hasAlerts: integer(alerts) === 1,
     };
   }
 
@@ -273,9 +248,10 @@ export class RedisDeliveryQueue implements DeliveryQueue {
     return failover === null ? '' : `<${this.#namesOf(failover).join(' ')}`;
   }
 
-  async configureShared(id: string, limiter: SharedLimiter | null) {
+  async configureShared(id: string, limiter: SharedLimiter | null): Promise<ShardHints> {
     const setting = limiter === null ? [] : [limiter.revision, windowsText(limiter)];
-    return { nextDueMs: unlessNegative(await this.#run(scripts.sharedLimit, [id, ...setting])) };
+    const [hints] = list(await this.#run(scripts.sharedLimit, [id, ...setting]));
+    return shardHints(hints);
   }
 
   async pausedTargets(cursor: string) {
@@ -303,14 +279,14 @@ export class RedisDeliveryQueue implements DeliveryQueue {
 
   async drop({ target, reason, failover }: GoneTarget) {
     const reply = list(await this.#run(scripts.drop, [target.number, reason, this.#wayOut(failover)]));
-    const [dropped, more, retries, outbox] = reply.map(integer);
-    return { dropped: dropped ?? 0, hasMore: more === 1, hasRetries: retries === 1, hasOutbox: outbox === 1 };
+    const [hints, dropped, more, retries] = reply;
+    return { ...shardHints(hints), dropped: integer(dropped), hasMore: integer(more) === 1, hasRetries: integer(retries) === 1 };
   }
 
   async dropRetries(gone: readonly GoneTarget[], cursor: string) {
     const args = gone.flatMap(({ target, reason, failover }) => [target.number, reason, this.#wayOut(failover)]);
-    const [next, dropped, outbox] = list(await this.#run(scripts.dropDue, [cursor, ...args]));
-    return { dropped: integer(dropped), next: text(next) === '0' ? null : text(next), hasOutbox: integer(outbox) === 1 };
+    const [hints, next, dropped] = list(await this.#run(scripts.dropDue, [cursor, ...args]));
+    return { ...shardHints(hints), dropped: integer(dropped), next: text(next) === '0' ? null : text(next) };
   }
 
   async prune({ finishedMs, deadLettersMs, unwritten = 'stays', largestFirst = false }: Retention) {
@@ -375,6 +351,19 @@ export class RedisDeliveryQueue implements DeliveryQueue {
       throw redisUnavailable(error);
     }
   }
+}
+
+/** From `hints.reply()` of `hints.lua`. */
+function shardHints(reply: unknown): ShardHints {
+  const [ready, due, outbox, batches, ends] = list(reply);
+  return {
+    hasReadyWork: integer(ready) > 0,
+    hasWorkOfOthers: integer(ready) === 2,
+    nextDueMs: unlessNegative(due),
+    hasOutbox: integer(outbox) === 1,
+    hasEndedBatches: integer(batches) === 1,
+    hasEnds: integer(ends) === 1,
+  };
 }
 
 /** A step by cursor. */

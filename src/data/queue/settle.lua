@@ -9,15 +9,13 @@
 -- Outcomes: `d` delivered; `r` retry, detail = delay in ms; `q` dead letter, detail = reason; `u` ended before an attempt, detail =
 -- `f` or `t` (finish_unsent) and why; `b` back to the queue, no attempt counted. An attempt is recorded in its short form (in the message's hash) or its long one (`a:<message>`), of a batch in both. To the
 -- circuit: `+` or `-` (success, failure) and the generation under which the attempt began, or '' for nothing.
--- Reply: {per item 1 done or 0 settled by somebody else, servable work left 0/1, ms until something is due or -1, 1 when
--- something was put into the outbox, 1 when a batch has ended, 1 when something was put into the log of ends}.
+-- Reply: {hints, per item 1 done or 0 settled by somebody else}.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
 -- @include "includes/work.lua"
 -- @include "includes/ends.lua"
 -- @include "includes/circuit.lua"
 -- @include "includes/outcome.lua"
--- @include "includes/outbox.lua"
 -- @include "includes/failover.lua"
 -- @include "includes/slow.lua"
 -- @include "../shard/includes/count.lua"
@@ -30,6 +28,7 @@
 -- @include "../shard/includes/batch.lua"
 -- @include "../shard/includes/pools.lua"
 -- @include "includes/failures-index.lua"
+-- @include "../shard/includes/hints.lua"
 
 local item_length = 4
 local worker = ARGV[1]
@@ -317,10 +316,10 @@ write_counts()
 write_status_counts()
 write_unfinished()
 write_successes()
-local more = call('EXISTS', P .. 'ready' .. mark)
+hints.ready, hints.due = call('EXISTS', P .. 'ready' .. mark), next_due_ms()
 woken[mark] = nil
 ring_woken()
-if more == 1 and ARGV[3] == '1' then
+if hints.ready == 1 and ARGV[3] == '1' then
   ring(false, mark)
 end
-return { reply, more, next_due_ms(), has_sent and 1 or 0, batch_has_ended and 1 or 0, has_ends and 1 or 0 }
+return { hints.reply(), reply }

@@ -242,7 +242,7 @@ const write: Life = {
     if (third !== undefined) await store(queue, third, objects);
     await settleAll(queue, 'w1', third === undefined ? [] : [third], delivered);
     await settleAll(queue, 'w1', fourth === undefined ? [] : [fourth], dead);
-    while ((await queue.endBatches()).hasMore);
+    while ((await queue.endBatches()).hasEndedBatches);
   },
 };
 
@@ -347,7 +347,7 @@ async function finish({ events, objects }: World): Promise<number> {
         if (job.isBatch) await store(queue, job, objects);
       }
       await settleAll(queue, 'w2', jobs, delivered);
-      while ((await queue.endBatches()).hasMore);
+      while ((await queue.endBatches()).hasEndedBatches);
     }
   }
   expect((await check()).findings).toEqual([]);

@@ -3,9 +3,10 @@
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] limiter, [2] revision of its windows, [3] these (shared-limiter.lua); [2] and [3] absent: it is gone.
--- Reply: ms until something is due or -1.
+-- Reply: {hints}.
 -- @include "../shard/includes/shard.lua"
 -- @include "includes/shared-windows.lua"
+-- @include "../shard/includes/hints.lua"
 
 local limiter = ARGV[1]
 if not ARGV[2] then
@@ -16,4 +17,5 @@ if not ARGV[2] then
 elseif call('EXISTS', P .. 'l:' .. limiter) == 1 then
   set_windows(limiter, ARGV[2], ARGV[3])
 end
-return next_due_ms()
+hints.due = next_due_ms()
+return { hints.reply() }

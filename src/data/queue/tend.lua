@@ -4,15 +4,14 @@
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] worker, [2] slots of all workers, [3] a marker to write when the shard has none, [4] memory limit in bytes where Redis
 -- has none, or '', [5] for how long (ms) a tally is left to grow (fold-tallies.lua), [6] the mark of its pool.
--- Reply: {marker, entries held by this worker, servable work 0/1, entries held past their deadline 0/1, paused targets, ms until
--- something is due or -1, thousandths of the memory limit in use or -1, what waits in the outbox for longer than its maker
--- needs to carry it 0/1, batches that have ended and whose members have not 0/1, tallies to fold 0/1, something for the alerts to look
--- at 0/1}.
+-- Reply: {hints, marker, entries held by this worker, entries held past their deadline 0/1, paused targets, thousandths of the memory limit in use or -1,
+-- tallies to fold 0/1}. The hints look for entries that wait in the outbox for longer than their maker needs to carry them.
 -- Above 80 % `full` in `ctl` makes accept refuse events; it goes below 75 %.
 -- @include "../shard/includes/shard.lua"
 -- @include "includes/memory.lua"
 -- @include "includes/outbox-entries.lua"
 -- @include "includes/pool-changes.lua"
+-- @include "../shard/includes/hints.lua"
 
 local full_permille, relieved_permille = 800, 750
 local left_after_ms = 2000
@@ -38,18 +37,16 @@ if call('EXISTS', P .. 'due') == 0 then
   call('DEL', P .. 'retries')
 end
 
-local is_left = (oldest_wait_ms() or 0) > left_after_ms
-
+hints.ready, hints.due = call('EXISTS', P .. 'ready' .. ARGV[6]), next_due_ms()
+hints.outbox = (oldest_wait_ms() or 0) > left_after_ms and 1 or 0
+hints.batches = call('EXISTS', P .. 'ended')
+hints.ends = (call('EXISTS', P .. 'ends') == 1 or call('ZCOUNT', P .. 'alerts', '-inf', now) > 0) and 1 or 0
 return {
+  hints.reply(),
   call('HGET', ctl, 'marker'),
   call('HLEN', P .. 'held:' .. ARGV[1]),
-  call('EXISTS', P .. 'ready' .. ARGV[6]),
   call('ZCOUNT', P .. 'held', '-inf', now) > 0 and 1 or 0,
   call('SCARD', P .. 'paused'),
-  next_due_ms(),
   permille or -1,
-  is_left and 1 or 0,
-  call('EXISTS', P .. 'ended'),
   call('ZCOUNT', P .. 'tallies', '-inf', now - tonumber(ARGV[5])) > 0 and 1 or 0,
-  (call('EXISTS', P .. 'ends') == 1 or call('ZCOUNT', P .. 'alerts', '-inf', now) > 0) and 1 or 0,
 }

@@ -61,7 +61,7 @@ test('a batch whose transforms the sandbox never runs uses up its attempts, with
     };
     for (let attempts = 0; (await queue.figures()).unfinished > 0 && attempts < 10; attempts++) {
       for (const job of await takeFrom(queue, 'w1', 1, setting)) await queue.settle('w1', [await attemptUpload(job, plan, context)]);
-      while ((await queue.endBatches()).hasMore);
+      while ((await queue.endBatches()).hasEndedBatches);
       await systemClock.sleep(5);
       await queue.promote();
     }

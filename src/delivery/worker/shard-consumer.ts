@@ -5,6 +5,7 @@ import type {
   Job,
   SettleAnswer,
   Settlement,
+  ShardHints,
   ShardState,
   SlowAttempts,
   Target,
@@ -141,17 +142,12 @@ export class ShardConsumer {
       this.#mayHaveWork = false;
       this.#isPressing = false;
       const answer = await queue.dequeue(worker, count, slow, order);
-      const { jobs, unconfigured, hasMore, hasMoreOfOthers, nextDueMs, hasOutbox, hasEndedBatches, hasEnds } = answer;
       if (this.#backoff.recordSuccess()) this.#mustAdopt = true;
-      if (hasMore) this.#mayHaveWork = true;
-      if (hasMoreOfOthers) this.#isPressing = true;
       // Also when there are none: those of an answer that was lost, after which the client has asked again, are found by the next look.
       this.#activeAtMs = clock.now();
-      this.#promoteIn(nextDueMs);
-      for (const target of unconfigured) void this.configure(target);
-      this.#carryOn({ hasOutbox, hasEndedBatches });
-      if (hasEnds) this.#options.lookAtAlerts();
-      return this.#unknown(jobs);
+      for (const target of answer.unconfigured) void this.configure(target);
+      this.#follow(answer);
+      return this.#unknown(answer.jobs);
     } catch (error) {
       this.#mayHaveWork = true;
       if (wasPressing) this.#isPressing = true;
@@ -191,7 +187,7 @@ export class ShardConsumer {
 
   /** Rings for somebody else when there is work; rejects when Redis is away. */
   async passBellOn(): Promise<void> {
-    this.#carryOn(await this.#options.queue.promote());
+    this.#follow(await this.#options.queue.promote());
   }
 
   /** Puts back what dead workers held; false: there is more, or Redis is away. */
@@ -226,10 +222,7 @@ export class ShardConsumer {
       if (answer.settled[i] === false) this.#options.metrics.lostSettlements.inc();
     }
     this.#activeAtMs = this.#options.clock.now();
-    this.#promoteIn(answer.nextDueMs);
-    this.#carryOn(answer);
-    if (answer.hasEnds) this.#options.lookAtAlerts();
-    if (answer.hasMore) this.wake();
+    this.#follow(answer);
   }
 
   #onState(state: ShardState): void {
@@ -238,18 +231,18 @@ export class ShardConsumer {
       this.#options.onWork();
     }
     this.#options.onMemoryShare(state.memoryShare);
-    if (state.hasReadyWork) this.wake();
-    this.#carryOn(state);
+    this.#follow(state);
     if (state.hasOutbox) this.lookSoon();
-    if (state.hasAlerts) this.#options.lookAtAlerts();
     if (state.pausedTargets > 0 && this.#looks++ % reviewEveryLooks === 0) this.keeper.review();
-    this.#promoteIn(state.nextDueMs);
   }
 
-  /** What a step at the shard has left to be done elsewhere, or in further steps. */
-  #carryOn({ hasOutbox, hasEndedBatches }: { hasOutbox: boolean; hasEndedBatches: boolean }): void {
-    if (hasOutbox) this.#options.carryOutbox();
-    if (hasEndedBatches) void this.#endBatches();
+  /** Has done what a call at the shard has left to do; `gatherMs`: for so long at least what becomes due is gathered. */
+  #follow(hints: ShardHints, gatherMs = gatherDueMs): void {
+    if (hints.hasReadyWork) this.wake({ isPressing: hints.hasWorkOfOthers });
+    this.#promoteIn(hints.nextDueMs, gatherMs);
+    if (hints.hasOutbox) this.#options.carryOutbox();
+    if (hints.hasEndedBatches) void this.#endBatches();
+    if (hints.hasEnds) this.#options.lookAtAlerts();
   }
 
   /** In steps, so that others get their turn in Redis in between. What is left when Redis goes away is found by the next look. */
@@ -259,10 +252,8 @@ export class ShardConsumer {
     try {
       for (let hasMore = true; hasMore && !this.#stopping.signal.aborted; ) {
         const step = await this.#options.queue.endBatches();
-        hasMore = step.hasMore;
-        if (step.hasOutbox) this.#options.carryOutbox();
-        if (step.hasEnds) this.#options.lookAtAlerts();
-        if (step.hasReadyWork) this.wake();
+        hasMore = step.hasEndedBatches;
+        this.#follow(step);
       }
     } catch (error) {
       this.#backoff.recordFailure(error);
@@ -272,7 +263,7 @@ export class ShardConsumer {
     }
   }
 
-  #promoteIn(ms: number | null, gatherMs = gatherDueMs): void {
+  #promoteIn(ms: number | null, gatherMs: number): void {
     if (ms === null || this.#stopping.signal.aborted) return;
     const { clock } = this.#options;
     const atMs = clock.now() + Math.max(ms, gatherMs);
@@ -284,13 +275,11 @@ export class ShardConsumer {
   async #promote(): Promise<void> {
     this.#due = null;
     try {
-      const { hasMore, nextDueMs, ...left } = await this.#options.queue.promote();
-      if (hasMore) this.wake();
-      this.#carryOn(left);
+      const hints = await this.#options.queue.promote();
       // 0: more is due than one call moves.
-      this.#promoteIn(nextDueMs, nextDueMs === 0 ? 0 : gatherDueMs);
+      this.#follow(hints, hints.nextDueMs === 0 ? 0 : gatherDueMs);
     } catch (error) {
-      this.#promoteIn(this.#backoff.recordFailure(error));
+      this.#promoteIn(this.#backoff.recordFailure(error), gatherDueMs);
     }
   }
 }

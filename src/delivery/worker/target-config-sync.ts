@@ -1,7 +1,7 @@
 import { withJitter } from '../../core/backoff.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
-import type { DeliveryQueue, GoneTarget, Target } from '../../data/queue/delivery-queue.ts';
+import type { DeliveryQueue, GoneTarget, ShardHints, Target } from '../../data/queue/delivery-queue.ts';
 import type { RegistryReader } from '../../data/registry/registry.ts';
 import type { DeliveryPlan } from '../plans/delivery-plan.ts';
 
@@ -262,7 +262,7 @@ export class TargetConfigSync {
       }
     }
     for (let cursor: string | null = withRetries.length === 0 ? null : '0'; cursor !== null; ) {
-      const step: { dropped: number; next: string | null; hasOutbox: boolean } = await queue.dropRetries(withRetries, cursor);
+      const step: ShardHints & { dropped: number; next: string | null } = await queue.dropRetries(withRetries, cursor);
       dropped += step.dropped;
       if (step.hasOutbox) carryOutbox();
       cursor = step.next;

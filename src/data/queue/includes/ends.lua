@@ -1,11 +1,11 @@
 -- @include "../../shard/includes/shard.lua"
+-- @include "../../shard/includes/hints.lua"
 
 -- The log of what ends at targets whose route has alerts (al in the target's hash): the stream `ends`, which src/notify reads and
 -- forgets. An entry has r route, d the destination that the messages were sent to first, at when (ms), k what ended: f a message that
 -- failed, s messages that were delivered, o a circuit that opens, c one that closes; n how many, m the last of the messages.
 -- While nobody reads it the oldest go: counts of alerts are then too small.
 local ends_kept = 100000
-local has_ends = false
 -- Successes in a row of this call, by route and destination: {route, destination, how many, last message}.
 local successes = {}
 
@@ -15,7 +15,7 @@ local function note_end(route, destination, kind, count, id)
   if before then
     note_end(before[1], before[2], 's', before[3], before[4])
   end
-  has_ends = true
+  hints.ends = 1
   call('XADD', P .. 'ends', 'MAXLEN', '~', ends_kept, counter() .. '-1',
     'r', route, 'd', destination, 'at', whole(now), 'k', kind, 'n', count, 'm', id)
 end

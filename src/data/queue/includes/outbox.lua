@@ -1,4 +1,5 @@
 -- @include "../../shard/includes/shard.lua"
+-- @include "../../shard/includes/hints.lua"
 
 -- The outbox `out` of a shard: a stream of what has to be carried to other shards (outbox-carrier.ts). Every entry has s the shard,
 -- a since when (ms), k its kind:
@@ -11,9 +12,8 @@
 --   f  a failover destination there is asked whether it takes messages again: e target whose messages ask, m destination (failover.lua)
 --   n  the event has one more message here, a replay: e event, m message
 -- The key of a record whose id names another shard begins with the two characters of that shard: it has 27 characters.
-local has_sent = false
 local function send(shard, kind, ...)
-  has_sent = true
+  hints.outbox = 1
   local entry = counter() .. '-1'
   call('XADD', P .. 'out', entry, 's', shard, 'a', whole(now), 'k', kind, ...)
   return entry

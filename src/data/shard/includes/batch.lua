@@ -1,4 +1,5 @@
 -- @include "shard.lua"
+-- @include "hints.lua"
 
 -- Targets whose messages go out in batches (warehouses). In the target's hash: bt the layout of their objects (absent: messages go
 -- out one by one), bn, bb, ba the records, bytes and age (ms) at which a batch is complete, bl the last entry that was
@@ -75,9 +76,8 @@ end
 
 -- Ends a batch; its members follow in steps (end-batches.lua): `d` delivered, `q` dead letters (with reason), `f` moved to a failover
 -- (why, candidate; failover.lua).
-local batch_has_ended = false
 local function batch_end(id, how, why, candidate)
-  batch_has_ended = true
+  hints.batches = 1
   call('HSET', P .. 'm:' .. id, 's', 'e', 'how', how, 'why', why or '', 'to', candidate or '')
   call('RPUSH', P .. 'ended', id)
 end

@@ -54,20 +54,3 @@ local function ring(is_first, mark)
     call('RPUSH', bell, is_first and 'f' or '1')
   end
 end
-
--- Milliseconds until a retry or a waiting limiter is due; -1: nothing waits.
-local function next_due_ms()
-  local due = call('ZRANGE', P .. 'due', 0, 0, 'WITHSCORES')
-  local waiting = call('ZRANGE', P .. 'waiting', 0, 0, 'WITHSCORES')
-  local at = nil
-  if due[2] then
-    at = tonumber(due[2])
-  end
-  if waiting[2] and (at == nil or tonumber(waiting[2]) < at) then
-    at = tonumber(waiting[2])
-  end
-  if at == nil then
-    return -1
-  end
-  return math.max(0, math.ceil(at - now))
-end

@@ -1,0 +1,37 @@
+-- @include "shard.lua"
+
+-- What a script tells a worker about its shard besides its answer: `ShardHints` (queue/delivery-queue.ts), the first element of the reply. A script sets
+-- what it looks for, and includes set what they cause; what nobody looks for stays as it is here.
+local hints = {
+  -- 1: the worker's pool can dequeue work; 2: some of that is of others than the busiest account and those that get nothing (dequeue.lua).
+  ready = 0,
+  -- Ms until promote.lua has something to move, 0: now; -1: nothing waits.
+  due = -1,
+  -- 1: entries of the outbox are to be carried to other shards.
+  outbox = 0,
+  -- 1: batches have ended whose members have not followed yet.
+  batches = 0,
+  -- 1: the alerts have something to look at.
+  ends = 0,
+}
+
+function hints.reply()
+  return { hints.ready, hints.due, hints.outbox, hints.batches, hints.ends }
+end
+
+-- Milliseconds until a retry or a waiting limiter is due; -1: nothing waits.
+local function next_due_ms()
+  local due = call('ZRANGE', P .. 'due', 0, 0, 'WITHSCORES')
+  local waiting = call('ZRANGE', P .. 'waiting', 0, 0, 'WITHSCORES')
+  local at = nil
+  if due[2] then
+    at = tonumber(due[2])
+  end
+  if waiting[2] and (at == nil or tonumber(waiting[2]) < at) then
+    at = tonumber(waiting[2])
+  end
+  if at == nil then
+    return -1
+  end
+  return math.max(0, math.ceil(at - now))
+end
