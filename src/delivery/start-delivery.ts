@@ -44,9 +44,15 @@ import { cronRunHandler } from './tasks/cron-run.ts';
 import { destinationTestHandler } from './tasks/destination-test.ts';
 import { endpointTestHandler } from './tasks/endpoint-test.ts';
 import { TaskRunner } from './tasks/task-runner.ts';
+import { OutboxTransfer } from './worker/duties/outbox-transfer.ts';
 import { EndpointConfigSync } from './worker/endpoint-config-sync.ts';
+import { RecentJobs } from './worker/recent-jobs.ts';
+import { ShardConsumer } from './worker/shard-consumer.ts';
+import { ShardSignals } from './worker/shard-signals.ts';
+import { SlotShares } from './worker/slot-shares.ts';
 import { TargetConfigSync } from './worker/target-config-sync.ts';
 import { Worker } from './worker/worker.ts';
+import { WorkerContext } from './worker/worker-context.ts';
 
 export interface DeliveryOptions {
   /** Command connection, connected by the caller and closed by it after `stop`. */
@@ -192,17 +198,20 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   const plansNow = new WebhookPlans({ ...outgoing, webhooks: { ...options.webhooks, directory: store } });
   const maxAttempts = options.webhooks.retries.delaysMs.length + 1;
   const { findFurther } = webhookSending({ redis, prefix, clock, logger, store, maxAttempts });
-  const carrier = new OutboxCarrier({ redis, prefix, findFurther, clock, isBesideOthers: () => worker.hasOthersBesideBusiest });
+  const recentJobs = new RecentJobs(clock);
+  const slotShares = new SlotShares(slots);
+  const isBesideOthers = (): boolean => recentJobs.busiestBesideOthers !== null;
+  const carrier = new OutboxCarrier({ redis, prefix, findFurther, clock, isBesideOthers });
   const sandbox = new Sandbox({ clock, processes: sandboxProcesses, ...(maxPayloadBytes !== undefined && { maxPayloadBytes }) });
   const queues = Array.from({ length: shards }, (_, shard) =>
     wrapQueue(new RedisDeliveryQueue({ redis, prefix, shard, memoryLimitBytes: options.memoryLimitBytes, pool })),
   );
-  const shares = new ByteShares({ redis, prefix, clock, shards: () => shards, memoryLimitBytes: options.memoryLimitBytes });
+  const byteShares = new ByteShares({ redis, prefix, clock, shards: () => shards, memoryLimitBytes: options.memoryLimitBytes });
   const metrics = deliveryMetrics(options.metrics, {
     queues,
     now: () => clock.now(),
-    inFlight: () => worker.inFlight,
-    bytes: () => shares.figures(),
+    inFlight: () => slotShares.inFlight,
+    bytes: () => byteShares.figures(),
   });
   const lastNotified = new LastNotified({ redis, prefix });
   const onAlert = ({ job, channelType, outcome }: AlertReport): void => {
@@ -217,24 +226,21 @@ export function startDelivery(options: DeliveryOptions): Delivery {
       logger.warn({ channelId, channelType, messageId: job.messageId, why }, 'an alert could not be sent and is given up');
     }
   };
-  // What cannot be carried now is carried after the next look at the shard.
-  const carryOutboxOf = (shard: number) => (): void =>
-    void carrier.carry(shard).catch((error) => logger.debug({ err: error, shard }, 'outbox entries could not be transferred'));
-  const keepers = (queue: DeliveryQueue, shard: number) => {
-    const onChange = (): void => worker.wake(shard);
-    const keeper = new TargetConfigSync({ queue, registry, clock, logger, planOf, onChange, carryOutbox: carryOutboxOf(shard) });
-    const { directory } = options.webhooks;
-    return { keeper, webhookKeeper: new EndpointConfigSync({ shard, queue, keeper, directory, clock, onChange }) };
-  };
+  const context = new WorkerContext({ id, slots, shares: slotShares, recentJobs, clock, logger, metrics, backoffs, retention });
+  const transformer = new EventTransformer({ sandbox, clock });
+  const { directory } = options.webhooks;
+  const consumers = queues.map((queue, shard) => {
+    const signals = new ShardSignals();
+    const keeper = new TargetConfigSync({ queue, registry, clock, logger, planOf, signals });
+    const webhookKeeper = new EndpointConfigSync({ shard, queue, keeper, directory, clock, signals });
+    const outboxTransfer = new OutboxTransfer({ carrier, shard, logger });
+    const lookAtAlerts = (): void => options.onAlerts?.(shard);
+    return new ShardConsumer({ context, shard, queue, transformer, signals, keeper, webhookKeeper, outboxTransfer, lookAtAlerts });
+  });
   const worker = new Worker({
+    context,
     directory: new RedisWorkerDirectory({ redis, prefix, shards }),
-    shards: queues.map((queue, shard) => ({
-      shard,
-      queue,
-      ...keepers(queue, shard),
-      carryOutbox: carryOutboxOf(shard),
-      lookAtAlerts: () => options.onAlerts?.(shard),
-    })),
+    consumers,
     doorbells: blockingGroups(redis, shards).flatMap((group, _, groups) =>
       Array.from(
         { length: groups.length === 1 ? doorbellsOfAllShards : 1 },
@@ -242,15 +248,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
       ),
     ),
     planOf,
-    transformer: new EventTransformer({ sandbox, clock }),
-    id,
-    slots,
-    clock,
-    logger,
-    metrics,
-    backoffs,
     userAgent,
-    retention,
     onAlert,
   });
   const cron = {

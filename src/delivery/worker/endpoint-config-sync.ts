@@ -4,6 +4,7 @@ import { webhookOrganization } from '../../core/webhook.ts';
 import type { DeliveryQueue, Target } from '../../data/queue/delivery-queue.ts';
 import { changedTarget, type WebhookTarget } from '../../data/webhooks/webhook-notes.ts';
 import { applicationLimiter, type WebhookPlanSources } from '../plans/webhook-plan.ts';
+import type { ShardSignals } from './shard-signals.ts';
 import type { TargetConfigSync } from './target-config-sync.ts';
 
 /** Changes are looked at together. */
@@ -19,8 +20,8 @@ export interface EndpointConfigSyncOptions {
   keeper: TargetConfigSync;
   directory: WebhookPlanSources['directory'];
   clock: Clock;
-  /** Called when targets may have become servable. */
-  onChange: () => void;
+  /** Where it reports what it has left to do in the shard. */
+  signals: ShardSignals;
 }
 
 /**
@@ -116,11 +117,10 @@ export class EndpointConfigSync {
 
   /** Puts the limits of an application in force; answers whether it is there. */
   async #limit(org: string, id: string): Promise<boolean> {
-    const { queue, directory, shard, onChange } = this.#options;
+    const { queue, directory, shard, signals } = this.#options;
     const application = await directory.application(org, id);
     if (application === null || application.shard === shard) {
-      const { nextDueMs } = await queue.configureShared(id, application === null ? null : applicationLimiter(application));
-      if (nextDueMs === 0) onChange();
+      signals.report(await queue.configureShared(id, application === null ? null : applicationLimiter(application)));
     }
     return application !== null;
   }

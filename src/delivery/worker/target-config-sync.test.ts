@@ -12,6 +12,7 @@ import type { DeliveryQueue, Target } from '../../data/queue/delivery-queue.ts';
 import { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { DeliveryPlan } from '../plans/delivery-plan.ts';
+import { ShardSignals } from './shard-signals.ts';
 import { TargetConfigSync } from './target-config-sync.ts';
 
 const prefix = 'test:';
@@ -62,15 +63,13 @@ const movesOn = (): Promise<DeliveryPlan> =>
 function keeper(planOf: (target: Target) => Promise<DeliveryPlan> = movesOn): TargetConfigSync {
   const registry = new RecordRegistry();
   registry.put('organization', organizationRecord());
-  const nothing = (): void => {};
   return new TargetConfigSync({
     queue: counted,
     registry,
     clock: systemClock,
     logger: silentLogger,
     planOf,
-    onChange: nothing,
-    carryOutbox: nothing,
+    signals: new ShardSignals(),
   });
 }
 

@@ -4,6 +4,7 @@ import type { Logger } from '../../core/logger.ts';
 import type { DeliveryQueue, GoneTarget, ShardHints, Target } from '../../data/queue/delivery-queue.ts';
 import type { RegistryReader } from '../../data/registry/registry.ts';
 import type { DeliveryPlan } from '../plans/delivery-plan.ts';
+import type { ShardSignals } from './shard-signals.ts';
 
 /** Changes are looked at together, so that a thousand deletions cost one search. */
 const gatherMs = 200;
@@ -21,10 +22,8 @@ export interface TargetConfigSyncOptions {
   clock: Clock;
   logger: Logger;
   planOf: (target: Target) => Promise<DeliveryPlan>;
-  /** Called when targets may have become servable. */
-  onChange: () => void;
-  /** Called when something waits to be carried to other shards. */
-  carryOutbox: () => void;
+  /** Where it reports what it has left to do in the shard. */
+  signals: ShardSignals;
 }
 
 /**
@@ -101,11 +100,11 @@ export class TargetConfigSync {
   }
 
   async #configure(target: Target): Promise<void> {
-    const { queue, planOf, onChange } = this.#options;
+    const { queue, planOf, signals } = this.#options;
     const plan = await planOf(target);
     if (plan.setting === null) await this.#drop([{ target, reason: plan.reason, failover: plan.failover }]);
     else if ((await queue.configure(target, plan.setting)).hasRetries) this.#waitsToEnd.set(target.number, target);
-    onChange();
+    signals.reportWork();
   }
 
   async #endWaitsOf(number: string): Promise<void> {
@@ -150,7 +149,7 @@ export class TargetConfigSync {
         this.#reviewIn(withJitter(retryMs));
         throw error;
       }
-      this.#options.onChange();
+      this.#options.signals.reportWork();
     };
     const done = walk().finally(() => {
       this.#walk = null;
@@ -249,7 +248,7 @@ export class TargetConfigSync {
   }
 
   async #drop(found: readonly GoneTarget[]): Promise<void> {
-    const { queue, logger, carryOutbox, onChange } = this.#options;
+    const { queue, logger, signals } = this.#options;
     let dropped = 0;
     const withRetries: GoneTarget[] = [];
     for (const gone of found) {
@@ -257,17 +256,17 @@ export class TargetConfigSync {
         const step = await queue.drop(gone);
         dropped += step.dropped;
         hasMore = step.hasMore;
-        if (step.hasOutbox) carryOutbox();
+        signals.report(step);
         if (step.hasRetries && !withRetries.includes(gone)) withRetries.push(gone);
       }
     }
     for (let cursor: string | null = withRetries.length === 0 ? null : '0'; cursor !== null; ) {
       const step: ShardHints & { dropped: number; next: string | null } = await queue.dropRetries(withRetries, cursor);
       dropped += step.dropped;
-      if (step.hasOutbox) carryOutbox();
+      signals.report(step);
       cursor = step.next;
     }
-    onChange();
+    signals.reportWork();
     if (dropped > 0)
       logger.info({ messages: dropped, targets: found.length }, 'queued messages of deleted routes or destinations became dead letters');
   }

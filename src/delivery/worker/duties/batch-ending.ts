@@ -1,0 +1,48 @@
+import type { DeliveryQueue } from '../../../data/queue/delivery-queue.ts';
+import type { RedisBackoff } from '../../loops/redis-backoff.ts';
+import type { HeldJobs } from '../held-jobs.ts';
+import type { ShardSignals } from '../shard-signals.ts';
+
+export interface BatchEndingOptions {
+  queue: Pick<DeliveryQueue, 'endBatches'>;
+  backoff: RedisBackoff;
+  held: HeldJobs;
+  signals: ShardSignals;
+}
+
+/** Duty in one shard: lets the members of ended batches follow them, in steps, so that others get their turn in Redis in between. */
+export class BatchEnding {
+  readonly #options: BatchEndingOptions;
+  #isUnderWay = false;
+  #isStopped = false;
+
+  constructor(options: BatchEndingOptions) {
+    this.#options = options;
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+  }
+
+  begin(): void {
+    if (!this.#isUnderWay) void this.#end();
+  }
+
+  /** What is left when Redis goes away is found by the next look. */
+  async #end(): Promise<void> {
+    const { queue, backoff, held, signals } = this.#options;
+    this.#isUnderWay = true;
+    try {
+      for (let hasMore = true; hasMore && !this.#isStopped; ) {
+        const step = await queue.endBatches();
+        hasMore = step.hasEndedBatches;
+        signals.report(step);
+      }
+    } catch (error) {
+      backoff.recordFailure(error);
+      held.noteActivity();
+    } finally {
+      this.#isUnderWay = false;
+    }
+  }
+}

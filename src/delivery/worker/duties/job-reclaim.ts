@@ -1,0 +1,36 @@
+import type { DeliveryQueue } from '../../../data/queue/delivery-queue.ts';
+import type { WorkerContext } from '../worker-context.ts';
+
+/** The next look at the shard must not be late for the work of this one. */
+const longestWorkMs = 1000;
+
+export interface JobReclaimOptions {
+  context: WorkerContext;
+  queue: Pick<DeliveryQueue, 'reclaim'>;
+}
+
+/** Duty in one shard: requeues jobs that nobody will finish. */
+export class JobReclaim {
+  readonly #options: JobReclaimOptions;
+
+  constructor(options: JobReclaimOptions) {
+    this.#options = options;
+  }
+
+  /** Puts back what the dead workers held and what is held past its deadline; false: there is more. Rejects when Redis is away. */
+  async reclaim(deadWorkers: readonly string[]): Promise<boolean> {
+    const { queue, context } = this.#options;
+    const { metrics, logger, clock } = context;
+    let total = 0;
+    const endMs = clock.now() + longestWorkMs;
+    let hasMore = true;
+    while (hasMore && clock.now() < endMs) {
+      const step = await queue.reclaim(deadWorkers);
+      total += step.putBack;
+      hasMore = step.hasMore;
+    }
+    metrics.putBack.inc(total);
+    if (total > 0) logger.warn({ messages: total }, 'requeued messages leased by dead workers');
+    return !hasMore;
+  }
+}

@@ -1,0 +1,200 @@
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { Registry } from 'prom-client';
+import { FakeClock } from '../../../test/support/fake-clock.ts';
+import { silentLogger } from '../../../test/support/logger.ts';
+import { MemoryDirectory } from '../../../test/support/memory-directory.ts';
+import { type MessageQueue, startMessageQueue } from '../../../test/support/message-queue.ts';
+import { newEvent } from '../../../test/support/new-event.ts';
+import { passes } from '../../../test/support/passes.ts';
+import { delivered, settleEverything } from '../../../test/support/queue-worker.ts';
+import { RecordRegistry } from '../../../test/support/record-registry.ts';
+import { targetSetting } from '../../../test/support/target-setting.ts';
+import type { Clock } from '../../core/clock.ts';
+import { PosthornError } from '../../core/errors.ts';
+import type { DeliveryQueue, Job, ShardState } from '../../data/queue/delivery-queue.ts';
+import { OutboxCarrier } from '../../data/queue/outbox-carrier.ts';
+import { systemClock } from '../../runtime/clock.ts';
+import { Sandbox } from '../../sandbox/sandbox.ts';
+import { EventTransformer } from '../attempts/transformed-event.ts';
+import { RedisBackoffs } from '../loops/redis-backoff.ts';
+import { deliveryMetrics } from '../metrics.ts';
+import type { DeliveryPlan } from '../plans/delivery-plan.ts';
+import { OutboxTransfer } from './duties/outbox-transfer.ts';
+import { EndpointConfigSync } from './endpoint-config-sync.ts';
+import { RecentJobs } from './recent-jobs.ts';
+import { ShardConsumer } from './shard-consumer.ts';
+import { ShardSignals } from './shard-signals.ts';
+import { SlotShares } from './slot-shares.ts';
+import { TargetConfigSync } from './target-config-sync.ts';
+import { WorkerContext } from './worker-context.ts';
+
+const prefix = 'test:';
+const slots = 64;
+const noSlow = { slots, held: 0, byAccount: new Map<string, number>() };
+const sandbox = new Sandbox({ clock: systemClock, processes: 1 });
+let world: MessageQueue;
+let consumer: ShardConsumer;
+/** What the next dequeues do instead of answering. */
+let faults: ('fails' | 'loses its answer')[];
+
+beforeAll(async () => {
+  world = await startMessageQueue(prefix);
+});
+afterAll(async () => {
+  sandbox.close();
+  await world.redis.stop();
+});
+beforeEach(async () => {
+  await world.reset();
+  await world.acceptor.accept(newEvent());
+  await settleEverything(world.queue, 'w1');
+  faults = [];
+  consumer = newConsumer(systemClock);
+});
+afterEach(async () => {
+  if (consumer.mode !== 'stopped') await stop();
+});
+
+/** A look at the shard that finds nothing. */
+const nothing: ShardState = {
+  hasReadyWork: false,
+  hasWorkOfOthers: false,
+  nextDueMs: null,
+  hasOutbox: false,
+  hasEndedBatches: false,
+  hasEnds: false,
+  marker: 'm',
+  held: 0,
+  hasOverdueWork: false,
+  pausedTargets: 0,
+  memoryShare: null,
+  hasTallies: false,
+};
+
+function newConsumer(clock: Clock): ShardConsumer {
+  const { queue: real, redis } = world;
+  const queue = new Proxy<DeliveryQueue>(real, {
+    get: (target, name) => {
+      if (name === 'tend') return () => Promise.resolve(nothing);
+      const original: unknown = Reflect.get(target, name);
+      if (typeof original !== 'function') return original;
+      return async (...args: unknown[]): Promise<unknown> => {
+        const fault = name === 'dequeue' ? faults.shift() : undefined;
+        if (fault === 'fails') throw new PosthornError('UNAVAILABLE', 'injected');
+        const answer: unknown = await original.apply(target, args);
+        if (fault === undefined) return answer;
+        throw new PosthornError('UNAVAILABLE', 'injected');
+      };
+    },
+  });
+  const metrics = deliveryMetrics(new Registry(), {
+    queues: [],
+    now: () => clock.now(),
+    inFlight: () => 0,
+    bytes: async () => ({ byAccount: new Map(), over: 0 }),
+  });
+  const context = new WorkerContext({
+    id: 'w1',
+    slots,
+    shares: new SlotShares(slots),
+    recentJobs: new RecentJobs(clock),
+    clock,
+    logger: silentLogger,
+    metrics,
+    backoffs: new RedisBackoffs(silentLogger),
+    retention: { finishedMs: 86_400_000, deadLettersMs: 86_400_000 },
+  });
+  const signals = new ShardSignals();
+  const registry = new RecordRegistry();
+  const planOf = (): Promise<DeliveryPlan> => Promise.resolve({ state: 'paused', setting: targetSetting() });
+  const keeper = new TargetConfigSync({ queue, registry, clock, logger: silentLogger, planOf, signals });
+  const { directory } = new MemoryDirectory().sources();
+  return new ShardConsumer({
+    context,
+    shard: 0,
+    queue,
+    transformer: new EventTransformer({ sandbox, clock }),
+    signals,
+    keeper,
+    webhookKeeper: new EndpointConfigSync({ shard: 0, queue, keeper, directory, clock, signals }),
+    outboxTransfer: new OutboxTransfer({ carrier: new OutboxCarrier({ redis: redis.client, prefix }), shard: 0, logger: silentLogger }),
+    lookAtAlerts: () => undefined,
+  });
+}
+
+const accept = () => world.acceptor.accept(newEvent());
+const take = () => consumer.take(1, noSlow, {});
+const stop = () => consumer.stop(AbortSignal.timeout(10_000));
+const settle = (jobs: readonly Job[]): void => {
+  for (const job of jobs) consumer.settle({ job, outcome: delivered, maxAttempts: null });
+};
+
+test('a consumer takes nothing before its start, and work that was noted until then afterwards', async () => {
+  await accept();
+  consumer.wake();
+  expect([consumer.mode, consumer.wantsToTake]).toEqual(['starting', false]);
+  await expect(take()).rejects.toThrow('while it is starting');
+  consumer.start();
+  expect(consumer.mode).toBe('ready');
+  expect(await take()).toHaveLength(1);
+});
+
+test('a consumer dequeues until the shard has no more, one call at a time', async () => {
+  consumer.start();
+  expect(consumer.mode).toBe('idle');
+  for (let k = 0; k < 2; k++) await accept();
+  consumer.wake();
+  const taking = take();
+  expect([consumer.mode, consumer.wantsToTake]).toEqual(['dequeuing', false]);
+  await expect(take()).rejects.toThrow('while it is dequeuing');
+  const jobs = await taking;
+  expect([jobs.length, consumer.mode]).toEqual([1, 'ready']);
+  while (consumer.wantsToTake) jobs.push(...(await take()));
+  expect([jobs.length, consumer.mode, consumer.holdsWork]).toEqual([2, 'idle', true]);
+  settle(jobs);
+  await passes(() => expect(consumer.holdsWork).toBe(false));
+  await stop();
+  expect(consumer.mode).toBe('stopped');
+});
+
+test.each([
+  ['fails', 0],
+  ['loses its answer', 1],
+] as const)('after a dequeue that %s the consumer backs off, dequeues again, and adopts what it does not know', async (fault, lost) => {
+  consumer.start();
+  for (let k = 0; k < 2; k++) await accept();
+  consumer.wake({ isPressing: true });
+  faults.push(fault);
+  const taking = take();
+  expect(consumer.isPressing).toBe(false);
+  expect(await taking).toEqual([]);
+  expect([consumer.mode, consumer.isPressing]).toEqual(['backing-off', true]);
+  await expect(take()).rejects.toThrow('while it is backing-off');
+  await passes(() => expect(consumer.mode).toBe('ready'));
+  const dequeued = await take();
+  expect([dequeued.length, consumer.mode]).toEqual([1, 'recovering']);
+  const adopting = take();
+  expect(consumer.mode).toBe('adopting');
+  expect(await adopting).toHaveLength(lost);
+  const jobs = [...dequeued, ...(await adopting)];
+  while (consumer.wantsToTake) jobs.push(...(await take()));
+  expect([jobs.length, consumer.mode]).toEqual([2, 'idle']);
+});
+
+test.each(['starting', 'idle', 'ready', 'backing-off'] as const)('a consumer that is stopped while it is %s stays so', async (mode) => {
+  const clock = new FakeClock();
+  consumer = newConsumer(clock);
+  if (mode !== 'starting') consumer.start();
+  if (mode === 'ready' || mode === 'backing-off') consumer.wake();
+  if (mode === 'backing-off') {
+    faults.push('fails');
+    await take();
+  }
+  expect(consumer.mode).toBe(mode);
+  await stop();
+  consumer.start();
+  consumer.wake();
+  // Longer than its back-off.
+  await clock.advance(5000);
+  expect([consumer.mode, consumer.wantsToTake]).toEqual(['stopped', false]);
+});

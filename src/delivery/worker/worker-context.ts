@@ -1,0 +1,61 @@
+import type { Clock } from '../../core/clock.ts';
+import type { Logger } from '../../core/logger.ts';
+import type { RedisBackoffs } from '../loops/redis-backoff.ts';
+import { Wakeup } from '../loops/wakeup.ts';
+import type { DeliveryMetrics } from '../metrics.ts';
+import type { RecentJobs } from './recent-jobs.ts';
+import type { SlotShares } from './slot-shares.ts';
+
+export interface WorkerContextOptions {
+  /** Of the worker. */
+  id: string;
+  /** Attempts at the same time. */
+  slots: number;
+  shares: SlotShares;
+  recentJobs: RecentJobs;
+  clock: Clock;
+  logger: Logger;
+  metrics: DeliveryMetrics;
+  backoffs: RedisBackoffs;
+  retention: { finishedMs: number; deadLettersMs: number };
+}
+
+/** What all parts of one worker share. It is made before them: what one part finds out for the others it writes here. */
+export class WorkerContext {
+  readonly id: string;
+  readonly slots: number;
+  readonly shares: SlotShares;
+  readonly recentJobs: RecentJobs;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: DeliveryMetrics;
+  readonly backoffs: RedisBackoffs;
+  readonly retention: { finishedMs: number; deadLettersMs: number };
+  /** Signalled when a take may make sense in some shard, or an attempt has ended. */
+  readonly wakeup = new Wakeup();
+  /** Slots of all living workers of the pool, as the last heartbeat says. */
+  totalSlots: number;
+  #lookAtAllAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor({ id, slots, shares, recentJobs, clock, logger, metrics, backoffs, retention }: WorkerContextOptions) {
+    this.id = id;
+    this.slots = slots;
+    this.totalSlots = slots;
+    this.shares = shares;
+    this.recentJobs = recentJobs;
+    this.clock = clock;
+    this.logger = logger;
+    this.metrics = metrics;
+    this.backoffs = backoffs;
+    this.retention = retention;
+  }
+
+  /** Has every shard looked at within seconds, although nothing happens there. */
+  lookAtAllSoon(): void {
+    this.#lookAtAllAtMs = this.clock.now();
+  }
+
+  get lookAtAllAtMs(): number {
+    return this.#lookAtAllAtMs;
+  }
+}
