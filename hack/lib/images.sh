@@ -6,8 +6,6 @@ pinned_base_image=$(sed -n 's/^ARG BASE_IMAGE=//p' "$root/Dockerfile")
 local_base_image=localhost/posthorn-base:node24
 posthorn_image=localhost/posthorn:dev
 redis_image=localhost/posthorn-redis:dev
-# What an upgrade in test/e2e comes from.
-previous_image=localhost/posthorn:previous
 
 has_docker() { command -v docker >/dev/null && docker info >/dev/null 2>&1; }
 
@@ -84,10 +82,10 @@ image_id() {
   if has_docker; then docker image inspect --format '{{.Id}}' "$1"; else buildah inspect --type image --format '{{.FromImageID}}' "$1"; fi
 }
 
+# name_image IMAGE NAME: the same image under another name, too.
+name_image() { if has_docker; then docker tag "$1" "$2"; else buildah tag "$1" "$2"; fi; }
+
 build_images() {
   build_image "$posthorn_image" "$root/Dockerfile" "$root"
   build_image "$redis_image" "$root/config/cluster-dev/redis.Dockerfile" "$root/config/cluster-dev"
 }
-
-# The program that hack/previous-release has kept, in the image of today: its sources run as they are, with the packages of today.
-build_previous_image() { build_image "$previous_image" "$root/test/e2e/previous-release.Dockerfile" "$root/test/chaos/previous"; }

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { version } from '../../src/cmd/version.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';
 import { chart, helm } from '../support/helm.ts';
 import { waitUntil } from '../support/wait-until.ts';
@@ -9,21 +8,21 @@ import { startBacklogAdapter } from './backlog-adapter.ts';
 import { kubectl, kubectlApply } from './kubectl.ts';
 import { migrated } from './migrate-job.ts';
 import { enforcePolicies } from './policy-enforcement.ts';
-import {
-  type ApiIngest,
-  applyResourcesOfPreviousRelease,
-  installPreviousRelease,
-  installThisRelease,
-  removeResourcesOfPreviousRelease,
-  resourcesOfPreviousReleaseAreReady,
-  upgradeToThisRelease,
-  valuesOfInstallation,
-} from './previous-release.ts';
 import { imageOf, SteadyLoad } from './steady-load.ts';
 import { UnfinishedWork } from './unfinished-work.ts';
+import {
+  type ApiIngest,
+  applySamples,
+  imageWith,
+  loadOtherTag,
+  removeSamples,
+  rollBack,
+  samplesAreReady,
+  type Tag,
+  upgradeTo,
+  valuesOfInstallation,
+} from './upgrades.ts';
 
-/** As hack/cluster deploys it. */
-const image = 'localhost/posthorn:dev';
 const inSystem = ['--namespace', 'posthorn-system'];
 const workers = 'deployment/posthorn-delivery-default';
 const describeInCluster = process.env['POSTHORN_E2E_CLUSTER'] === '1' ? describe : describe.skip;
@@ -44,9 +43,9 @@ async function scaleTo(replicas: number): Promise<void> {
   });
 }
 
-async function workersAreOf(release: string): Promise<void> {
+async function workersHave(tag: Tag): Promise<void> {
   await waitUntil('the controller to give the workers the image', 60_000, async () =>
-    (await imageOf(workers)) === release ? true : undefined,
+    (await imageOf(workers)) === imageWith(tag) ? true : undefined,
   );
   await kubectl(['rollout', 'status', workers, ...inSystem, '--timeout=90s']);
 }
@@ -70,35 +69,37 @@ describeInCluster('an installation that is sent 20 events a second', () => {
   const load = new SteadyLoad();
   const unfinished = new UnfinishedWork();
   let authority: CertificateAuthority | null = null;
-  let previousImage: string;
   let before: Record<string, object>;
-  /** Of this release, while another may be in its place. */
+  /** Of the installation as it was, while another may be in its place. */
   let valuesToRestore: string | null = null;
   let values: string;
+  const upgrade = (tag: Tag, apiIngest: ApiIngest) =>
+    upgradeTo(tag, apiIngest, values, '--set-file', `egress.caCertificates=${authority?.file}`);
   beforeAll(async () => {
     authority = createCertificateAuthority();
     values = await valuesOfInstallation();
     valuesToRestore = values;
-    previousImage = await installPreviousRelease(values, '--set-file', `egress.caCertificates=${authority.file}`);
-    await Promise.all([applyResourcesOfPreviousRelease(), load.start({ perSecond: 20 }), unfinished.start(authority)]);
+    await Promise.all([loadOtherTag(), upgrade('dev', 'Routed')]);
+    await workersHave('dev');
+    await Promise.all([applySamples(), load.start({ perSecond: 20 }), unfinished.start(authority)]);
     before = await allResources();
   }, 480_000);
-  // The suites that follow meet this release also when its upgrade has failed.
+  // The suites that follow meet the installation as it was also when an upgrade has failed.
   afterAll(async () => {
     if (valuesToRestore === null) return;
-    await installThisRelease(valuesToRestore);
-    await workersAreOf(image);
+    await upgradeTo('dev', 'Off', valuesToRestore);
+    await workersHave('dev');
   }, 540_000);
   afterAll(async () => {
-    await Promise.all([load.remove(), unfinished.remove(), removeResourcesOfPreviousRelease()]);
+    await Promise.all([load.remove(), unfinished.remove(), removeSamples()]);
     authority?.remove();
   }, 240_000);
 
-  /** Waits until every pod is one of the image, none of which has ended since it was made, and everything is as it was. */
-  const isReplacedBy = async (release: string, replace: () => Promise<unknown>): Promise<void> => {
+  /** Waits until every pod has the image with the tag, none of which has ended since it was made, and everything is as it was. */
+  const isReplacedBy = async (tag: Tag, replace: () => Promise<unknown>): Promise<void> => {
     const pods = await podsWith(podsOfRoles);
     await replace();
-    await workersAreOf(release);
+    await workersHave(tag);
     await waitUntil('the pods of before to end', 60_000, async () => {
       const there = await podsWith(podsOfRoles);
       return pods.some((pod) => there.includes(pod)) ? undefined : true;
@@ -108,39 +109,27 @@ describeInCluster('an installation that is sent 20 events a second', () => {
     expect(load.repeated).toEqual([]);
     const ofEachPod = '{range .items[*]}{.spec.containers[*].image} {.status.containerStatuses[*].restartCount}{"\\n"}{end}';
     const running = await kubectl(['get', 'pods', ...inSystem, '--selector', podsOfRoles, '-o', `jsonpath=${ofEachPod}`]);
-    expect(new Set(running.trim().split('\n'))).toEqual(new Set([`${release} 0`]));
+    expect(new Set(running.trim().split('\n'))).toEqual(new Set([`${imageWith(tag)} 0`]));
     expect(await allResources()).toEqual(before);
-    await resourcesOfPreviousReleaseAreReady();
+    await samplesAreReady();
     await unfinished.isAsItWas();
   };
-  const upgradeTo = (apiIngest: ApiIngest) =>
-    upgradeToThisRelease(values, apiIngest, '--set', 'image.tag=dev', '--set-file', `egress.caCertificates=${authority?.file}`);
-  /** The senders know the API pods, as they do in the previous release. */
-  const upgrade = () => upgradeTo('Routed');
 
-  test('runs a previous release whose version is another one, by which the audit log tells the two apart', async () => {
-    const asked = ['exec', 'deployment/posthorn-controller', ...inSystem, '--', 'node', 'src/cmd/posthorn.ts', '--version'];
-    const [, previousVersion] = /^posthorn (.+)\n$/.exec(await kubectl(asked)) ?? [];
-    expect(previousVersion).toMatch(/^\d+\.\d+\.\d+-previous$/);
-    expect(previousVersion).not.toBe(version);
-  }, 60_000);
-
-  test('loses none and delivers none twice while the previous release is upgraded to this one, which leaves everything as it was', async () => {
-    await isReplacedBy(image, upgrade);
+  test('loses none and delivers none twice while an upgrade replaces every pod, and everything is as it was', async () => {
+    await isReplacedBy('dev-b', () => upgrade('dev-b', 'Routed'));
   }, 300_000);
 
-  test('loses none and delivers none twice while it goes back to the previous release and on to this one again', async () => {
-    await isReplacedBy(previousImage, () => helm('rollback', 'posthorn', ...inSystem, '--wait', '--timeout', '120s'));
-    await isReplacedBy(image, upgrade);
-  }, 600_000);
+  test('loses none and delivers none twice while the upgrade is rolled back', async () => {
+    await isReplacedBy('dev', rollBack);
+  }, 300_000);
 
   test('loses none and refuses none while ingest takes over from the API pods, which then take no events', async () => {
-    await upgradeTo('Served');
+    await upgrade('dev', 'Served');
     await load.goesOn();
     await load.sendTo('ingest');
     // Cluster DNS answers with what it knew for so long.
     await sleep(10_000);
-    await upgradeTo('Off');
+    await upgrade('dev', 'Off');
     valuesToRestore = null;
     await waitUntil('the API pods that took events to end', 60_000, async () =>
       (await podsWith('app.kubernetes.io/component=api')).length === 1 ? true : undefined,
@@ -155,12 +144,12 @@ describeInCluster('an installation that is sent 20 events a second', () => {
     expect(await kubectl([...inSender, post, url])).toBe('404');
   }, 300_000);
 
-  test('once upgraded, delivers once what has waited since before, and what the previous release has left is migrated', async () => {
+  test('delivers once what has waited since before the upgrade, and posthorn migrate finds nothing to complain of', async () => {
     await unfinished.finish();
     expect(await migrated()).toMatch(/; 0 complaints\neverything is in layout \d+\n$/);
     await load.goesOn();
     // Its hosts would open the network to all workers.
-    await removeResourcesOfPreviousRelease();
+    await removeSamples();
   }, 480_000);
 
   test('loses none and delivers none twice while its organization goes to another pool and back', async () => {

@@ -5,8 +5,6 @@ import { version } from '../../src/cmd/version.ts';
 const system = 'posthorn-system';
 const accountPrefix = `system:serviceaccount:${system}:`;
 const bindings: ReadonlySet<string> = new Set(['rolebindings', 'clusterrolebindings']);
-/** A rollback changes the roles that both releases have first. It deletes those that the target release lacks within this time. */
-const rolledBackWithinMs = 20_000;
 
 const auditEvent = z.looseObject({
   requestReceivedTimestamp: z.string(),
@@ -59,7 +57,7 @@ export function nameOf({ account, verb, group, resource, name, namespace }: Perm
 
 export interface Asked {
   /**
-   * Permissions, each with the name of the object and without it. Requests that were refused are left out, those of another release,
+   * Permissions, each with the name of the object and without it. Requests that were refused are left out, those of other programs,
    * and those by a ClusterRoleBinding for what is in the namespace of the installation: a RoleBinding would do for them.
    */
   readonly used: ReadonlySet<string>;
@@ -71,12 +69,9 @@ export interface Asked {
 export class AuditLog {
   readonly #file: string;
   readonly #used = new Set<string>();
-  #forbidden: { account: string; atMs: number; request: string }[] = [];
-  /**
-   * `rolebindings posthorn-api`, `clusterroles posthorn-organization-api`. Helm removes these on uninstall, and on rollback to a release with fewer rights,
-   * while pods that had them still run.
-   */
-  readonly #deletedRights = new Set<string>();
+  readonly #forbidden: string[] = [];
+  /** `rolebindings posthorn-api`. Helm removes these on uninstall while pods that had them still run. */
+  readonly #deletedBindings = new Set<string>();
   /** Since when the bindings of an organization's namespace are there, by namespace and name. */
   readonly #boundSinceMs = new Map<string, number>();
   #readBytes = 0;
@@ -92,7 +87,7 @@ export class AuditLog {
     const whole = added.subarray(0, added.lastIndexOf('\n') + 1);
     this.#readBytes += whole.length;
     for (const line of whole.toString('utf8').split('\n')) if (line !== '') this.#take(auditEvent.parse(JSON.parse(line)));
-    return { used: this.#used, forbidden: this.#forbidden.map(({ request }) => request) };
+    return { used: this.#used, forbidden: this.#forbidden };
   }
 
   #take(event: AuditEvent): void {
@@ -100,29 +95,16 @@ export class AuditLog {
     if (resource === 'rolebindings' && code >= 200 && code < 300) this.#takeBinding(event);
     if (user.username.startsWith(accountPrefix)) {
       const account = user.username.slice(accountPrefix.length);
-      const atMs = Date.parse(event.requestReceivedTimestamp);
       if (code !== 403) this.#takeUse(account, event);
-      else if (!this.#hasLostRights(account) && !this.#waitsForRights(account, event) && !refusedByAdmission.test(message))
-        this.#forbidden.push({ account, atMs, request: `${account} ${verb} ${requestURI}: ${message}` });
-    } else if (bindings.has(resource)) this.#takeRights(event);
-    else if (resource === 'clusterroles') this.#takeOrganizationRole(event);
+      else if (!this.#hasLostBinding(account) && !this.#waitsForRights(account, event) && !refusedByAdmission.test(message))
+        this.#forbidden.push(`${account} ${verb} ${requestURI}: ${message}`);
+    } else if (bindings.has(resource)) this.#takeBindingOfChart(event);
   }
 
-  #takeRights({ verb, objectRef: { resource, name } = {}, responseStatus: { code } = { code: 0 } }: AuditEvent): void {
+  #takeBindingOfChart({ verb, objectRef: { resource, name } = {}, responseStatus: { code } = { code: 0 } }: AuditEvent): void {
     // When it has begun to go, but not before it is there.
-    if (verb === 'delete' && code < 300) this.#deletedRights.add(`${resource} ${name}`);
-    else if (code >= 200 && code < 300) this.#deletedRights.delete(`${resource} ${name}`);
-  }
-
-  /** Drops the refusals shortly before the role is deleted: the rollback that deletes it had begun. */
-  #takeOrganizationRole(event: AuditEvent): void {
-    const { requestReceivedTimestamp, verb, objectRef: { name = '' } = {} } = event;
-    if (!organizationRole.test(name)) return;
-    this.#takeRights(event);
-    if (verb !== 'delete') return;
-    const account = name.replace(organizationRole, '-$1');
-    const sinceMs = Date.parse(requestReceivedTimestamp) - rolledBackWithinMs;
-    this.#forbidden = this.#forbidden.filter((each) => each.account !== account || each.atMs < sinceMs);
+    if (verb === 'delete' && code < 300) this.#deletedBindings.add(`${resource} ${name}`);
+    else if (code >= 200 && code < 300) this.#deletedBindings.delete(`${resource} ${name}`);
   }
 
   #takeBinding({ requestReceivedTimestamp, verb, objectRef: { namespace = '', name } = {} }: AuditEvent): void {
@@ -144,9 +126,8 @@ export class AuditLog {
   }
 
   /** The chart names bindings for the service accounts. */
-  #hasLostRights(account: string): boolean {
-    const rights = [...[...bindings].map((resource) => `${resource} ${account}`), `clusterroles ${organizationRoleOf(account)}`];
-    return rights.some((each) => this.#deletedRights.has(each));
+  #hasLostBinding(account: string): boolean {
+    return [...bindings].some((resource) => this.#deletedBindings.has(`${resource} ${account}`));
   }
 
   #takeUse(account: string, { verb, userAgent, objectRef = {}, responseStatus, annotations }: AuditEvent): void {
