@@ -187,7 +187,7 @@ export const environmentSchema = z.object({
   POSTHORN_MAX_PAYLOAD_BYTES: wholeNumber(wholePayloadBytes, largestPayloadBytes)
     .default(wholePayloadBytes)
     .describe(
-      'Bytes of the largest payload that a source may take, up to 33554432 (32 MiB); an organization has what `limits.payloadBytes` or its plan allows, and never more than this. Above 1 MiB it takes effect once `posthorn migrate` was run. Workers read compressed payloads of more than 1 MiB for transforms where it is above 1 MiB.',
+      'Bytes of the largest payload that a source may take, up to 33554432 (32 MiB); an organization has what `limits.payloadBytes` or its plan allows, and never more than this. Workers read compressed payloads of more than 1 MiB for transforms where it is above 1 MiB.',
     )
     .meta({ roles: ['ingest', 'delivery', 'standalone'] }),
   POSTHORN_AUTH_FAILURES_PER_MINUTE: count(1, 1_000_000, 60)

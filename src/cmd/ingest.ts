@@ -2,7 +2,6 @@ import { PosthornError } from '../core/errors.ts';
 import { requestIdFor } from '../core/request-id.ts';
 import { Keyring } from '../core/sealing.ts';
 import { RedisIntake } from '../data/intake/intake.ts';
-import { ChunkReaders } from '../data/membership/chunk-readers.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
 import { answerError } from '../ingest/answer.ts';
 import { createIngestHandler } from '../ingest/handler.ts';
@@ -49,7 +48,6 @@ async function runIngest(context: RoleContext): Promise<void> {
     publicUrl: config.publicIngestUrl,
     trustedProxies: config.trustedProxies,
     maxPayloadBytes: config.maxPayloadBytes,
-    chunkReaders: new ChunkReaders(storing),
   });
   const others =
     config.apiSocket === undefined ? nothingElse : apiProxy(config.apiSocket, { logger, trustedProxies: config.trustedProxies });

@@ -16,26 +16,46 @@ interface Place {
 }
 
 /**
- * Brings what earlier releases have left, in Redis and in the API server, into the form of this one, and says in Redis that this is done. It can be stopped
+ * Brings what is in Redis from the layout before into that of this release, while processes of this release work; returns what it has done, as a line.
+ * It can die at any write and is repeated from its beginning, also where nothing is left to do.
+ */
+export type MigrationStep = (place: Place & { shards: number }) => Promise<string>;
+
+/** In their order. One that the layout before needed goes with the next layout. */
+export const migrationSteps: readonly MigrationStep[] = [
+  async (place) => `unfinished bytes in ${place.shards} shards: ${await recountUnfinished(place)} figures corrected`,
+];
+
+/**
+ * Brings what the release before has left, in Redis and in the API server, into the form of this one, and says in Redis that this is done. It can be stopped
  * and repeated at any time, while processes of this release work. Writes what it has done, a line each. Returns the exit code: 0 when all is in the
  * layout of this release; 1 when processes of an earlier release are running, and then nothing is migrated, or when an object cannot be
  * stored again. Throws UNAVAILABLE, and INVALID_CONFIG where a later release has been here (the program then exits with 2).
  */
 export async function migrate(config: Config, write: (line: string) => void): Promise<number> {
-  const { redisKeyPrefix: prefix } = config;
   return await withRedis(config, { name: 'posthorn-migrate', commandTimeoutMs }, async (redis) => {
-    const place = { redis, prefix };
-    if (await hasEarlierProcesses(place, write)) return 1;
-    await noteLayout(place, 'begun');
-    // One that has begun before the layout said so is connected by now.
-    if (await hasEarlierProcesses(place, write)) return 1;
-    const shards = Math.max(1, await agreeOnShards({ ...place, known: 0 }));
-    write(`unfinished bytes in ${shards} shards: ${await recountUnfinished({ ...place, shards })} figures corrected`);
-    if (config.resourceStore === 'kubernetes' && !(await migrateObjects(config, write))) return 1;
-    await noteLayout(place, 'done');
-    write(`everything is in layout ${storeLayout}`);
-    return 0;
+    const migrateApi = async () => config.resourceStore !== 'kubernetes' || (await migrateObjects(config, write));
+    return await migrateStore({ redis, prefix: config.redisKeyPrefix }, migrationSteps, write, migrateApi);
   });
+}
+
+/** `migrateApi` follows the steps: whether it has come to its end. Returns and throws as `migrate` does. */
+export async function migrateStore(
+  place: Place,
+  steps: readonly MigrationStep[],
+  write: (line: string) => void,
+  migrateApi: () => Promise<boolean> = async () => true,
+): Promise<number> {
+  if (await hasEarlierProcesses(place, write)) return 1;
+  await noteLayout(place, 'begun');
+  // One that has begun before the layout said so is connected by now.
+  if (await hasEarlierProcesses(place, write)) return 1;
+  const shards = Math.max(1, await agreeOnShards({ ...place, known: 0 }));
+  for (const step of steps) write(await step({ ...place, shards }));
+  if (!(await migrateApi())) return 1;
+  await noteLayout(place, 'done');
+  write(`everything is in layout ${storeLayout}`);
+  return 0;
 }
 
 async function hasEarlierProcesses(place: Place, write: (line: string) => void): Promise<boolean> {

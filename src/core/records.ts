@@ -74,7 +74,7 @@ export interface SourceRecord {
   handshake?: { type: Handshake; verifyToken?: string };
   allowedMethods: string[];
   payloadLimitBytes: number;
-  /** Above 1 MiB; absent: `payloadLimitBytes` is all. Earlier releases do not know it, and take what they can store. */
+  /** Above 1 MiB; absent: `payloadLimitBytes` is all. */
   largePayloadLimitBytes?: number;
   /** Messages that the organization may queue in a month; absent: any number. */
   monthlyMessages?: number;

@@ -8,7 +8,6 @@ import { OrganizationBudget } from '../core/organization-budget.ts';
 import { wholePayloadBytes } from '../core/payload-sizes.ts';
 import type { Keyring } from '../core/sealing.ts';
 import type { Intake } from '../data/intake/intake.ts';
-import type { ChunkReaders } from '../data/membership/chunk-readers.ts';
 import type { RegistryReader } from '../data/registry/registry.ts';
 import type { MessageAcceptor } from '../data/shard/messages.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
@@ -31,8 +30,6 @@ export interface IngestHandlerOptions {
   limits?: Partial<IngestLimits>;
   /** Of the installation. Default: 1 MiB. */
   maxPayloadBytes?: number;
-  /** Who reads payloads above 1 MiB; absent: none is taken. */
-  chunkReaders?: Pick<ChunkReaders, 'areAll'>;
   /** Address by which senders reach the installation. */
   publicUrl?: string | undefined;
   /** CIDRs of the proxies whose X-Forwarded-For is believed; default none. */
@@ -49,7 +46,6 @@ export function createIngestHandler({
   maxPayloadBytes = wholePayloadBytes,
   publicUrl,
   trustedProxies = [],
-  chunkReaders,
   ...options
 }: IngestHandlerOptions): IngestHandler {
   const inForce = { ...limitsFor(maxPayloadBytes), ...limits };
@@ -57,7 +53,6 @@ export function createIngestHandler({
     ...options,
     limits: inForce,
     maxPayloadBytes,
-    chunkReaders: chunkReaders ?? null,
     metrics: ingestMetrics(metrics),
     deadlines: new Deadlines(options.clock),
     inFlight: { requests: 0, bytes: 0 },

@@ -8,32 +8,27 @@ import { recordLayoutVersion } from '../core/records.ts';
 
 const path = '/ingest/acme/github';
 const maxPayloadBytes = 32 * mebibyte;
-const everybody = { areAll: async () => true };
 
 let ingest: IngestUnderTest;
 beforeAll(async () => {
   ingest = await IngestUnderTest.start();
 });
 afterAll(() => ingest.stop());
-beforeEach(() => ingest.reset({}, undefined, { maxPayloadBytes, chunkReaders: everybody }));
+beforeEach(() => ingest.reset({}, undefined, { maxPayloadBytes }));
 
 const large = { payloadLimitBytes: mebibyte, largePayloadLimitBytes: 25 * mebibyte };
 const json = { 'content-type': 'application/json' };
 
 describe('the limit of payloads', () => {
-  const levels: [string, { source: object; installation: number; readers?: { areAll(): Promise<boolean> }; limit: number }][] = [
+  const levels: [string, { source: object; installation: number; limit: number }][] = [
     ['an organization', { source: { ...large, largePayloadLimitBytes: 2 * mebibyte }, installation: 8 * mebibyte, limit: 2 * mebibyte }],
     ['the installation', { source: large, installation: 3 * mebibyte, limit: 3 * mebibyte }],
     ['a plan, where it is below 1 MiB', { source: { payloadLimitBytes: 65_536 }, installation: 8 * mebibyte, limit: 65_536 }],
     ['the default', { source: large, installation: mebibyte, limit: mebibyte }],
-    [
-      'a store that may have readers of earlier releases',
-      { source: large, installation: 8 * mebibyte, readers: { areAll: async () => false }, limit: mebibyte },
-    ],
   ];
-  describe.each(levels)('of %s', (_what, { source, installation, readers = everybody, limit }) => {
+  describe.each(levels)('of %s', (_what, { source, installation, limit }) => {
     beforeEach(async () => {
-      await ingest.reset({}, undefined, { maxPayloadBytes: installation, chunkReaders: readers });
+      await ingest.reset({}, undefined, { maxPayloadBytes: installation });
       await ingest.publishSource(source);
     });
 
@@ -167,7 +162,7 @@ describe('an event with a payload of 25 MiB', () => {
     /** While one is stored, which `release` lets end. */
     async function besideFirst(roomDeadlineMs: number): Promise<{ first: Promise<Answer>; release: () => void }> {
       const limits = { largeMebibytes: 75, largeMebibytesOfOrganization: 25, roomDeadlineMs };
-      await ingest.reset(limits, undefined, { maxPayloadBytes: 25 * mebibyte, chunkReaders: everybody });
+      await ingest.reset(limits, undefined, { maxPayloadBytes: 25 * mebibyte });
       await ingest.publishSource(large);
       await ingest.publishSource({ id: 'src_b', slug: 'b', org: 'org_b', ...large });
       let release = (): void => {};

@@ -10,7 +10,7 @@ beforeAll(async () => {
   ingest = await IngestUnderTest.start();
 });
 afterAll(() => ingest.stop());
-beforeEach(() => ingest.reset({}, undefined, { maxPayloadBytes: 8 * mebibyte, chunkReaders: { areAll: async () => true } }));
+beforeEach(() => ingest.reset({}, undefined, { maxPayloadBytes: 8 * mebibyte }));
 
 const path = '/ingest/acme/github';
 const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
@@ -141,7 +141,7 @@ describe.each(twilioForms)('a form of Twilio %s', (_size, value) => {
   const signature = createHmac('sha1', signingSecret).update(`${publicUrl}${path}AccountSidAC1Body${value}MessageSidSM1`).digest('base64');
   const headers = { ...form, 'X-Twilio-Signature': signature };
   beforeEach(async () => {
-    await ingest.reset({}, undefined, { maxPayloadBytes: 16 * mebibyte, publicUrl, chunkReaders: { areAll: async () => true } });
+    await ingest.reset({}, undefined, { maxPayloadBytes: 16 * mebibyte, publicUrl });
     await ingest.publishSignedSource({ payloadLimitBytes: mebibyte, largePayloadLimitBytes: 16 * mebibyte, provider: 'twilio' });
   });
 

@@ -45,7 +45,7 @@ describe.each(Object.entries(refusals))(
   (_, refusal) => {
     test.each(['Connection: close', 'HTTP/1.0'] as const)('with %s', async (how) => {
       for (const bytes of [100_000, 300_000, 3_000_000]) {
-        await ingest.reset({}, undefined, { maxPayloadBytes: 4_000_000, chunkReaders: { areAll: async () => true } });
+        await ingest.reset({}, undefined, { maxPayloadBytes: 4_000_000 });
         await refusal.prepare();
         const head = heads[how](refusal.path ?? path, `Content-Length: ${bytes}`);
         const answer = await ingest.sendPaced({ head, bytes });

@@ -12,7 +12,6 @@ import { requestFormat } from '../core/readable-payload.ts';
 import { requestIdFor } from '../core/request-id.ts';
 import { maxQueryLength, queryOf } from '../core/sent-query.ts';
 import { tellRate } from '../data/intake/rate-limit.ts';
-import type { ChunkReaders } from '../data/membership/chunk-readers.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { answerAccepted, answerError, answerHandshake, answerQuestion } from './answer.ts';
 import { ArrivingBody, hungUp, overloaded, overShare } from './arriving-body.ts';
@@ -36,7 +35,6 @@ export interface IngestServices extends PlanServices, TakingServices {
   /** Of the installation. */
   maxPayloadBytes: number;
   /** Null: payloads above 1 MiB are not taken. */
-  chunkReaders: Pick<ChunkReaders, 'areAll'> | null;
   metrics: IngestMetrics;
   deadlines: Deadlines;
   inFlight: { requests: number; bytes: number };
@@ -135,9 +133,7 @@ export class IngestRequest implements Deadlined, Abandonment {
     if (this.#isOver()) return;
     if (asked !== 'event') return this.#endQuestion(asked());
     if (query.length > maxQueryLength) throw new PosthornError('URI_TOO_LONG', `The query is longer than ${maxQueryLength} characters`);
-    const limitBytes = await this.#payloadLimit(plan);
-    if (this.#isOver()) return;
-    const body = await this.#readBody(limitBytes, plan.source);
+    const body = await this.#readBody(this.#payloadLimit(plan), plan.source);
     if (this.#isOver()) return;
     const receivedAtMs = clock.now();
     const { signatureValid, signed } = await this.#checkSignature(plan, body, receivedAtMs);
@@ -189,16 +185,9 @@ export class IngestRequest implements Deadlined, Abandonment {
     if (!allowed) throw new PosthornError('RATE_LIMITED', `The source takes ${limit} requests in a minute`, { retryAfterSeconds });
   }
 
-  /** What the organization and the installation allow; above 1 MiB only where every process reads such payloads. */
-  #payloadLimit({ source }: IngestPlan): number | Promise<number> {
-    const { maxPayloadBytes, chunkReaders } = this.#services;
-    const { payloadLimitBytes, largePayloadLimitBytes = payloadLimitBytes } = source;
-    const limitBytes = Math.min(largePayloadLimitBytes, maxPayloadBytes);
-    if (limitBytes <= wholePayloadBytes) return limitBytes;
-    const smallBytes = Math.min(payloadLimitBytes, wholePayloadBytes);
-    const announced = this.#request.headers['content-length'];
-    if (chunkReaders === null || (announced !== undefined && Number(announced) <= smallBytes)) return smallBytes;
-    return chunkReaders.areAll().then((areAll) => (areAll ? limitBytes : smallBytes));
+  /** What the organization and the installation allow. */
+  #payloadLimit({ source: { payloadLimitBytes, largePayloadLimitBytes = payloadLimitBytes } }: IngestPlan): number {
+    return Math.min(largePayloadLimitBytes, this.#services.maxPayloadBytes);
   }
 
   /** Whether the sandbox reads the payload: one above 1 MiB, also when it has so much without its content coding only. */

@@ -26,7 +26,7 @@ afterAll(() => ingest.stop());
 async function serve(limits: Partial<IngestLimits>): Promise<void> {
   sockets = new Set();
   isEnding = false;
-  await ingest.reset(limits, undefined, { maxPayloadBytes, chunkReaders: { areAll: async () => true } });
+  await ingest.reset(limits, undefined, { maxPayloadBytes });
   for (const slug of [...trickling, ...honest]) await ingest.publishSource({ id: `src_${slug}`, slug, org: `org_${slug[0]}`, ...large });
 }
 

@@ -50,7 +50,7 @@ export class KeptEvents implements MessageAcceptor {
   }
 }
 
-type ServingOptions = Pick<Partial<IngestHandlerOptions>, 'trustedProxies' | 'publicUrl' | 'intake' | 'maxPayloadBytes' | 'chunkReaders'>;
+type ServingOptions = Pick<Partial<IngestHandlerOptions>, 'trustedProxies' | 'publicUrl' | 'intake' | 'maxPayloadBytes'>;
 
 export interface Answer {
   status: number;

@@ -11,9 +11,9 @@ const setScript = new Script(new URL('./layout-set.lua', import.meta.url));
  * The form in which this release knows what is in Redis: records, shards, webhook stores. It reads that of every layout up to this
  * one, and writes what its predecessor can read, too, until `posthorn migrate` says in `{cfg}:layout` that nobody needs that any more. One key speaks
  * for all slots: who may look at one of them may look at all, and no script asks. A change of form that the predecessor cannot read takes the next
- * number; then what is written until the migration depends on the number that stands there.
+ * number and a step of `posthorn migrate`; then what is written until the migration depends on the number that stands there.
  */
-export const storeLayout = 2;
+export const storeLayout = 1;
 
 interface Place {
   redis: RedisClient;
@@ -34,12 +34,6 @@ export async function requireReadableLayout({ redis, prefix }: Place): Promise<v
  */
 export async function noteLayout({ redis, prefix }: Place, state: 'begun' | 'done'): Promise<void> {
   refuseLater(text(await setScript.run(redis, [registryKeys(prefix).layout], [storeLayout, state]).catch(throwUnavailable)));
-}
-
-/** Whether `posthorn migrate` of this release has come to its end, so that nobody reads the store who does not know the layout. */
-export async function isMigrated({ redis, prefix }: Place): Promise<boolean> {
-  const stored = (await redis.get(registryKeys(prefix).layout).catch(throwUnavailable)) ?? '0';
-  return /^\d+$/.test(stored) && Number(stored) >= storeLayout;
 }
 
 /** What is not understood was written by a later release. */
