@@ -88,7 +88,7 @@ Roles
   delivery     a worker that delivers
   crds         prints the CustomResourceDefinitions as YAML
   check        proves that each accepted message is in exactly one place and will have its turn; exit code 1 when not
-  migrate      after an upgrade: brings what earlier releases have written into the form of this one; exit code 1 when it cannot
+  migrate      after an upgrade: brings what the release before has written into the form of this one; exit code 1 when it cannot
   rekey        seals all stored secrets under the newest key; exit code 1 when something does not open
   uninstall    what comes before an installation in Kubernetes is deleted; the Helm chart runs it
 

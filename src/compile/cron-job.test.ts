@@ -42,7 +42,7 @@ describe('an HttpCronJob', () => {
     expect(compiled(spec).refusal?.reason).toBe(reason);
   });
 
-  test('keeps the headers of Secrets sealed, whatever their names, and those of the spec as processes of the release before read them', () => {
+  test('keeps the headers of Secrets sealed, whatever their names, and those of the spec as they are', () => {
     const { record } = compiled({}, 'free', [
       { name: 'X-Shop', value: 'north', isSecret: false },
       { name: 'X-Team', value: 'of a Secret\n', isSecret: true },

@@ -11,8 +11,7 @@ export interface HeaderInput {
 }
 
 /**
- * The headers at `at` of a spec for a record, those of Secrets sealed. What the spec holds itself stays as it is: processes of the release before send
- * it, too, while a rollout lasts. Refuses values that cannot be sent. `published`: the headers of the record before.
+ * The headers at `at` of a spec for a record, those of Secrets sealed. What the spec holds itself stays as it is. Refuses values that cannot be sent. `published`: the headers of the record before.
  */
 export function compileHeaders(
   headers: readonly HeaderInput[],

@@ -103,7 +103,7 @@ describe.each(kindsOfUsers)('a Secret that the API made for a %s', (kind) => {
     await expectResolved(kind, 'shop', notShared('another object'));
   });
 
-  test('without the annotation, by an earlier release, serves its owner alone', async () => {
+  test('that has lost its annotation serves its owner alone', async () => {
     await start();
     const { labels, ownerReferences } = madeForMetadata(await use(kind));
     await secret(key, { labels, ownerReferences });
@@ -129,7 +129,7 @@ describe.each(withUrl)('a Secret that the API made for the URL of a %s', (kind) 
 });
 
 test.each<Referring>(['Destination', 'NotificationChannel'])(
-  'a Secret by an earlier release serves its %s only at the URL that is in force',
+  'a Secret of the API that has lost its annotation serves its %s only at the URL that is in force',
   async (kind) => {
     await start();
     const { labels, ownerReferences } = madeForMetadata(await use(kind));
@@ -141,7 +141,7 @@ test.each<Referring>(['Destination', 'NotificationChannel'])(
 );
 
 test.each<Referring>(['Destination', 'NotificationChannel'])(
-  'a Secret by an earlier release does not go to another URL when its %s asks for another id at the same time',
+  'a Secret of the API that has lost its annotation does not go to another URL when its %s asks for another id at the same time',
   async (kind) => {
     await start();
     const { labels, ownerReferences } = madeForMetadata(await use(kind));

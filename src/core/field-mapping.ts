@@ -42,19 +42,10 @@ type ReadMapping =
 
 /** Reads the paths once. The problem names the first rule that is not to be kept, counted from 0: a path that can match nothing in any record is one. */
 export function readFieldMapping(rules: readonly FieldMappingRule[]): ReadMapping {
-  return readRules(rules, record);
-}
-
-/** The same of stored rules, whose paths earlier releases may have taken although they match nothing. */
-export function readStoredFieldMapping(rules: readonly FieldMappingRule[]): ReadMapping {
-  return readRules(rules, undefined);
-}
-
-function readRules(rules: readonly FieldMappingRule[], shape: PathShape | undefined): ReadMapping {
   const columns: Column[] = [];
   const targets = new Set<string>();
   for (const [index, { source, target, type, default: fallback }] of rules.entries()) {
-    const { query, problem } = readJsonPath(source, shape);
+    const { query, problem } = readJsonPath(source, record);
     if (problem !== undefined) return { problem: { index, field: 'source', message: `is no JSONPath that can be used: ${problem}` } };
     if (targets.has(target)) return { problem: { index, field: 'target', message: `names the column ${target} a second time` } };
     const absent = fallback === undefined ? null : type === 'json' ? readJson(fallback) : converted(fallback, type);

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { type FilterContext, fieldReader, storedFieldReader } from './filter-path.ts';
+import { type FilterContext, fieldReader } from './filter-path.ts';
 
 const event = {
   payload: {
@@ -179,18 +179,6 @@ test.each<[string, unknown]>([
   const payload = { query: { text: 'of the payload', device: 'of the payload', user: { id: 8 } } };
   const query = { device: '7', tag: ['a', 'b'], 'user.id': '5', 'ids[]': '6' };
   expect(read(field, { payload, headers: {}, query })).toEqual(value);
-});
-
-test.each<[string, unknown]>([
-  ['items[*].sku', undefined],
-  ['$.id', 13],
-  ['fields.a\\b', 3],
-  ['headers.a b', 'c'],
-  ['customer.address.city', 'Köln'],
-])('a stored field %s, from an earlier release, is read as that release read it', (field, value) => {
-  const payload = { ...event.payload, $: { id: 13 }, fields: { 'a\\b': 3 } };
-  const reader = storedFieldReader(field);
-  expect(typeof reader === 'string' ? reader : reader({ payload, headers: { 'a b': 'c' }, query: {} })).toEqual(value);
 });
 
 test('an element of a list headers in the payload is no header', () => {

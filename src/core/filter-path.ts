@@ -42,7 +42,7 @@ export function isHeaderField(field: string): boolean {
  * which would match nothing.
  *
  * `query.name` and `query['name']` are a parameter of the URL, with an index one of its values. Where the URL has none of that name they are the path into the
- * payload, which earlier releases read them as.
+ * payload.
  */
 export function fieldReader(field: string): FieldReader | string {
   if (isHeaderField(field)) {
@@ -53,19 +53,6 @@ export function fieldReader(field: string): FieldReader | string {
   if (typeof segments === 'string') return segments;
   const read = payloadReader(field, segments);
   return queryPrefix.test(field) ? queryReader(segments.slice(1), read) : read;
-}
-
-/** The same of a stored field: one that earlier releases took and this one refuses is read as they read it, with dots and `[0]` alone between its names. */
-export function storedFieldReader(field: string): FieldReader | string {
-  const reader = fieldReader(field);
-  if (typeof reader !== 'string') return reader;
-  if (isHeaderField(field)) {
-    const name = field.slice('headers.'.length).toLowerCase();
-    return ({ headers }) => headerValue(headers, name);
-  }
-  const segments = field.replace(/\[([0-9]+)\]/g, '.$1').split('.');
-  if (segments.includes('')) return reader;
-  return payloadReader(field, segments);
 }
 
 /** `payload` at the head of a field, without brackets, is the payload itself. */

@@ -1,7 +1,7 @@
 import { boundedPattern, compileCost, patternLimits, tooCostlyToCompile } from './bounded-pattern.ts';
 import { PosthornError } from './errors.ts';
 import { isContainer, isJsonNumber } from './exact-number.ts';
-import { type FieldReader, type FilterContext, fieldReader, isHeaderField, storedFieldReader } from './filter-path.ts';
+import { type FieldReader, type FilterContext, fieldReader, isHeaderField } from './filter-path.ts';
 import { compare, equalTo, textOf } from './filter-values.ts';
 import type { FilterCondition, FilterDefinition, FilterOperator } from './records.ts';
 import { includesText } from './text-search.ts';
@@ -71,11 +71,6 @@ export class MatchBudget {
 export function compileFilter(definition: FilterDefinition, readerOf: ReaderOf = fieldReader): CompiledFilter {
   const readsPayload = definition.conditions.some(({ field }) => !isHeaderField(field));
   return { readsPayload, inPieces: joined(definition, compileConditions(definition, readerOf)) };
-}
-
-/** The same of a stored record, whose fields an earlier release may have taken. */
-export function compileStoredFilter(definition: FilterDefinition): CompiledFilter {
-  return compileFilter(definition, storedFieldReader);
 }
 
 /** What lets no event through. */

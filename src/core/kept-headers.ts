@@ -14,7 +14,7 @@ export const isKeptHeader = ofKnownNames((rawName) => {
   return !isTrustedHeader(name) && !isCredentialHeader(name);
 });
 
-/** The headers of an event that an earlier release has stored, less those that are not kept any more; the same array where all are. */
+/** The headers of a stored event, less those that are not kept, which another release may have stored; the same array where all are. */
 export function keptHeaders(headers: [name: string, value: string][]): [name: string, value: string][] {
   return headers.every(([name]) => isKeptHeader(name)) ? headers : headers.filter(([name]) => isKeptHeader(name));
 }

@@ -215,7 +215,7 @@ export interface HttpDestinationRecord extends AnyDestinationRecord {
   type: 'http';
   /**
    * `password`, `token`, `key`, `headerValue`, `signingSecrets`, `clientCertificate` and `clientKey` are sealed, and headers that are, under
-   * `headerValue`. Records of earlier releases have no sealed headers, no `tls`, no `useStaticIp` and no `forwardQuery`.
+   * `headerValue`.
    */
   http: {
     url: string;

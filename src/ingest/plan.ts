@@ -1,5 +1,5 @@
 import { PosthornError } from '../core/errors.ts';
-import { type CompiledFilter, compileStoredFilter, metByNone } from '../core/filter.ts';
+import { type CompiledFilter, compileFilter, metByNone } from '../core/filter.ts';
 import type { Logger } from '../core/logger.ts';
 import { loopTurns } from '../core/loop-turns.ts';
 import type { Verifier } from '../core/providers/descriptor.ts';
@@ -127,7 +127,7 @@ function* compiledInPieces(routes: readonly RouteRecord[], logger: Logger): Gene
 function routeFilter(route: RouteRecord, logger: Logger): CompiledFilter | null {
   if (route.filter === null) return null;
   try {
-    return compileStoredFilter(route.filter);
+    return compileFilter(route.filter);
   } catch (error) {
     logger.error({ err: error, routeId: route.id }, 'the filter of a route does not compile');
     return metByNone;

@@ -81,7 +81,6 @@ describe('a filter', () => {
     ['', 'query.flag', 'not_exists', undefined, true],
     // Credentials are compared, but not stored: as those in headers.
     [`?token=${encodeURIComponent(signingSecret)}`, 'query.token', 'equals', signingSecret, true],
-    // Where earlier releases looked.
     ['', 'query.text', 'equals', 'of the payload', true],
     ['?text=of+the+query', 'query.text', 'equals', 'of the query', true],
     ['?text=of+the+query', 'payload.query.text', 'equals', 'of the payload', true],

@@ -122,7 +122,7 @@ export function madeForIn({ annotations = {} }: Pick<ObjectMeta, 'annotations'>)
   return user === undefined ? undefined : JSON.stringify([user, annotations[originAnnotation] ?? null]);
 }
 
-/** Whether the API made the Secret. Those of earlier releases have no annotation, but their owner. */
+/** Whether the API made the Secret. One whose annotation somebody has taken away has its labels and its owner. */
 export function isMadeByApi({ metadata }: SecretObject): boolean {
   if (metadata.annotations?.[madeForAnnotation] !== undefined) return true;
   const isLabelled = Object.entries(madeByApi).every(([name, value]) => metadata.labels?.[name] === value);
@@ -131,7 +131,7 @@ export function isMadeByApi({ metadata }: SecretObject): boolean {
 
 /**
  * Why the object may not use the Secret for the field, and what to do about it; null when it may. A Secret that the API made serves the object
- * that it was made for, at the origin that it was made for, in the field that it was made for. One of an earlier release, which names only its owner,
+ * that it was made for, at the origin that it was made for, in the field that it was made for. One without the annotation, which names only its owner,
  * serves its owner at the published origin.
  */
 export async function secretRefusal(

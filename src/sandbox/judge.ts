@@ -1,4 +1,4 @@
-import { compileStoredFilter, MatchBudget, metByNone } from '../core/filter.ts';
+import { compileFilter, MatchBudget, metByNone } from '../core/filter.ts';
 import { inOnePiece } from '../core/in-one-piece.ts';
 import { parseJson, readJson } from '../core/read-json.ts';
 import type { FilterDefinition } from '../core/records.ts';
@@ -24,7 +24,7 @@ export function judge({ filters, headers, query, fields, payload: text }: Extrac
 
 function compiled(filter: FilterDefinition) {
   try {
-    return compileStoredFilter(filter);
+    return compileFilter(filter);
   } catch {
     return metByNone;
   }

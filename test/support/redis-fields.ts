@@ -28,7 +28,6 @@ export const field = {
     shard: 'u',
     outboxEntry: 'v',
     moves: 'h',
-    moveReasonInFull: 'hw',
     left: 'hv',
     attemptsAtFirst: 'ha',
     // of a batch (`batch.lua`)
@@ -98,5 +97,5 @@ export const field = {
   /** `al:<route>` (`alerts.lua`): what waits, by kind. */
   alerts: { failed: 'f', succeeded: 's', recovered: 'r', opened: 'o', closed: 'c' },
   /** `ctl` of a shard (`src/data/shard/shard-keys.ts`). */
-  control: { counter: 'n', newestIndexMs: 'ms', virtualClock: 'vt', lastTarget: 'tn', archivePosition: 'ap', failuresSinceMs: 'bi' },
+  control: { counter: 'n', newestIndexMs: 'ms', virtualClock: 'vt', lastTarget: 'tn', archivePosition: 'ap' },
 } as const;

@@ -111,7 +111,7 @@ describe('of several API keys of an organization with one hash', () => {
     await expectHolder('beta', []);
   });
 
-  test('the oldest is found by it when an earlier release has led requests to another', async () => {
+  test('the oldest is found by it when the index leads requests to another, or to none', async () => {
     await put('alpha');
     await expectHolder('alpha', []);
     await suite.controllers.stop();

@@ -20,7 +20,7 @@ if next(channels) then
   for _, incident in ipairs(call('SMEMBERS', P .. 'incidents')) do
     local channel, route = string.match(incident, '^(%S+) (%S+)$')
     if call('HEXISTS', P .. 'al:' .. route, 'i:' .. channel) == 0 then
-      -- A process of an earlier release has forgotten the route.
+      -- The route is forgotten.
       call('SREM', P .. 'incidents', incident)
     elseif channels['*'] or channels[channel] then
       routes[route] = true

@@ -237,14 +237,6 @@ describe('what waits', () => {
     expect(await counts()).toEqual([1, 2]);
   });
 
-  test('is counted right again after workers of an earlier release, which do not count retries', async () => {
-    await deliver(2, { type: 'retry', attempt: failure, delayMs: 0 });
-    await redis.client.hset(`${prefix}{s0}:retries`, '1', 7);
-    await passes(async () => expect(await queues[0]?.promote()).toMatchObject({ nextDueMs: null }));
-    await queues[0]?.tend('w1', 64);
-    expect((await statistics.ofOrganization('org_a', '1h')).targets).toMatchObject([{ fresh: 0, retries: 2 }]);
-  });
-
   test('is an open circuit after its failures', async () => {
     const circuit = { failureThreshold: 1, cooldownSeconds: 60, probeSuccessThreshold: 1 };
     await deliver(1, { type: 'retry', attempt: failure, delayMs: 60_000 }, { setting: { circuit } });

@@ -51,7 +51,7 @@ test('what is noted is what there is, also while messages are on their way', asy
   expect(await recount()).toBe(0);
 });
 
-test('what an earlier release has accepted, of which nothing is noted, is counted', async () => {
+test('what is there, of which nothing is noted, is counted', async () => {
   const before = await figures();
   await redis.client.del(events, bytes);
   expect((await complaints())[0]).toMatch(/^has \d unfinished parts, and 0 is noted of it$/);

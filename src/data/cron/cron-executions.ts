@@ -19,8 +19,7 @@ const goneMs = 600_000;
 const entry = z.object({
   id: z.string(),
   jobId: z.string(),
-  /** Null: an earlier release wrote it. */
-  org: z.string().nullable().default(null),
+  org: z.string(),
   status: z.enum(['running', 'success', 'failed']),
   responseStatus: z.int().nullable(),
   errorMessage: z.string().nullable(),

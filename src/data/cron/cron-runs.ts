@@ -76,8 +76,8 @@ export class CronRuns {
 
   /** Up to `count` runs of the pool, each for the newest slot of its job, none of the organizations in `without`. After an error the same `token` gives the same runs. */
   async take(token: string, count: number, without: readonly string[]): Promise<{ runs: CronRun[]; hasMore: boolean }> {
-    const { ready, waiting, runs, held, ran, bell, take, base, last, pools } = this.#keys;
-    const keys = [ready, waiting, runs, held, ran, bell, take(token), `${base}q:`, last, pools];
+    const { ready, waiting, runs, held, ran, bell, take, base, last } = this.#keys;
+    const keys = [ready, waiting, runs, held, ran, bell, take(token), `${base}q:`, last];
     const [more, ...taken] = list(await this.#run(takeScript, keys, [count, lostAfterMs, this.#mark, ...without]));
     return { runs: taken.map((each) => parseRun(text(each))), hasMore: integer(more) === 1 };
   }

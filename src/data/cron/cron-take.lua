@@ -1,8 +1,8 @@
 #!lua flags=allow-oom
 -- Gives a worker runs of cron jobs of organizations of its pool, in turn. A run is for the newest slot that was claimed while it waited.
 --
--- KEYS[1] `ready`, [2] `waiting`, [3] `runs`, [4] `held`, [5] `ran`, [6] `bell`, [7] `take:<token>`, [8] `q:`, [9] `last`,
--- [10] `pools`; see `cron-keys.ts`.
+-- KEYS[1] `ready`, [2] `waiting`, [3] `runs`, [4] `held`, [5] `ran`, [6] `bell`, [7] `take:<token>`, [8] `q:`, [9] `last`;
+-- see `cron-keys.ts`.
 -- ARGV[1] how many at most, [2] how long after its own time a run counts as lost in ms, [3] mark of the pool (`pool-mark.ts`),
 -- [4…] organizations that get no more here.
 -- Reply: {1 when there is more to take, run, run, …}. Sent again with the same token it answers the same runs.
@@ -21,12 +21,7 @@ local taken = call('LRANGE', KEYS[7], 0, -1)
 local passed = 0
 while #taken < tonumber(ARGV[1]) and passed < call('LLEN', ready) do
   local org = call('LPOP', ready)
-  local own = call('HGET', KEYS[10], org) or ''
-  if own ~= mark then
-    -- A release that knows of no pools has put it here.
-    call('RPUSH', KEYS[1] .. own, org)
-    ring(KEYS[6] .. own)
-  elseif blocked[org] then
+  if blocked[org] then
     call('RPUSH', ready, org)
     passed = passed + 1
   else

@@ -3,7 +3,6 @@ import { newEvent } from '../../../test/support/new-event.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { dead, delivered, failure, settleAll } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import { newTimedId } from '../../core/ids.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
@@ -255,36 +254,6 @@ describe.each([1, 3])('with %i shards and thousands of newer messages that do no
         .toSorted();
       const page = await new WebhookMessages(options()).deadLetters('org_a', filter, { limit: 50 });
       expect([sorted(page.items), page.nextCursor]).toEqual([expected, null]);
-    },
-  );
-
-  const horizons = {
-    'before all of them': () => 0,
-    'among them': (ms: number) => ms,
-    'after all of them': () => Date.now() + 1000,
-  } as const;
-  test.each(Object.keys(horizons) as (keyof typeof horizons)[])(
-    'messages from before the index of failures are listed; it began %s',
-    async (began) => {
-      const reader = new RedisMessageReader(options());
-      const before = world.of('org_a', 'retry').toSorted();
-      const [first] = (await reader.deliveries('org_a', { status: 'retrying' }, { limit: 50 })).items.slice(-1);
-      const sinceMs = horizons[began]((first?.createdAtMs ?? 0) + 1);
-      const kept = await Promise.all(
-        Array.from({ length: shards }, (_, shard) => world.redis.client.hget(`${prefix}{s${shard}}:ctl`, field.control.failuresSinceMs)),
-      );
-      expect(kept).toEqual(kept.map(() => '0'));
-      for (let shard = 0; shard < shards; shard++) {
-        const base = `${prefix}{s${shard}}:`;
-        await world.redis.client.hset(`${base}ctl`, field.control.failuresSinceMs, sinceMs);
-        await world.redis.client.zremrangebyscore(`${base}i:bad:org_a`, '-inf', `(${sinceMs}`);
-      }
-      for (const limit of [50, 1])
-        expect(sorted(await allPages((page) => reader.deliveries('org_a', { status: 'retrying' }, page), limit))).toEqual(before);
-      const dlq = await allPages((page) => reader.deliveries('org_a', { status: 'dlq', fromMs: 1 }, page), 1);
-      expect(sorted(dlq)).toEqual(world.of('org_a', 'dead', 'late').toSorted());
-      for (let shard = 0; shard < shards; shard++)
-        await world.redis.client.hset(`${prefix}{s${shard}}:ctl`, field.control.failuresSinceMs, 0);
     },
   );
 });

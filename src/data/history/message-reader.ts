@@ -161,8 +161,7 @@ export class RedisMessageReader implements MessageReader {
     const hasFailed = status !== undefined && failedStatuses.has(status) && !index.startsWith('i:dead:');
     if (!hasFailed) return await this.#page(listing, filter, page);
     const mark = markOf(listing, filter, page.cursor);
-    const byCreation = routeId === undefined ? `i:${org}` : `i:${routeId}`;
-    const walk = await failureWalk(this.#all(), { org, index, byCreation, hasBatchMembers: status === 'retrying', mark });
+    const walk = await failureWalk(this.#all(), { org, index, hasBatchMembers: status === 'retrying', mark });
     return await this.#page({ ...listing, ...walk }, filter, page);
   }
 

@@ -120,8 +120,8 @@ export interface WebhookMessagePart {
 }
 
 /**
- * Not before the wait ends that is known of. What is to be tried again always has a time: one that earlier releases have moved has none of its own, for
- * which the time of the move stands.
+ * Not before the wait ends that is known of. What is to be tried again always has a time: where none is noted, that of
+ * its last move, or of its creation.
  */
 function nextAttemptAtMs(status: DeliveryStatus, record: ReadonlyMap<string, string>, waitEndMs: number): number | null {
   const due = record.get('d');

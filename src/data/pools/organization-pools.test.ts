@@ -3,7 +3,6 @@ import { type MessageQueue, startMessageQueue } from '../../../test/support/mess
 import { newEvent } from '../../../test/support/new-event.ts';
 import { delivered, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { defaultPool } from '../../core/default-pool.ts';
-import { cronKeys } from '../cron/cron-keys.ts';
 import { CronBell, CronRuns } from '../cron/cron-runs.ts';
 import { RedisWorkerDirectory } from '../membership/worker-directory.ts';
 import { RedisMessagePurger } from '../purge/message-purger.ts';
@@ -108,25 +107,6 @@ test('places of slow targets are released also when the last organization has le
   expect(await keys('slow*')).toEqual([]);
 });
 
-test('what a release that knows of no pools makes ready comes to the pool', async () => {
-  const misplace = async () => {
-    await world.redis.client.zrem(`${prefix}{s0}:ready@x`, 'org_a');
-    await world.redis.client.zadd(`${prefix}{s0}:ready`, 0, 'org_a');
-  };
-  await pools.assign('org_a', 'x');
-  await accept(1);
-  await settleAll(queue, 'w@x', await there(), delivered);
-  await accept(1);
-  await misplace();
-  expect(await here()).toHaveLength(0);
-  expect(await settleAll(queue, 'w@x', await there(), delivered)).toEqual([true]);
-  await accept(1);
-  await misplace();
-  // Where the default pool has no workers.
-  await queue.tend('w@x', 64);
-  expect(await there()).toHaveLength(1);
-});
-
 test('the backlog and the oldest message are those of the pool', async () => {
   await accept(30);
   await pools.assign('org_b', 'x');
@@ -189,23 +169,6 @@ test('a run of a cron job, and a move of those that wait, wake a worker that sle
   await pools.assign('org_a', 'y');
   await moved;
   for (const each of bells) each.close();
-});
-
-test('runs that a release which knows of no pools has queued come to the pool', async () => {
-  const { ready } = cronKeys(prefix);
-  const misplace = () => world.redis.client.rename(`${ready}@x`, ready);
-  await pools.assign('org_a', 'x');
-  await queueRuns(1);
-  await queueRuns(1, 'org_b');
-  await world.redis.client.lpush(ready, ...(await world.redis.client.lrange(`${ready}@x`, 0, -1)));
-  await world.redis.client.del(`${ready}@x`);
-  expect(await organizationsOf(runs.here)).toEqual(['org_b']);
-  expect(await organizationsOf(runs.there)).toEqual(['org_a']);
-  await queueRuns(1);
-  await misplace();
-  // Where the default pool has no workers.
-  await pools.assign('org_a', 'x');
-  expect(await organizationsOf(runs.there)).toEqual(['org_a']);
 });
 
 test('nothing of its pool is left of an organization that is purged', async () => {

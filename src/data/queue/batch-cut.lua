@@ -43,7 +43,7 @@ for member in string.gmatch(members, '(%S+) [^;]*;') do
 end
 call('SET', P .. 'b:' .. new, layout .. members)
 call('SET', P .. 'b:' .. id, layout .. staying_members)
-if batch_has_guests(m[6], m[4]) then
+if m[6] == '1' then
   for member in string.gmatch(staying_members, '(%S+) [^;]*;') do
     local is = call('HMGET', P .. 'm:' .. member, 'o', 'od')
     if is[1] or is[2] then

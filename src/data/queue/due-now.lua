@@ -19,9 +19,9 @@ local scan = call('ZSCAN', P .. 'due', ARGV[1], 'COUNT', 200)
 local freed = 0
 for k = 1, #scan[2], 2 do
   local n, id = string.match(scan[2][k], '^(%d+) (.+)$')
-  local m = n and wanted[n] and call('HMGET', P .. 'm:' .. id, 'e', 'o', 'od', 'bg', 'h')
+  local m = n and wanted[n] and call('HMGET', P .. 'm:' .. id, 'e', 'o', 'od', 'bg')
   -- Of a destination that serves, but not for this route, those move on that came from another one.
-  if m and m[1] and (wanted[n] == 'a' or m[2] or m[3] or m[1] == batch_marker and batch_has_guests(m[4], m[5])) and retry_over(n, id) then
+  if m and m[1] and (wanted[n] == 'a' or m[2] or m[3] or m[1] == batch_marker and m[4] == '1') and retry_over(n, id) then
     enqueue_retry(n, id)
     touched[n] = true
     freed = freed + 1

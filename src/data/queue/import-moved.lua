@@ -65,7 +65,7 @@ for k = 12, last, 2 do
   if field == 'n' then
     fields[4] = 'r'
     fields[#fields + 1], fields[#fields + 2] = 'd', whole(now)
-  elseif field == 'hw' or field == 'w' and why == '' then
+  elseif field == 'w' then
     why = value
   end
   if field == 'rp' or string.find(field, '^[nxkwh%d]') or (field == 'i' and not state) then
@@ -85,7 +85,7 @@ local n = intern(org, ARGV[6], ARGV[7])
 call('HSET', key, 't', n)
 call('HDEL', key, 'u', 'v')
 if is_back then
-  call('HDEL', key, 'o', 'od', 'w', 'hw')
+  call('HDEL', key, 'o', 'od', 'w')
 else
   local stamp = new_stamp()
   index_add(P .. 'i:' .. ARGV[7], stamp, id)

@@ -10,22 +10,13 @@
 -- @include "../shard/includes/shard.lua"
 -- @include "includes/memory.lua"
 -- @include "includes/outbox-entries.lua"
--- @include "includes/pool-changes.lua"
 -- @include "../shard/includes/hints.lua"
 
 local full_permille, relieved_permille = 800, 750
 local left_after_ms = 2000
-local rolling_upgrade_ms = 3600000
 
 call('HSET', ctl, 'slots' .. ARGV[6], ARGV[2])
 call('HSETNX', ctl, 'marker', ARGV[3])
--- Of messages from before the first release with the index of failures (includes/failures-index.lua), and for an hour thereafter, while workers of
--- earlier releases may still settle, entries may be missing. A shard that has never given out a number has none of them.
-if call('HEXISTS', ctl, 'bi') == 0 then
-  call('HSET', ctl, 'bi', call('HEXISTS', ctl, 'n') == 1 and whole(now + rolling_upgrade_ms) or '0')
-end
-
-correct_pools(64)
 local permille = memory_permille(ARGV[4])
 if permille and permille >= full_permille then
   call('HSET', ctl, 'full', '1')
@@ -33,14 +24,11 @@ elseif not permille or permille < relieved_permille then
   call('HDEL', ctl, 'full')
 end
 
-if call('EXISTS', P .. 'due') == 0 then
-  call('DEL', P .. 'retries')
-end
-
 hints.ready, hints.due = call('EXISTS', P .. 'ready' .. ARGV[6]), next_due_ms()
 hints.outbox = (oldest_wait_ms() or 0) > left_after_ms and 1 or 0
 hints.batches = call('EXISTS', P .. 'ended')
 hints.ends = (call('EXISTS', P .. 'ends') == 1 or call('ZCOUNT', P .. 'alerts', '-inf', now) > 0) and 1 or 0
+
 return {
   hints.reply(),
   call('HGET', ctl, 'marker'),

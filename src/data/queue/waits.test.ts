@@ -183,7 +183,7 @@ describe('a message', () => {
     expect(await reader.delivery('org_a', id)).toMatchObject({ status: 'delivered', waitingFor: null, nextAttemptAtMs: null });
   });
 
-  test('that is to be tried again has a time for that, also when an earlier release has noted none', async () => {
+  test('that is to be tried again has a time for that, also when none is noted', async () => {
     const id = await accept();
     await settle(await take(), retry);
     const [key = ''] = await redis.client.keys(`${prefix}{s0}:m:*`);

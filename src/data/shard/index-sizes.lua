@@ -1,12 +1,12 @@
 #!lua flags=no-writes
--- Says how large indexes are, and from when on the index of failures is complete (../queue/includes/failures-index.lua).
+-- Says how large indexes are.
 --
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] organization, then indexes (without prefix).
--- Reply: {`bi` or '' when it is not known, 1 while a batch of the organization has failed, per index how many entries}.
+-- Reply: {1 while a batch of the organization has failed, per index how many entries}.
 -- @include "includes/shard.lua"
 
-local reply = { call('HGET', ctl, 'bi') or '', call('EXISTS', P .. 'i:batch:' .. ARGV[1]) }
+local reply = { call('EXISTS', P .. 'i:batch:' .. ARGV[1]) }
 for k = 2, #ARGV do
   local key = P .. ARGV[k]
   local kind = call('TYPE', key).ok

@@ -3,7 +3,7 @@
  * another shard with it (27).
  *
  * - `ctl` hash: n counter, ms newest index time, vt virtual clock, tn last target number, slots of all workers, open
- *   unfinished messages, marker, full (accept refuses), lease and over (what accept takes, `byte-shares.ts`), paused cursor of the walk over the set (`expire-paused.lua`), bi since when the index of failures is complete (ms)
+ *   unfinished messages, marker, full (accept refuses), lease and over (what accept takes, `byte-shares.ts`), paused cursor of the walk over the set (`expire-paused.lua`)
  * - `e:<event>` string (`event-text.ts`), `x:<event>` ids of its messages when there are several, `refs` hash of the number of those
  *   here, `far` hash of other shards that have a copy
  * - `ue` hash of unfinished events, `ub` of their bytes by account, `fb` of the bytes of all others (`../queue/includes/unfinished.lua`); `early` hash of how far the

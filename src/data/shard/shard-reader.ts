@@ -130,19 +130,11 @@ export class ShardReader {
   }
 
   /**
-   * How many entries indexes have, and from when on the index of failures has all messages that belong to it; null: it is not known. `hasFailedBatches`:
-   * members of batches may be missing there.
+   * How many entries indexes have. `hasFailedBatches`: members of batches may be missing in the index of failures.
    */
-  async sizes(
-    org: string,
-    indexes: readonly string[],
-  ): Promise<{ sizes: number[]; failuresSinceMs: number | null; hasFailedBatches: boolean }> {
-    const [since, batches, ...sizes] = list(await this.#run(sizesScript, [org, ...indexes]));
-    return {
-      sizes: sizes.map(integer),
-      failuresSinceMs: text(since) === '' ? null : integer(since),
-      hasFailedBatches: integer(batches) === 1,
-    };
+  async sizes(org: string, indexes: readonly string[]): Promise<{ sizes: number[]; hasFailedBatches: boolean }> {
+    const [batches, ...sizes] = list(await this.#run(sizesScript, [org, ...indexes]));
+    return { sizes: sizes.map(integer), hasFailedBatches: integer(batches) === 1 };
   }
 
   /** Keys of the messages of all events of sources, at most `most`; null: there are more, or not all are known. */

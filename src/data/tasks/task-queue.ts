@@ -56,8 +56,8 @@ export class TaskQueue {
 
   /** The oldest task. After an error the same `token` gives the same task; each other call needs one of its own. */
   async take(token: string): Promise<{ task: Task | null; hasMore: boolean }> {
-    const { queue, bell, take: takeKey, task, pools } = this.#keys;
-    const reply = list(await this.#run(take, [queue, bell, takeKey(token), task(''), pools], [maxLookedAt, this.#mark]));
+    const { queue, bell, take: takeKey, task } = this.#keys;
+    const reply = list(await this.#run(take, [queue, bell, takeKey(token), task('')], [maxLookedAt, this.#mark]));
     const [more, id, remaining, json] = reply;
     const hasMore = integer(more) === 1;
     if (id === undefined) return { task: null, hasMore };

@@ -1,12 +1,11 @@
 #!lua flags=allow-oom
 -- Gives a worker the oldest task of its pool whose caller still waits.
 --
--- KEYS[1] `q`, [2] `bell`, [3] `take:<token>`, [4] `t:`, what the keys of tasks begin with, [5] `pools`; see `task-kind.ts`.
+-- KEYS[1] `q`, [2] `bell`, [3] `take:<token>`, [4] `t:`, what the keys of tasks begin with; see `task-kind.ts`.
 -- ARGV[1] the most ids to look at, [2] mark of the pool (`pool-mark.ts`).
 -- Reply: {1 when more wait, task id, time to its deadline in ms, task}, without the latter three when there is none. Sent
 -- again with the same token it answers the same task.
 -- @include "includes/bounded-bell.lua"
--- @include "../shard/includes/json.lua"
 local call = redis.call
 local mark = ARGV[2]
 local queue = KEYS[1] .. mark
@@ -24,7 +23,6 @@ local left = given and call('PTTL', KEYS[4] .. given) or 0
 if left > 0 then
   return answer(given, left, call('GET', KEYS[4] .. given))
 end
-local has_pools = call('EXISTS', KEYS[5]) == 1
 for _ = 1, tonumber(ARGV[1]) do
   local id = call('LPOP', queue)
   if not id then
@@ -32,14 +30,7 @@ for _ = 1, tonumber(ARGV[1]) do
   end
   left = call('PTTL', KEYS[4] .. id)
   if left > 0 then
-    local task = call('GET', KEYS[4] .. id)
-    local own = has_pools and call('HGET', KEYS[5], decoded(task).org) or ''
-    if own == mark then
-      return answer(id, left, task)
-    end
-    -- A release that knows of no pools has put it here.
-    call('RPUSH', KEYS[1] .. own, id)
-    ring(KEYS[2] .. own)
+    return answer(id, left, call('GET', KEYS[4] .. id))
   end
 end
 return { call('LLEN', queue) > 0 and 1 or 0 }

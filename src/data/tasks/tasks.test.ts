@@ -244,23 +244,6 @@ describe('a task of an organization that has a pool of its own', () => {
     expect(await redis.client.lrange(`${key}@y`, 0, -1)).toEqual([open]);
   });
 
-  test('comes to its pool also from a release that knows of none', async () => {
-    const misplace = async () => {
-      const { queue: key } = taskKeys(prefix);
-      await waitingThere(1);
-      await redis.client.rename(`${key}@x`, key);
-    };
-    void call(1);
-    await misplace();
-    expect(await takenHere()).toBeNull();
-    expect(await takenThere()).toMatchObject({ org: 'org_a' });
-    void call(2);
-    await misplace();
-    // Where the default pool has no workers.
-    await pools.assign('org_a', 'x');
-    expect(await takenThere()).toMatchObject({ org: 'org_a' });
-  });
-
   test('is refused at once when no worker of it lives', async () => {
     await pools.assign('org_a', 'y');
     await expect(call(1)).rejects.toMatchObject({ code: 'UNAVAILABLE', message: 'No delivery worker of the pool y is running.' });

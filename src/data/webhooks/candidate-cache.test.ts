@@ -132,7 +132,7 @@ test('more changes than are noted are read with all others, once', async () => {
   expect(counted.pages).toBeLessThan(40);
 });
 
-test('a change by a process of an earlier release, which does not say what it was, is in force at once, too', async () => {
+test('a change by a process of another release, which does not say what it was, is in force at once, too', async () => {
   const key = `${prefix}{wh:${org}}:v`;
   expect(await matched({ customer: 'earlier' })).toEqual([]);
   const [version, journal] = await redis.client.hmget(key, eventTypeId, `j:${eventTypeId}`);

@@ -108,7 +108,7 @@ export class SubscriptionMatcher {
   }
 }
 
-/** One that an earlier release took and this one does not matches nothing, and says so. */
+/** One that another release took and this one does not matches nothing, and says so. */
 function compiled(expression: string): CelFilter {
   try {
     return compileCelFilter(expression);

@@ -156,7 +156,7 @@ export class WebhookCandidates {
 function numbersAfter(version: string, current: string, journal: string): number[] | null {
   if (version === current) return [];
   const at = version === '' ? -1 : journal.lastIndexOf(` ${version}:`);
-  // A process of an earlier release changes versions alone.
+  // A process of another release may change versions alone.
   if (at < 0 || !journal.includes(` ${current}:`, at)) return null;
   const entries = journal
     .slice(at + 1)

@@ -193,12 +193,11 @@ export class WebhookMessages {
   }
 
   /** How the messages of a status all of which have failed are found. */
-  async #failures(org: string, { status, applicationId, endpointId }: WebhookMessageFilter, listing: MessageListing, cursor?: string) {
+  async #failures(org: string, { status }: WebhookMessageFilter, listing: MessageListing, cursor?: string) {
     if (status === undefined || !failedStatuses.has(status) || listing.isDead) return undefined;
     const internal = webhookOrganization(org);
     const mark = markOf(listing, listing.range, cursor);
-    const byCreation = `i:${endpointId ?? applicationId ?? internal}`;
-    return await failureWalk(this.#all(), { org: internal, index: listing.index, byCreation, hasBatchMembers: false, mark });
+    return await failureWalk(this.#all(), { org: internal, index: listing.index, hasBatchMembers: false, mark });
   }
 
   /** All messages that may belong to the list, each with its place, where they are known to be few without a walk; else null. */

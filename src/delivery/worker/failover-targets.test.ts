@@ -321,8 +321,8 @@ async function asEarlierRelease(shard: number): Promise<void> {
   const [due = ''] = await client.zrange(`${base}due`, '0', '-1');
   const [n = '', id = ''] = due.split(' ');
   await client.del(`${base}due`, `${base}retries`);
-  const { dueMs, moves, left, attemptsAtFirst, moveReasonInFull } = field.message;
-  await client.hdel(`${base}m:${id}`, dueMs, left, attemptsAtFirst, moveReasonInFull, ...(shard === 0 ? [moves] : []));
+  const { dueMs, moves, left, attemptsAtFirst } = field.message;
+  await client.hdel(`${base}m:${id}`, dueMs, left, attemptsAtFirst, ...(shard === 0 ? [moves] : []));
   await client.xgroup('CREATE', `${base}w:${n}`, 'g', '0', 'MKSTREAM').catch(() => {});
   await client.xadd(`${base}w:${n}`, `${Date.now()}-1`, 'i', id);
   await client.hset(`${base}t:${n}`, { [field.target.pausedSinceMs]: Date.now() });

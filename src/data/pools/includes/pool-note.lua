@@ -14,11 +14,8 @@ end
 
 -- Where an element waits, it waits for workers of this pool from now on.
 local function move(element)
-  -- Releases that know of no pools put everything where workers of the default one look.
-  for _, wrong in ipairs({ old, '' }) do
-    if wrong ~= mark and call('LREM', KEYS[2] .. wrong, 0, element) > 0 then
-      call('RPUSH', KEYS[2] .. mark, element)
-      ring(KEYS[3] .. mark)
-    end
+  if old ~= mark and call('LREM', KEYS[2] .. old, 0, element) > 0 then
+    call('RPUSH', KEYS[2] .. mark, element)
+    ring(KEYS[3] .. mark)
   end
 end

@@ -13,7 +13,7 @@
 -- disabled, suspended or gone, all its messages move on; `g` the route names it no more, the messages that moved there move on (guests.lua). In a message's hash:
 -- h how often it has moved; hv the failover destinations that it has left, with `~` before one that made no attempt; ha attempts made at its first
 -- destination when it left that; k attempts made elsewhere, which do not count here. In one that is not at its first destination also: o number of its
--- first target, or od its first destination where the message came from another shard; w and hw why it moved (w as the previous release knows it),
+-- first target, or od its first destination where the message came from another shard; w why it moved,
 -- j stamp of its entry in the index of the destination where it is now. While it is in another shard: s `m`, u that shard, v entry of the outbox.
 --
 -- What a shard does not know of a destination in another one that is judged there on arrival (receive.lua). A message that has come back from there is not
@@ -32,9 +32,6 @@ do
   -- What has refused a message that might take it by now, by its name in Redis, with the arguments of the question.
   local unsure = {}
 
-  -- What the previous release knows of the reasons.
-  local known_reasons = { circuit_open = true, failed_attempts = true, max_retries_exceeded = true, secret_decryption_failed = true }
-
   -- Reasons after which there is no further attempt at the target: an open circuit is better than a dead letter.
   failover.last_reasons = { max_retries_exceeded = true, secret_decryption_failed = true, destination_not_found = true }
 
@@ -43,12 +40,12 @@ do
 
   -- What decides where a message may move.
   function failover.moves_of(id)
-    local m = call('HMGET', P .. 'm:' .. id, 'o', 'od', 'h', 'hv', 'k', 'n', 'ha', 'j', 'e', 'w', 'hw', 'i', 't', 'bg')
+    local m = call('HMGET', P .. 'm:' .. id, 'o', 'od', 'h', 'hv', 'k', 'n', 'ha', 'j', 'e', 'w', 'i', 't', 'bg')
     return {
-      id = id, at = m[13], first = m[1], first_destination = m[2], count = tonumber(m[3] or '0'), left = m[4] or '', before = tonumber(m[5] or '0'),
+      id = id, at = m[12], first = m[1], first_destination = m[2], count = tonumber(m[3] or '0'), left = m[4] or '', before = tonumber(m[5] or '0'),
       attempts = tonumber(m[6] or '0'), attempts_at_first = tonumber(m[7] or '0'), stamp = m[8], event = m[9],
-      why = m[11] or m[10], created = m[12],
-      is_away = (m[1] or m[2]) and true or false, has_guests = m[9] == batch_marker and batch_has_guests(m[14], m[3]),
+      why = m[10], created = m[11],
+      is_away = (m[1] or m[2]) and true or false, has_guests = m[9] == batch_marker and m[13] == '1',
     }
   end
 
@@ -141,8 +138,8 @@ do
 
   -- The same of one that is looked at for the first time, with the fewest fields: what decides where it may move; nil when it is no guest.
   function failover.guest_of(id)
-    local m = call('HMGET', P .. 'm:' .. id, 'o', 'od', 'e', 'bg', 'h')
-    local is_guest = m[1] or m[2] or m[3] == batch_marker and batch_has_guests(m[4], m[5])
+    local m = call('HMGET', P .. 'm:' .. id, 'o', 'od', 'e', 'bg')
+    local is_guest = m[1] or m[2] or m[3] == batch_marker and m[4] == '1'
     return is_guest and failover.moves_of(id) or nil
   end
 
@@ -198,8 +195,7 @@ do
     end
     call('HDEL', key, 'd', 'j')
     if shard or not is_back then
-      set('w', known_reasons[why] and why or 'failed_attempts')
-      set('hw', why)
+      set('w', why)
     end
     if shard then
       if not m.is_away then
@@ -217,7 +213,7 @@ do
     end
     destination = call('HGET', P .. 't:' .. candidate, 'd')
     if is_back then
-      call('HDEL', key, 'o', 'w', 'hw')
+      call('HDEL', key, 'o', 'w')
     else
       local stamp = new_stamp()
       index_add(P .. 'i:' .. destination, stamp, id)

@@ -3,7 +3,7 @@
 
 -- Index of the messages of an organization that have a failed attempt or ended unsent, `i:bad:<org>`: a sorted set by creation (as the small indexes of
 -- index.lua), in the shard where the message was created. Entries stay until the message is pruned, also when a later attempt succeeds. A message that was
--- never anything but successful has none. `bi` in `ctl` is the time (ms) from which on every such message has its entry (tend.lua).
+-- never anything but successful has none.
 --   i:batch:<org>  there while a batch of the organization has failed and waits for its next attempt: its members have no entry for that
 
 local batch_note_s = 604800

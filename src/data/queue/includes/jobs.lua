@@ -20,7 +20,7 @@ end
 -- Returns how many attempts it has behind it; nil when the message's record is gone: the entry is then of no use.
 local function add_job(lane, entry, id)
   local key = P .. 'm:' .. id
-  local m = call('HMGET', key, 'e', 'n', 'x', 'o', 'k', 'w', 'od', 'y', 'tf', 'hw')
+  local m = call('HMGET', key, 'e', 'n', 'x', 'o', 'k', 'w', 'od', 'y', 'tf')
   local event, attempts = m[1], m[2] or '0'
   if not event then
     return nil
@@ -28,7 +28,7 @@ local function add_job(lane, entry, id)
   call('HSET', key, 's', 'a')
   local first = m[7] or m[4] and call('HGET', P .. 't:' .. m[4], 'd') or ''
   job_lines[#job_lines + 1] = table.concat(
-    { lane, entry, id, attempts, m[3] or '1', event, m[5] or '', first, m[10] or m[6] or '', m[8] and '1' or '', m[9] or '' }, ' ')
+    { lane, entry, id, attempts, m[3] or '1', event, m[5] or '', first, m[6] or '', m[8] and '1' or '', m[9] or '' }, ' ')
   if event ~= batch_marker and not known_events[event] then
     known_events[event] = true
     job_events[#job_events + 1] = P .. 'e:' .. event

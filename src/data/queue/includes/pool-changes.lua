@@ -13,18 +13,6 @@ local function to_own_pool(org, wrong)
   end
 end
 
--- Releases that know of no pools put every organization into the `ready` of the default one.
-local function correct_pools(most)
-  if call('EXISTS', P .. 'pools') == 0 then
-    return
-  end
-  for _, org in ipairs(call('ZRANGE', P .. 'ready', 0, most - 1)) do
-    if mark_of(org) ~= '' then
-      to_own_pool(org, '')
-    end
-  end
-end
-
 -- Gives an organization to a pool.
 local function set_pool(org, mark)
   local old = mark_of(org)

@@ -1,7 +1,6 @@
 -- @include "../../shard/includes/shard.lua"
 
--- Retries that wait for their time: `due`, and in the hash `retries` how many of each target. What a worker of an earlier release
--- moves is not counted there; as soon as none waits, the counts begin anew (tend.lua).
+-- Retries that wait for their time: `due`, and in the hash `retries` how many of each target.
 
 -- What a script adds, by target: score and member for each; written once at its end (write_retries).
 local new_retries = {}

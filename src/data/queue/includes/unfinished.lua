@@ -9,7 +9,7 @@
 --       the chunks of its payload and of the outputs of its transforms, and a constant for what is stored beside them
 --   ub  hash: account → the bytes of its events in `ue`, and a constant for each hold; field `*`: of all accounts
 --   fb  hash: account → the bytes of its events that are not in `ue`, and a constant for each message that they have here
--- What an earlier release has accepted is not there until `posthorn migrate` counts it. Changes are gathered per script, and written once at its end
+-- `posthorn migrate` counts all anew. Changes are gathered per script, and written once at its end
 -- (write_unfinished).
 local new_event, hold_event, grow_event, count_messages, release_all, forget_account, correct_event, correct_accounts, finished_weight
 local correct_finished, write_unfinished

@@ -68,12 +68,6 @@ local function batch_release(n, limiter)
   return is_ready
 end
 
--- Whether members of a batch came from another destination, by its fields bg and h; the members are not read. A batch of an earlier release has no bg:
--- it has guests when a member has ever moved, which may have come back since, and then is queued again by itself.
-local function batch_has_guests(flag, moves)
-  return flag == '1' or not flag and (tonumber(moves) or 0) > 0
-end
-
 -- Ends a batch; its members follow in steps (end-batches.lua): `d` delivered, `q` dead letters (with reason), `f` moved to a failover
 -- (why, candidate; failover.lua).
 local function batch_end(id, how, why, candidate)

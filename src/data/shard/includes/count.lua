@@ -171,10 +171,7 @@ do
     local fields = {}
     for k, id in ipairs(ids) do
       local d = deliveries[id]
-      local ended, successes, latency, last, attempts = string.match(stored[k] or '0 0 0 0', '^(%d+) (%d+) (%d+) (%d+) ?(%d*)')
-      if attempts == '' then
-        attempts = ended
-      end
+      local ended, successes, latency, last, attempts = string.match(stored[k] or '0 0 0 0 0', '^(%d+) (%d+) (%d+) (%d+) (%d+)$')
       last = d[4] > 0 and now or tonumber(last)
       fields[2 * k - 1] = id
       fields[2 * k] = string.format('%.0f %.0f %.0f %.0f %.0f', ended + d[1], successes + d[2], latency + d[3], last, attempts + d[4])

@@ -46,7 +46,7 @@ test.each([
   ['r2 with the identity of the pods, even where it is lent', r2, {}, true, /identity cannot be platform with type r2/],
   ['a field mapping that is refused today', s3, { fieldMapping: costly }, true, /^fieldMapping\[0\]\.source .*descendant/],
 ])(
-  'a record of an earlier release, %s, is not used: its messages say why and end in the dead letters',
+  'a record of an installation with other settings, %s, is not used: its messages say why and end in the dead letters',
   async (_, record, warehouse, isLent, why) => {
     const id = await send(record, warehouse, isLent);
     await passes(async () => expect(await suite.reader.delivery('org_a', id)).toMatchObject({ status: 'dlq' }));

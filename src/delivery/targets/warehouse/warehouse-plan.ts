@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import { type FieldMapping, readStoredFieldMapping } from '../../../core/field-mapping.ts';
+import { type FieldMapping, readFieldMapping } from '../../../core/field-mapping.ts';
 import { platformIdentityNotAllowed } from '../../../core/platform-identity.ts';
 import type { AccessKeyRecord, ObjectStoreRecord, WarehouseDestinationRecord, WarehouseLayout } from '../../../core/records.ts';
 import type { Keyring } from '../../../core/sealing.ts';
@@ -21,7 +21,7 @@ export interface WarehousePlan {
   dispatcher: () => Dispatcher;
 }
 
-/** A record of an earlier release, or of an installation with other settings, that must not be used: every attempt fails with this. */
+/** A record that must not be used, as one of an installation with other settings: every attempt fails with this. */
 export interface RefusedWarehouse {
   refusal: WarehouseRefusedError;
 }
@@ -43,7 +43,7 @@ export async function warehousePlan(
   const { prefix, fileFormat, partitionBy, fieldMapping } = warehouse;
   const identityProblem = identityRefusal(destination, allowsPlatformIdentity);
   if (identityProblem !== null) return { refusal: new WarehouseRefusedError(identityProblem) };
-  const { mapping, problem } = fieldMapping === null ? { mapping: null } : readStoredFieldMapping(fieldMapping);
+  const { mapping, problem } = fieldMapping === null ? { mapping: null } : readFieldMapping(fieldMapping);
   if (problem !== undefined)
     return { refusal: new WarehouseRefusedError(`fieldMapping[${problem.index}].${problem.field} ${problem.message}`) };
   const opened = openedStore(destination, (sealed, field) => keyring.open(sealed, recordSealingContext(org, 'destination', id, field)));

@@ -53,7 +53,7 @@ const record = z
           .describe('The key whose end is the end of this one; null: a user or the key of the installation made it, or that key is gone.'),
       })
       .nullable()
-      .describe('Who made it; null: it was declared as a resource, or made by an earlier release.'),
+      .describe('Who made it; null: it was declared as a resource.'),
   })
   .meta({ id: 'ApiKey' });
 

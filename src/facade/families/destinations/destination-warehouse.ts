@@ -1,6 +1,5 @@
 import { createPrivateKey } from 'node:crypto';
 import { z } from 'zod';
-import { canonicalJson } from '../../../core/canonical-json.ts';
 import { PosthornError } from '../../../core/errors.ts';
 import { readFieldMapping } from '../../../core/field-mapping.ts';
 import { looksMasked, masked } from '../../../core/masking.ts';
@@ -174,7 +173,7 @@ export async function warehouseToSpec(
       fileFormat: config.fileFormat ?? current?.warehouse?.fileFormat,
       partitionBy: config.partitionBy ?? current?.warehouse?.partitionBy,
       identity,
-      fieldMapping: sent.fieldMapping === undefined ? current?.warehouse?.fieldMapping : checkedMapping(sent.fieldMapping, current),
+      fieldMapping: sent.fieldMapping === undefined ? current?.warehouse?.fieldMapping : checkedMapping(sent.fieldMapping),
     },
     ...blockOf(type, losesKeys ? { ...merged, accessKeyId: undefined } : merged, ref),
   };
@@ -295,11 +294,9 @@ function isRsaKey(pem: string): boolean {
   }
 }
 
-/** Those of an earlier release may be sent back, whatever it took. */
-function checkedMapping(rules: z.output<typeof fieldMapping> | null, current: Spec | undefined): z.output<typeof fieldMapping> | undefined {
+function checkedMapping(rules: z.output<typeof fieldMapping> | null): z.output<typeof fieldMapping> | undefined {
   if (rules === null || rules.length === 0) return undefined;
   const sent = rules.map(({ default: fallback, ...rule }) => ({ ...rule, ...(fallback !== undefined && { default: fallback }) }));
-  if (canonicalJson(sent) === canonicalJson(current?.warehouse?.fieldMapping)) return rules;
   const { problem } = readFieldMapping(sent);
   if (problem !== undefined)
     throw new PosthornError('VALIDATION_FAILED', `fieldMapping[${problem.index}].${problem.field} ${problem.message}.`);

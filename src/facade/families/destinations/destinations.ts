@@ -287,7 +287,6 @@ async function httpToRecord(object: PosthornObject<'Destination'>, call: Call) {
     headers: headerObject(await shownHeaders(call, object, settings.headers)),
     ...(await authToRecord(settings.auth, (ref) => readMasked(call, object, ref))),
     tls: await tlsToRecord(settings.tls, shownPem),
-    // An object that an earlier release has stored has none.
     forwardQuery: settings.forwardQuery ?? false,
     signingSecret: settings.signingSecretRef === undefined ? null : await readMasked(call, object, settings.signingSecretRef),
   };

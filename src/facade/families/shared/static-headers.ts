@@ -83,7 +83,7 @@ interface HeaderWrite {
 
 /**
  * The headers of a spec that sent ones mean, credentials in Secrets; undefined: none. A mask, or what stands for it in documents, is the stored
- * value. What is not sent stays, but credentials that an earlier release, or kubectl, has left in the spec go into Secrets, too, unless another manager
+ * value. What is not sent stays, but credentials that kubectl has left in the spec go into Secrets, too, unless another manager
  * owns them. VALIDATION_FAILED for the mask of something else.
  */
 export async function headersToSpec(

@@ -43,16 +43,6 @@ export function sealedEndpointHeaders(
   });
 }
 
-/** The headers of an endpoint with what an earlier release has left in clear sealed; undefined: there is nothing. */
-export function withSealedHeaders(call: Services, endpoint: WebhookEndpoint): HeaderRecord[] | undefined {
-  const isClear = ({ name, value = '' }: HeaderRecord): boolean => carriesCredential({ name, value });
-  if (endpoint.managedBy !== null || !endpoint.headers.some(isClear)) return undefined;
-  const context = webhookHeaderSealingContext(endpoint.org, endpoint.id);
-  return endpoint.headers.map((header) =>
-    isClear(header) ? { name: header.name, sealed: call.services.keyring.seal(header.value ?? '', context) } : header,
-  );
-}
-
 /** Null when it does not open. */
 function openedHeader({ services }: Services, { org, id }: Owner, { value, sealed }: HeaderRecord): string | null {
   if (sealed === undefined) return value;

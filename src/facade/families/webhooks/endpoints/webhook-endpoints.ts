@@ -13,7 +13,7 @@ import { deleted, isDeleted, single } from '../../shared/envelope.ts';
 import { refuseHeadersElsewhere } from '../../shared/static-headers.ts';
 import { isManagedAsWanted, refuseManaged } from '../shared/managed.ts';
 import { endpointChangeBody, endpointSettings, newEndpointBody, refuseWrongEndpoint } from './endpoint-fields.ts';
-import { sealedEndpointHeaders, withSealedHeaders } from './endpoint-headers.ts';
+import { sealedEndpointHeaders } from './endpoint-headers.ts';
 import { circuitState, type EndpointRecord, endpointRecord, endpointRecords, toEndpoint } from './endpoint-record.ts';
 import { newEndpointSecret, openedSecret, rotateEndpointSecret, sealedSecret } from './endpoint-secret.ts';
 import { testEndpoint } from './endpoint-test.ts';
@@ -153,7 +153,7 @@ export const webhookEndpoints: Family = {
         refuseWrongEndpoint(rest, call.services.allowsInsecureEndpoints || rest.url === current.url);
         refuseHeadersElsewhere(call, current, { url: rest.url ?? current.url, headers: rest.headers });
         const { headers: sent, ...others } = rest;
-        const headers = sent === undefined ? withSealedHeaders(call, current) : sealedEndpointHeaders(call, current, sent, current.headers);
+        const headers = sent === undefined ? undefined : sealedEndpointHeaders(call, current, sent, current.headers);
         const change = { ...endpointSettings(others), ...(headers !== undefined && { headers }) };
         const isAsWanted = isManagedAsWanted('endpoint', current, changedEndpoint(current, change));
         const changed = isAsWanted ? current : await call.services.webhooks.updateEndpoint(current.org, current.id, change);

@@ -45,7 +45,7 @@ export async function firstAnswer(call: Call, eventId: string): Promise<EventAns
   return { eventId, messagesQueued: n, endpoints: e.map(([id, url]) => ({ id, url })) };
 }
 
-/** Of an event that an earlier release has stored, or that is gone: endpoints that are deleted since then are left out. */
+/** Of an event whose answer is not kept any more, or that is gone: endpoints that are deleted since then are left out. */
 async function rebuiltAnswer({ services, caller }: Call, eventId: string): Promise<EventAnswer> {
   const org = caller.organization.id;
   const inside = webhookOrganization(org);
