@@ -7,9 +7,9 @@ import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describedOperations, members } from '../test/contract/described-operations.ts';
+import { eventually } from '../test/support/eventually.ts';
 import { freePort } from '../test/support/ports.ts';
 import { startProgram } from '../test/support/program.ts';
-import { waitUntil } from '../test/support/wait-until.ts';
 
 const [schemathesis = 'schemathesis', ...wanted] = process.argv.slice(2);
 const config = new URL('schemathesis.toml', import.meta.url).pathname;
@@ -53,7 +53,7 @@ try {
   const destination = await send('POST', '/api/destinations', { name: 'Contract', url: `http://127.0.0.1:${receiverPort}` });
   await send('POST', '/api/routes', { name: 'Contract', sourceId: source.body['id'], destinationIds: [destination.body['id']] });
   const { eventId } = (await send('POST', '/ingest/default/contract', { order: 1 })).body;
-  const deliveryId = await waitUntil('a delivery', 30_000, async () => {
+  const deliveryId = await eventually('a delivery', 30_000, async () => {
     const { body } = await send('GET', '/api/deliveries?status=delivered');
     return Array.isArray(body['data']) ? members(body['data'][0])['id'] : undefined;
   });
@@ -62,7 +62,7 @@ try {
   const endpointId = await created('/api/webhook-endpoints', { applicationId, url: `http://127.0.0.1:${receiverPort}` });
   const subscriptionId = await created('/api/webhook-subscriptions', { endpointId, eventTypeId: 'order.paid' });
   const webhookEvent = await send('POST', '/api/send-event', { eventType: 'order.paid', payload: { id: 'o-17' } });
-  const messageId = await waitUntil('a message', 30_000, async () => {
+  const messageId = await eventually('a message', 30_000, async () => {
     const { body } = await send('GET', '/api/outbound-messages?status=success');
     return Array.isArray(body['data']) ? members(body['data'][0])['id'] : undefined;
   });

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
-import { passes } from './support/passes.ts';
+import { eventually } from './support/eventually.ts';
 import { freePort } from './support/ports.ts';
 import { type ServerProcess, spawnServer } from './support/server-process.ts';
 
@@ -15,7 +15,7 @@ beforeAll(async () => {
   const port = await freePort();
   url = `http://127.0.0.1:${port}/`;
   receiver = spawnServer(process.execPath, ['hack/sample-receiver.ts', '--port', String(port), '--secret', secret], process.cwd());
-  await passes(() => expect(receiver.lastOutput()).toContain('listening'));
+  await eventually(() => expect(receiver.lastOutput()).toContain('listening'));
 });
 afterAll(() => receiver.stop('SIGTERM'));
 

@@ -4,7 +4,7 @@ import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, write
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { waitUntil } from './support/wait-until.ts';
+import { eventually } from './support/eventually.ts';
 
 /** Writes its number and that of a command that it waits for. */
 const goesOn = 'sleep 600 & echo "$$ $!" >"$NUMBERS" && wait';
@@ -49,7 +49,7 @@ test.each([
   });
   const ended = once(child, 'exit');
   const read = (path: string): string => (existsSync(path) ? readFileSync(path, 'utf8') : '');
-  const started = await waitUntil('what it starts', 30_000, () => /^(\d+) (\d+)\n$/.exec(read(numbers)) ?? undefined);
+  const started = await eventually('what it starts', 30_000, () => /^(\d+) (\d+)\n$/.exec(read(numbers)) ?? undefined);
   child.kill(signal);
   expect(await ended).toEqual([code, null]);
   expect(started.slice(1).map(Number).filter(isAlive)).toEqual([]);

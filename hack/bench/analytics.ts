@@ -3,8 +3,8 @@
 // Every destination has had deliveries in every period of the 32 days that are kept; ten of them share a route.
 import { Script } from '../../src/redis/script.ts';
 import { startFacadeWorld } from '../../test/facade/facade-world.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import { newEvent } from '../../test/support/new-event.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
 import { bareRedisPipeline, redisCeilingRow } from './lib/ceilings.ts';
 import { ms, percentile, report } from './lib/report.ts';
 
@@ -32,7 +32,7 @@ try {
     await world.store.apply({ kind: 'Route', metadata: { name: `route-${first / perRoute}`, namespace }, spec }, manager);
   }
   const org = (await world.store.get('Organization', { name: 'acme' })).status?.id ?? '';
-  const routes = await waitUntil('the routes to be in force', 300_000, async () => {
+  const routes = await eventually('the routes to be in force', 300_000, async () => {
     const { items } = await world.store.list('Route', { namespace });
     return items.every(({ status }) => status?.id !== undefined) ? items : undefined;
   });

@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Agent, request } from 'undici';
 import { z } from 'zod';
 import { Circuits } from '../../src/data/queue/circuits.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import { bareRedisPipeline, redisCeilingRow } from './lib/ceilings.ts';
 import { apiVersion, type ControlPlanePrograms, namespace, startControlPlanePrograms } from './lib/control-plane-programs.ts';
 import { inParallel } from './lib/in-parallel.ts';
@@ -56,9 +56,9 @@ async function main(): Promise<void> {
   const end = new AbortController();
   try {
     await create(world, url);
-    await waitUntil('all routes to be ready', 600_000, async () => {
+    await eventually('all routes to be ready', 600_000, async () => {
       await sleep(2000);
-      return (await counted(world)).ready === routes ? true : undefined;
+      return (await counted(world)).ready === routes;
     });
     const before = await probe(world, 10_000);
     const writes = countWrites(world, end.signal);
@@ -66,21 +66,21 @@ async function main(): Promise<void> {
     const startedAt = performance.now();
     const elapsed = (): number => (performance.now() - startedAt) / 1000;
     for (let i = 0; i < sources; i++) await send(world, `source-${i}`);
-    await waitUntil('all circuits to be open', 120_000, async () => ((await brokenCircuits(world)) === routes ? true : undefined));
+    await eventually('all circuits to be open', 120_000, async () => (await brokenCircuits(world)) === routes);
     const openedSeconds = elapsed();
     await sleep(Math.max(0, answersAfterSeconds * 1000 - openedSeconds * 1000));
     const shownOpen = (await counted(world)).open;
     isFailing = false;
-    await waitUntil('all circuits to be closed', 600_000, async () => {
+    await eventually('all circuits to be closed', 600_000, async () => {
       await sleep(500);
-      return (await brokenCircuits(world)) === 0 ? true : undefined;
+      return (await brokenCircuits(world)) === 0;
     });
     const closedSeconds = elapsed();
-    await waitUntil('every status to say so', deadlineMs, async () => {
+    await eventually('every status to say so', deadlineMs, async () => {
       await sleep(5000);
       const { open, delivering } = await counted(world);
       console.error(`${elapsed().toFixed(0)} s: ${open} routes shown with a circuit that is not closed`);
-      return open === 0 && delivering === routes ? true : undefined;
+      return open === 0 && delivering === routes;
     });
     const rightSeconds = elapsed();
     end.abort();

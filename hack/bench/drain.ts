@@ -1,7 +1,7 @@
 // How fast a backlog drains, and how fast ingest alone is:
 //   node hack/bench/drain.ts [messages] [targets]
 // First ingest alone with 64 senders and a fan-out over all targets, then one worker delivers everything.
-import { waitUntil } from '../../test/support/wait-until.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import { ceilingRows, measureCeilings } from './lib/ceilings.ts';
 import { exactDelivery, exactnessRow, settled } from './lib/exact-delivery.ts';
 import { processorRow } from './lib/processes.ts';
@@ -32,7 +32,7 @@ try {
   const queuedBytes = Number(/used_memory:(\d+)/.exec(await world.redis.client.info('memory'))?.[1]);
   const arrived = (): number => sinks.reduce((sum, { arrivals }) => sum + arrivals.size, 0);
   await world.startDelivery();
-  await waitUntil('the first delivery', 30_000, () => (arrived() > 0 ? true : undefined));
+  await eventually('the first delivery', 30_000, () => arrived() > 0);
   const [ofDrain, beginDrain] = [world.meterProcessor(), performance.now()];
   const already = arrived();
   await settled(300_000, () => arrived() >= messages - refused);

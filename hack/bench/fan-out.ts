@@ -1,7 +1,7 @@
 // How many messages a second ingest makes of events for many destinations:
 //   node hack/bench/fan-out.ts [events] [targets]
 // What is measured is the way from the sender into the queues; then a worker delivers everything.
-import { waitUntil } from '../../test/support/wait-until.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import { ceilingRows, measureCeilings } from './lib/ceilings.ts';
 import { startEndpoints } from './lib/endpoints.ts';
 import { exactDeliveryOf, exactnessRow, settled } from './lib/exact-delivery.ts';
@@ -28,7 +28,7 @@ try {
   const sent = await sender.closedLoop(world.path('orders'), events, 64);
   const { seconds, refused, answerMs } = sent;
   const expected = before + (events - refused) * targets;
-  await waitUntil('all messages to be queued', 60_000, async () => ((await unfinished()) >= expected ? true : undefined));
+  await eventually('all messages to be queued', 60_000, async () => (await unfinished()) >= expected);
   const messages = ((events - refused) * targets) / ((performance.now() - begin) / 1000);
   const queuedTooMany = (await unfinished()) - expected;
   await world.startDelivery();

@@ -15,9 +15,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { newApiKey } from '../../src/core/api-keys.ts';
 import { ByteShares } from '../../src/data/queue/byte-shares.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import { startStandalone } from '../../test/support/program.ts';
 import { startRedis } from '../../test/support/redis.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
 import { type Ceilings, ceilingRows, measureCeilings } from './lib/ceilings.ts';
 import { costlyType } from './lib/costly-requests.ts';
 import { type Exactness, exactDelivery, exactnessRow, sumOf } from './lib/exact-delivery.ts';
@@ -140,9 +140,9 @@ async function run(): Promise<Round> {
   const shares = new ByteShares({ redis: redis.client, prefix: 'posthorn:', clock: systemClock, shards: () => 1 });
   let unfinishedBytes = 0;
   try {
-    await waitUntil('all sources to be served', 60_000, async () => {
+    await eventually('all sources to be served', 60_000, async () => {
       const path = `${standalone.url}/ingest/${hostile.organization}/${hostile.waiting}`;
-      return (await fetch(path, { method: 'POST', body: '{}' })).ok ? true : undefined;
+      return (await fetch(path, { method: 'POST', body: '{}' })).ok;
     });
     await new StandaloneClient(standalone.url, key.key).subscribe(
       costlyType.name,

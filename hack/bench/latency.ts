@@ -1,6 +1,6 @@
 // How long an event takes from its sender to its receiver at fixed rates, open loop (from the intended time):
 //   node hack/bench/latency.ts [seconds]
-import { waitUntil } from '../../test/support/wait-until.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import { ceilingRows, measureCeilings } from './lib/ceilings.ts';
 import { exactDelivery, exactnessRow, settled } from './lib/exact-delivery.ts';
 import { processorRow } from './lib/processes.ts';
@@ -18,7 +18,7 @@ try {
   const rows = ceilingRows(await measureCeilings(sink.origin, 20_000, 64));
   await sender.closedLoop(world.path('orders'), 2000, 16);
   for (const rate of [200, 1000]) {
-    await waitUntil('quiet', 10_000, () => (performance.now() - (sink.times.at(-1) ?? 0) > 1000 ? true : undefined));
+    await eventually('quiet', 10_000, () => performance.now() - (sink.times.at(-1) ?? 0) > 1000);
     sink.reset();
     const meter = world.meterProcessor();
     const sent = await sender.openLoop(world.path('orders'), rate, seconds);

@@ -6,9 +6,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { newApiKey } from '../../src/core/api-keys.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import { freePort } from '../../test/support/ports.ts';
 import { startProgram } from '../../test/support/program.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
 import { bareRedisPipeline, redisCeilingRow } from './lib/ceilings.ts';
 import { startControlPlanePrograms } from './lib/control-plane-programs.ts';
 import { ms, percentile, report } from './lib/report.ts';
@@ -57,7 +57,7 @@ async function inStandalone(): Promise<{ imports: number[]; pages: number[]; sea
     const imports: number[] = [];
     for (let from = 0; from < destinations; from += ofOneImport) imports.push(await importOne(api, from));
     const total = async (): Promise<number> => (await api.send('GET', '/api/destinations?pageSize=1')).body.pagination.total;
-    await waitUntil('all destinations to be listed', 60_000, async () => ((await total()) === destinations ? true : undefined));
+    await eventually('all destinations to be listed', 60_000, async () => (await total()) === destinations);
     const page = (): number => 1 + Math.floor(Math.random() * (destinations / pageSize));
     const times = async (path: () => string): Promise<number[]> => {
       for (let i = 0; i < 20; i++) await api.send('GET', path());
@@ -81,9 +81,9 @@ async function inKubernetes(): Promise<{ importMs: number; ceiling: number }> {
   const { apiPort, apiKey, stop } = await startControlPlanePrograms(['controller', 'api']);
   try {
     const api = clientOf(apiPort, apiKey);
-    await waitUntil('the API to know the key', 60_000, async () => {
+    await eventually('the API to know the key', 60_000, async () => {
       const answer = await api.send('GET', '/api/destinations').catch(() => null);
-      return answer?.status === 200 ? true : undefined;
+      return answer?.status === 200;
     });
     return { importMs: await importOne(api, 0), ceiling: await bareRedisPipeline() };
   } finally {

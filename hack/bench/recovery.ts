@@ -6,7 +6,7 @@
 import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { waitUntil } from '../../test/support/wait-until.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import { ceilingRows, measureCeilings } from './lib/ceilings.ts';
 import { exactDelivery, exactnessRow, settled } from './lib/exact-delivery.ts';
 import { ms, percentile, perSecond, report } from './lib/report.ts';
@@ -28,7 +28,7 @@ const arrived = (): number => sinks.reduce((sum, { arrivals }) => sum + arrivals
 
 /** Returns when, in ms of `performance.now()`. */
 async function untilPong(port: number): Promise<number> {
-  return await waitUntil('PING to be answered', 120_000, async () => {
+  return await eventually('PING to be answered', 120_000, async () => {
     const socket = connect(port, '127.0.0.1');
     try {
       socket.write('PING\r\n');
@@ -62,7 +62,7 @@ try {
   // Until all of it is on the disk.
   await sleep(2000);
   const worker = await world.startDelivery();
-  await waitUntil('a fifth to be delivered', 120_000, () => (arrived() >= deliveredFirst ? true : undefined));
+  await eventually('a fifth to be delivered', 120_000, () => arrived() >= deliveredFirst);
   await world.redis.kill('SIGKILL');
   const killed = performance.now();
   const arrivedBefore = arrived();

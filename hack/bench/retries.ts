@@ -2,7 +2,7 @@
 //   node hack/bench/retries.ts [retries]
 // Every message fails once and is due again 76 to 114 s later, when all have failed once: first attempts take 22 s, so retries come within a
 // minute. Half of them fail, too. The circuit stays closed.
-import { waitUntil } from '../../test/support/wait-until.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import { ceilingRows, measureCeilings } from './lib/ceilings.ts';
 import { compare, type Exactness, exactDelivery, exactnessRow, settled, sumOf } from './lib/exact-delivery.ts';
 import { startFailingReceiver } from './lib/failing-receiver.ts';
@@ -61,7 +61,7 @@ try {
   for (let i = 0; i < waiting.length; i += 2) due.set(`msg_00${waiting[i]?.split(' ')[1]}`, Number(waiting[i + 1]));
   const first = Math.min(...due.values());
   const last = [...due.values()].reduce((latest, at) => Math.max(latest, at), 0);
-  await waitUntil('the first retry', 120_000, () => (failing.retries() > 0 ? true : undefined));
+  await eventually('the first retry', 120_000, () => failing.retries() > 0);
   const beside = await measure(Math.ceil((last - first) / 1000));
   await settled(120_000, () => failing.retries() >= due.size);
   // Retries end as deliveries; `healthy` has begun to count with those beside them.

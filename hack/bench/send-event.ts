@@ -8,8 +8,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { RedisWebhookStore } from '../../src/data/webhooks/redis-webhook-store.ts';
 import { commandConnection } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import { silentLogger } from '../../test/support/logger.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
 import { ceilingRows, measureCeilings } from './lib/ceilings.ts';
 import { type Customers, endpointsPerApplication, fillCustomers, subscribedTypes } from './lib/customers.ts';
 import { startEndpoints } from './lib/endpoints.ts';
@@ -199,7 +199,7 @@ async function fanOut(): Promise<Rows> {
       const sender = senderOf(world, ofType(eventType), 1);
       reset();
       await sender.closedLoop('/api/send-event', 1, 1);
-      await waitUntil('the first one to be delivered', maxWaitMs, () => (endpoints.deliveries() >= of ? true : undefined));
+      await eventually('the first one to be delivered', maxWaitMs, () => endpoints.deliveries() >= of);
       reset();
       const slowScripts = await watchSlowScripts(world.redis);
       const meter = world.meterProcessor();
@@ -259,10 +259,10 @@ async function amongMany(): Promise<Rows> {
     const sent: Sent[] = [];
     const startedAt = await world.restartApi();
     const first = senderOf(world, ofType('of.one'), 1);
-    await waitUntil('the first event to be taken', 60_000, async () => {
+    await eventually('the first event to be taken', 60_000, async () => {
       const one = await first.closedLoop('/api/send-event', 1, 1);
       sent.push(one);
-      return one.refused === 0 ? true : undefined;
+      return one.refused === 0;
     });
     const coldStartMs = performance.now() - startedAt;
     const rows: Rows = [
@@ -304,7 +304,7 @@ async function amongMany(): Promise<Rows> {
       );
       return open.reduce((sum, each) => sum + Number(each ?? 0), 0);
     };
-    await waitUntil('all deliveries', maxWaitMs, async () => ((await unfinished()) === 0 ? true : undefined));
+    await eventually('all deliveries', maxWaitMs, async () => (await unfinished()) === 0);
     const pathsOf = (number: number): Set<string> => toCustomer.get(number) ?? toOne;
     rows.push(exactnessRow(await exactDeliveryOf(() => endpoints.compare(sent, pathsOf))));
     rows.push(...ceilingRows(await measureCeilings(origin, 20_000, senders, place)));

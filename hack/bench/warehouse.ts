@@ -9,6 +9,7 @@ import { RedisMessageAcceptor } from '../../src/data/queue/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
 import { RedisRegistryPublisher } from '../../src/data/registry/registry-publisher.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { s3Keys, startS3Server } from '../../test/support/object-stores.ts';
 import { freePort } from '../../test/support/ports.ts';
@@ -16,7 +17,6 @@ import { startProgram } from '../../test/support/program.ts';
 import { organizationRecord, routeRecord, warehouseRecord } from '../../test/support/record-registry.ts';
 import { sourceRecord } from '../../test/support/records.ts';
 import { startRedis } from '../../test/support/redis.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
 import { bareRedisPipeline, redisCeilingRow } from './lib/ceilings.ts';
 import { exactnessRow, missing } from './lib/exact-delivery.ts';
 import { meterProcessor, processorRow } from './lib/processes.ts';
@@ -81,11 +81,11 @@ await publisher.publish(epoch, 'destination', warehouseRecord({ type: 's3', s3 }
 await accept(events);
 const program = await worker();
 try {
-  await waitUntil('the first batch', 60_000, async () => ((await unfinished()) < events ? true : undefined));
+  await eventually('the first batch', 60_000, async () => (await unfinished()) < events);
   const left = await unfinished();
   const meter = meterProcessor(() => [program.pid, redis.pid]);
   const begin = performance.now();
-  await waitUntil('all batches', 300_000, async () => ((await unfinished()) === 0 ? true : undefined));
+  await eventually('all batches', 300_000, async () => (await unfinished()) === 0);
   const drained = left / ((performance.now() - begin) / 1000);
   const processor = meter(left);
   const residentBefore = residentBytes(program.pid);
@@ -99,7 +99,7 @@ try {
   await new Promise((resolve) => setTimeout(resolve, 10_000));
   clearInterval(watch);
   await store.resume();
-  await waitUntil('all batches after the outage', 300_000, async () => ((await unfinished()) === 0 ? true : undefined));
+  await eventually('all batches after the outage', 300_000, async () => (await unfinished()) === 0);
 
   const lines = [...(await store.objects()).values()].flatMap((content) => content.toString().trim().split('\n'));
   const ids = new Set(lines.map((line) => String(JSON.parse(line).id)));

@@ -7,9 +7,9 @@ import { parseArgs } from 'node:util';
 import { checkShards } from '../../src/data/check/shard-check.ts';
 import { RedisWebhookStore } from '../../src/data/webhooks/redis-webhook-store.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import type { Program } from '../../test/support/program.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
 import { fillCustomers } from '../bench/lib/customers.ts';
 import { report } from '../bench/lib/report.ts';
 import { startSink } from '../bench/lib/sink.ts';
@@ -52,7 +52,7 @@ const shardNumbers = Array.from({ length: shards }, (_, shard) => shard);
 async function send(round: number): Promise<string> {
   const body = JSON.stringify({ eventType, payload: { round }, idempotencyKey: `round ${round}` });
   const headers = Object.fromEntries([world.credentials, ['content-type', 'application/json']]);
-  return await waitUntil('an event to be taken', 60_000, async () => {
+  return await eventually('an event to be taken', 60_000, async () => {
     const answer = await fetch(`${world.api}/api/send-event`, { method: 'POST', headers, body, signal: AbortSignal.timeout(10_000) });
     return answer.ok ? ((await answer.json()) as { data: { eventId: string } }).data.eventId : undefined;
   });
@@ -89,8 +89,10 @@ async function playRound(round: number): Promise<void> {
   const sent = send(round);
   for (const [i, victim] of (['api', 'delivery', 'delivery'] as const).entries()) await killAt((i + random()) / 3, victim, arrivedBefore);
   const eventId = await sent;
-  await waitUntil('all deliveries', maxWaitMs, async () =>
-    deliveries.get(eventId)?.size === endpoints && (await unfinished()) + (await waiting()) === 0 ? true : undefined,
+  await eventually(
+    'all deliveries',
+    maxWaitMs,
+    async () => deliveries.get(eventId)?.size === endpoints && (await unfinished()) + (await waiting()) === 0,
   ).catch(() => undefined);
 }
 

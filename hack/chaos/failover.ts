@@ -14,10 +14,10 @@ import { checkShards } from '../../src/data/check/shard-check.ts';
 import type { RedisAddress } from '../../src/redis/address.ts';
 import { commandConnection } from '../../src/redis/connection.ts';
 import { createCertificateAuthority } from '../../test/support/certificate-authority.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import { freePort } from '../../test/support/ports.ts';
 import { startProgram } from '../../test/support/program.ts';
 import { hasKey, type RedisGroup, type RedisNode, startRedisCluster, startRedisSentinel } from '../../test/support/redis-group.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
 import { ms, percentile, report } from '../bench/lib/report.ts';
 import { changedWebhookIds, repeatedArrivals, startSink, unexpectedArrivals } from '../bench/lib/sink.ts';
 import { routesTo } from './routes.ts';
@@ -92,7 +92,7 @@ const sender = new SteadySender(`${origin}/ingest/default/orders`, perSecond);
 const mastersCount = values.cluster === true ? 3 : 1;
 
 async function masters(): Promise<RedisNode[]> {
-  return await waitUntil('servers to lead', patienceMs, async () => {
+  return await eventually('servers to lead', patienceMs, async () => {
     const leading = await group.masters();
     return leading.length === mastersCount ? leading : undefined;
   });
@@ -124,7 +124,7 @@ async function killMasterOf(shard: number): Promise<{ killed: RedisNode; before:
 async function accepts(seconds: number): Promise<void> {
   const from = sender.sent.size;
   const later = (): number => [...sender.accepted].filter((number) => number >= from).length;
-  await waitUntil('events to be accepted', patienceMs, () => (later() >= seconds * perSecond ? true : undefined));
+  await eventually('events to be accepted', patienceMs, () => later() >= seconds * perSecond);
 }
 
 interface Failover {
@@ -142,13 +142,11 @@ async function failOver(shard: number): Promise<Failover> {
   if (leader === undefined) throw new Error('nobody has taken over');
   const leadsAfterMs = performance.now() - killedAtMs;
   const from = sender.sent.size;
-  await waitUntil('an event to be accepted', patienceMs, () => ([...sender.accepted].some((number) => number >= from) ? true : undefined));
+  await eventually('an event to be accepted', patienceMs, () => [...sender.accepted].some((number) => number >= from));
   const acceptsAfterMs = performance.now() - killedAtMs;
   await accepts(1);
   await killed.start(values.cluster === true ? [] : ['--replicaof', `127.0.0.1 ${leader.port}`]);
-  await waitUntil('the replica to follow', patienceMs, async () =>
-    (await leader.client.info('replication')).includes('state=online') ? true : undefined,
-  );
+  await eventually('the replica to follow', patienceMs, async () => (await leader.client.info('replication')).includes('state=online'));
   await sleep(Math.max(0, killedAtMs + betweenKillsMs - performance.now()));
   return { sent, leadsAfterMs, acceptsAfterMs };
 }

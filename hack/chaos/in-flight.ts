@@ -6,8 +6,8 @@ import { workerKeys } from '../../src/data/membership/worker-directory.ts';
 import { recordId } from '../../src/data/shard/record-key.ts';
 import { shardBase } from '../../src/data/shard/shard-keys.ts';
 import type { RedisClient } from '../../src/redis/connection.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import { startRedis } from '../../test/support/redis.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
 import type { Sink } from '../bench/lib/sink.ts';
 
 /** A request of a worker that is dead has arrived by then; what the worker held is put back later. */
@@ -50,10 +50,10 @@ export class InFlight {
 
   /** Waits until so many workers have come since the beginning, the last of them alone: by that it is known which is which. */
   async workersCame(redis: RedisClient, count: number): Promise<void> {
-    await waitUntil('the worker to come', 60_000, async () => {
+    await eventually('the worker to come', 60_000, async () => {
       const alive = await redis.zrange(workerKeys(this.#prefix).alive, '0', '-1').catch(() => []);
       this.#workers.push(...alive.filter((worker) => !this.#others.has(worker) && !this.#workers.includes(worker)));
-      return this.#workers.length >= count ? true : undefined;
+      return this.#workers.length >= count;
     });
   }
 
@@ -68,7 +68,7 @@ export class InFlight {
   async workersCutOff(redis: RedisClient, sent: () => number, disturb: () => Promise<void>): Promise<void> {
     const held = new Set<string>();
     const look = (): Promise<boolean> =>
-      waitUntil('what workers hold', 60_000, async () => {
+      eventually('what workers hold', 60_000, async () => {
         const killed = this.#workers.slice(0, this.#killedWorkers);
         const alive = await redis.zrange(workerKeys(this.#prefix).alive, '0', '-1');
         for (const id of await this.#heldBy(

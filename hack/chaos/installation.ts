@@ -2,10 +2,10 @@ import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { eventually } from '../../test/support/eventually.ts';
 import { freePort } from '../../test/support/ports.ts';
 import { type Program, startProgram } from '../../test/support/program.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
 import type { Sink } from '../bench/lib/sink.ts';
 import { type RouteOptions, routesTo } from './routes.ts';
 
@@ -91,8 +91,8 @@ export async function prepareInstallation(options: InstallationOptions): Promise
 
 /** Waits until events are taken. */
 export async function untilServed({ ingest }: Pick<Installation, 'ingest'>): Promise<void> {
-  await waitUntil('ingest to be up', 60_000, async () => {
+  await eventually('ingest to be up', 60_000, async () => {
     const { ok } = await fetch(ingest, { method: 'POST', body: '{"number":-1,"sent":0}' });
-    return ok ? true : undefined;
+    return ok;
   });
 }

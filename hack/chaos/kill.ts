@@ -9,7 +9,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { checkShards } from '../../src/data/check/shard-check.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import { ms, percentile, report } from '../bench/lib/report.ts';
 import { type Behaviour, changedWebhookIds, startSink, unexpectedArrivals } from '../bench/lib/sink.ts';
 import { InFlight } from './in-flight.ts';
@@ -132,7 +132,7 @@ async function killOne(rounds: number): Promise<void> {
     await sleep(3000);
     await sender.stop();
     const missing = (): number => [...sender.accepted].filter((number) => sinks.some(({ arrivals }) => !arrivals.has(number))).length;
-    await waitUntil('everything accepted to arrive', 180_000, () => (missing() === 0 ? true : undefined)).catch(() => undefined);
+    await eventually('everything accepted to arrive', 180_000, () => missing() === 0).catch(() => undefined);
     await untilSettled({ redis: redis.client, prefix, shards }, 60_000);
     const { findings, unfinished } = await checkShards({ redis: redis.client, prefix, shards });
     add({

@@ -12,8 +12,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { addressOfThisMachine } from '../../test/e2e/cluster-world.ts';
 import { kubectl, kubectlApply } from '../../test/e2e/kubectl.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import { chart, helm } from '../../test/support/helm.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
 import { percentile, report } from '../bench/lib/report.ts';
 import { changedWebhookIds, repeatedArrivals, startSink } from '../bench/lib/sink.ts';
 import { SteadySender } from './steady-sender.ts';
@@ -87,15 +87,17 @@ async function start(): Promise<void> {
   ];
   const changes = ['--reset-then-reuse-values', '--set', set.join(','), '--set-json', `ingest.tolerations=${JSON.stringify([toleration])}`];
   await helm('upgrade', 'posthorn', chart, ...inSystem, ...changes, '--wait', '--timeout', '120s');
-  await waitUntil('the controller to tell of two workers', 60_000, async () =>
+  await eventually('the controller to tell of two workers', 60_000, async () =>
     (await kubectl(['get', workers, ...inSystem, '-o', 'jsonpath={.spec.replicas}{.spec.template.metadata.annotations.nodes}'])) === '2two'
       ? true
       : undefined,
   );
   await kubectl(['rollout', 'status', workers, ...inSystem, '--timeout=120s']);
   for (const role of Object.keys(roles) as (keyof typeof roles)[]) {
-    await waitUntil(`the pods of ${role} of before to end`, 60_000, async () =>
-      (await kubectl(['get', 'pods', ...inSystem, '-l', roles[role], '-o', 'name'])).trim().split('\n').length === 2 ? true : undefined,
+    await eventually(
+      `the pods of ${role} of before to end`,
+      60_000,
+      async () => (await kubectl(['get', 'pods', ...inSystem, '-l', roles[role], '-o', 'name'])).trim().split('\n').length === 2,
     );
     const nodes = (await readyPods(role)).map(({ node }) => node).toSorted();
     rows.push([`pods of ${role}`, nodes.join(', ')]);
@@ -111,8 +113,8 @@ async function leadOnSecondNode(): Promise<void> {
   const [first, second] = ['node', 'node-2'].map((node) => pods.find((pod) => pod.node === node)?.name);
   if (first === undefined || second === undefined) throw new Error('a node has no controller');
   if (!(await leader()).includes(second)) await kubectl(['delete', 'pod', first, ...inSystem, '--wait=true']);
-  await waitUntil('the second node to lead', 60_000, async () => ((await leader()).includes(second) ? true : undefined));
-  await waitUntil('two controllers', 60_000, async () => ((await readyPods('controller')).length === 2 ? true : undefined));
+  await eventually('the second node to lead', 60_000, async () => (await leader()).includes(second));
+  await eventually('two controllers', 60_000, async () => (await readyPods('controller')).length === 2);
 }
 
 const namespace = 'node-loss';
@@ -216,7 +218,7 @@ try {
   await promisify(execFile)(hackCluster, ['lose-node']);
   const since = (): number => performance.now() - lost;
   const replaced = async (role: keyof typeof roles): Promise<number> =>
-    waitUntil(`two pods of ${role}`, 480_000, async () => {
+    eventually(`two pods of ${role}`, 480_000, async () => {
       await sleep(1000);
       return (await readyPods(role)).filter(({ node }) => node === 'node').length === 2 ? since() : undefined;
     });
@@ -226,7 +228,7 @@ try {
     await kubectl(['-n', namespace, 'wait', '--for=condition=Ready', 'source/after', '--timeout=60s']);
     return since();
   };
-  const withoutRule = waitUntil('kube-proxy to send nothing to the lost pod', 120_000, async () => {
+  const withoutRule = eventually('kube-proxy to send nothing to the lost pod', 120_000, async () => {
     await sleep(250);
     return (await run('iptables-save', '-t', 'nat')).includes(`-> ${lostPod}:`) ? undefined : since();
   });
@@ -253,7 +255,7 @@ try {
   await sender.stop();
   const { accepted, refused, unanswered, failedAtMs } = sender;
   const missing = (): number[] => [...accepted].filter((number) => !sink.arrivals.has(number));
-  await waitUntil('everything accepted to arrive', 60_000, () => (missing().length === 0 ? true : undefined)).catch(() => undefined);
+  await eventually('everything accepted to arrive', 60_000, () => missing().length === 0).catch(() => undefined);
   await sleep(20_000);
 
   const duplicated = repeatedArrivals([sink]);

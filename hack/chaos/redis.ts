@@ -10,7 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { checkShards } from '../../src/data/check/shard-check.ts';
 import { registryKeys } from '../../src/data/registry/registry-keys.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import { ms, percentile, report } from '../bench/lib/report.ts';
 import { type Behaviour, repeatedArrivals, startSink } from '../bench/lib/sink.ts';
 import { type Installation, prepareInstallation, type Role, roles, untilServed } from './installation.ts';
@@ -75,7 +75,7 @@ const { rows, mustBe, exitCode } = verdict();
 /** All that was accepted, but for what may be lost, has arrived and is settled. */
 async function settled(mayBeLost: ReadonlySet<number> = new Set()): Promise<void> {
   const missing = (): number[] => [...sender.accepted].filter((number) => !sink.arrivals.has(number) && !mayBeLost.has(number));
-  await waitUntil('everything accepted to arrive', 120_000, () => (missing().length === 0 ? true : undefined)).catch(() => undefined);
+  await eventually('everything accepted to arrive', 120_000, () => missing().length === 0).catch(() => undefined);
   const check = { redis: redis.client, prefix, shards };
   await untilSettled(check, 60_000);
   const { findings, unfinished } = await checkShards(check);
@@ -114,7 +114,7 @@ async function probed(forMs: number): Promise<{ afterMs: number; status: number;
 
 async function deliversAgain(): Promise<void> {
   const back = performance.now();
-  await waitUntil('a delivery after it is back', 30_000, () => ((sink.times.at(-1) ?? 0) > back ? true : undefined));
+  await eventually('a delivery after it is back', 30_000, () => (sink.times.at(-1) ?? 0) > back);
   rows.push(['first delivery after it is back', ms((sink.times.find((at) => at > back) ?? 0) - back)]);
 }
 
@@ -167,9 +167,7 @@ async function emptied(): Promise<void> {
   const emptiedMs = performance.now();
   const before = new Set(sender.sent);
   rows.push(['accepts and delivers again after', ms(await servesAgain(sender, [sink], 60_000))]);
-  await waitUntil('the leader to publish again', 60_000, async () =>
-    (await redis.client.hlen(registryKeys(prefix).records('route'))) > 0 ? true : undefined,
-  );
+  await eventually('the leader to publish again', 60_000, async () => (await redis.client.hlen(registryKeys(prefix).records('route'))) > 0);
   rows.push(['everything is published again after', ms(performance.now() - emptiedMs)]);
   await sleep(5000);
   await sender.stop();
@@ -181,12 +179,12 @@ async function emptied(): Promise<void> {
 
 async function full(): Promise<void> {
   sender.start();
-  await waitUntil('ingest to refuse', 300_000, () => (sender.refused > 100 ? true : undefined));
+  await eventually('ingest to refuse', 300_000, () => sender.refused > 100);
   const used = await usedShare();
   isFailing = false;
-  await waitUntil('ingest to take events again', 120_000, async () => {
+  await eventually('ingest to take events again', 120_000, async () => {
     const { ok } = await fetch(ingest, { method: 'POST', body: '{"number":-1,"sent":0}' });
-    return ok ? true : undefined;
+    return ok;
   });
   await sleep(2000);
   await sender.stop();

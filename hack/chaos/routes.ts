@@ -1,4 +1,4 @@
-import { waitUntil } from '../../test/support/wait-until.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import type { Sink } from '../bench/lib/sink.ts';
 
 /** In the names of the REST API. */
@@ -18,7 +18,7 @@ export async function routesTo(
   const create = async (path: string, body: object): Promise<string> => {
     const headers = { 'x-api-key': api.key, 'content-type': 'application/json' };
     // 503 until the organization is published.
-    return await waitUntil(`${path} to be taken`, 60_000, async () => {
+    return await eventually(`${path} to be taken`, 60_000, async () => {
       const answer = await fetch(`${api.origin}/api/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
       if (answer.status !== 201) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);
       return ((await answer.json()) as { id: string }).id;

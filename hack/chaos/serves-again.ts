@@ -1,4 +1,4 @@
-import { waitUntil } from '../../test/support/wait-until.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import type { Sink } from '../bench/lib/sink.ts';
 import type { SteadySender } from './steady-sender.ts';
 
@@ -6,7 +6,7 @@ import type { SteadySender } from './steady-sender.ts';
 export async function servesAgain(sender: SteadySender, sinks: readonly Sink[], maxMs: number): Promise<number> {
   const beginMs = performance.now();
   const from = sender.sent.size;
-  await waitUntil('an event to be accepted and delivered', maxMs, () => {
+  await eventually('an event to be accepted and delivered', maxMs, () => {
     for (let number = from; number < sender.sent.size; number++)
       if (sender.accepted.has(number) && sinks.every(({ arrivals }) => arrivals.has(number))) return true;
     return undefined;

@@ -6,9 +6,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { eventually } from '../../test/support/eventually.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import { sendPaced } from '../../test/support/paced-sender.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
 import { type ApiProxy, apiProxy } from './api-proxy.ts';
 import { createHttpServer } from './http-server.ts';
 import { listenOnSocket } from './listen.ts';
@@ -181,9 +181,9 @@ test('the API hears that a client has gone before its answer', async () => {
   });
   const client = connect(port, '127.0.0.1');
   client.write('GET /api/slow HTTP/1.1\r\nHost: a\r\n\r\n');
-  await waitUntil('the request', 10_000, () => isAsked || undefined);
+  await eventually('the request', 10_000, () => isAsked);
   client.destroy();
-  await waitUntil('the API to hear of it', 10_000, () => hasHeard || undefined);
+  await eventually('the API to hear of it', 10_000, () => hasHeard);
 });
 
 test('an answer that breaks off is no whole answer for the client', async () => {
@@ -225,12 +225,12 @@ test('more requests than the API is to have at once are 503 until others have en
     client.resume();
     return client;
   });
-  await waitUntil('all to be under way', 30_000, () => held.length === open.length || undefined);
+  await eventually('all to be under way', 30_000, () => held.length === open.length);
   expect((await fetch(`http://127.0.0.1:${port}/api/sources`)).status).toBe(503);
   held.shift()?.();
-  const again = await waitUntil('the next to be passed on', 10_000, async () => {
+  const again = await eventually('the next to be passed on', 10_000, async () => {
     const asked = sendRaw(`GET /api/sources HTTP/1.1\r\n${close}\r\n`);
-    await waitUntil('it', 5000, () => held.length === open.length || undefined);
+    await eventually('it', 5000, () => held.length === open.length);
     held.at(-1)?.();
     return await asked;
   });
@@ -255,7 +255,7 @@ test('a client that has a thousand requests under way leaves places to others, a
       client.write('GET /api/held HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n');
       client.resume();
     }
-    await waitUntil('the share to be under way', 30_000, () => held === 1024 || undefined);
+    await eventually('the share to be under way', 30_000, () => held === 1024);
     const statusOf = async (address: string) =>
       (await fetch(`http://127.0.0.1:${proxied}/api/sources`, { headers: { 'x-forwarded-for': address } })).status;
     expect([await statusOf('192.0.2.1'), await statusOf('192.0.2.2')]).toEqual([503, 200]);

@@ -5,9 +5,9 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterEach, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
+import { eventually } from '../../test/support/eventually.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import { longestTurnOfBestRunMs } from '../../test/support/longest-turn.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
 import { createHttpServer, type HttpServerOptions } from './http-server.ts';
 import { createOpsServer, opsHandler } from './ops-server.ts';
 import { Readiness } from './readiness.ts';
@@ -79,7 +79,7 @@ test('an address holds its share of the connections and no more, and gets anothe
   expect([first.closed, second.closed]).toEqual([false, false]);
   first.destroy();
   await once(first, 'close');
-  await waitUntil('another connection', 5000, async () => {
+  await eventually('another connection', 5000, async () => {
     const next = await open(port);
     next.write(request);
     return (await isClosed(next, 300)) ? undefined : true;

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { passes } from '../../test/support/passes.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { processName } from '../data/membership/connected-processes.ts';
 import { storeLayout } from '../data/registry/store-layout.ts';
@@ -73,7 +73,7 @@ test('a process of an earlier release that comes while the migration begins is s
   const running = run();
   try {
     // It has seen nobody, and cannot write that it begins.
-    await passes(async () => {
+    await eventually(async () => {
       const [migration] = String(await redis.client.call('CLIENT', 'LIST'))
         .split('\n')
         .filter((line) => line.includes('name=posthorn-migrate '));

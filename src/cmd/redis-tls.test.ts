@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type CertificateAuthority, createCertificateAuthority } from '../../test/support/certificate-authority.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import { freePort } from '../../test/support/ports.ts';
 import { startProgram } from '../../test/support/program.ts';
 import { startRedis } from '../../test/support/redis.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'posthorn-redis-tls-'));
 const at = (name: string): string => join(directory, name);
@@ -36,11 +36,7 @@ async function startSecured(
   const environment = { POSTHORN_REDIS_MODE: mode, POSTHORN_REDIS_URL: `rediss://127.0.0.1:${port}` };
   if (mode === 'cluster') {
     await redis.client.call('CLUSTER', 'ADDSLOTSRANGE', 0, 16383);
-    await waitUntil(
-      'the cluster',
-      10_000,
-      async () => String(await redis.client.cluster('INFO')).includes('cluster_state:ok') || undefined,
-    );
+    await eventually('the cluster', 10_000, async () => String(await redis.client.cluster('INFO')).includes('cluster_state:ok'));
   }
   return { check: (own) => startProgram(['check'], { ...environment, ...own }).ended, stop: () => redis.stop() };
 }

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { eventually } from '../../test/support/eventually.ts';
 import { startProgram } from '../../test/support/program.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
 import { Keyring } from '../core/sealing.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { RedisStore } from '../store/redis/redis-store.ts';
@@ -42,7 +42,7 @@ test('a controller that leads finishes the deletion of orphans that a dead proce
     POSTHORN_OPS_PORT: '0',
   });
   try {
-    await waitUntil('the end of the orphan', 30_000, async () => (await store.list('Secret')).items.length === 0 || undefined);
+    await eventually('the end of the orphan', 30_000, async () => (await store.list('Secret')).items.length === 0);
     expect((await store.list('Namespace')).items.map(({ metadata }) => metadata.name)).toEqual(['shop']);
   } finally {
     await controller.stop();

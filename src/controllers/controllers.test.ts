@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { controllerSuite } from '../../test/support/controller-suite.ts';
 import { testKeyring } from '../../test/support/controllers.ts';
-import { passes } from '../../test/support/passes.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import { httpSettings } from '../../test/support/records.ts';
 import { recordSealingContext, secretSealingContext } from '../core/sealing-contexts.ts';
 import type { Kind, ObjectOf, PosthornKind } from '../resources/kinds.ts';
@@ -33,14 +33,14 @@ const secret = (name: string, data: Record<string, string>) =>
 
 /** What the conditions of an object that the controllers have seen say, as `status reason`. */
 async function conditions(kind: PosthornKind, key: Key): Promise<Record<string, string>> {
-  return passes(async () => {
+  return eventually(async () => {
     const { metadata, status } = await suite.store.get(kind, key);
     if (status?.observedGeneration !== metadata.generation) throw new Error(`${kind} ${key.name} has not been reconciled`);
     return Object.fromEntries((status.conditions ?? []).map(({ type, status: value, reason }) => [type, `${value} ${reason}`]));
   });
 }
 async function expectReady(kind: PosthornKind, key: Key, ready = 'True Ready'): Promise<void> {
-  await passes(async () => expect(await conditions(kind, key)).toMatchObject({ Ready: ready }));
+  await eventually(async () => expect(await conditions(kind, key)).toMatchObject({ Ready: ready }));
 }
 async function namespaceOfAcme(): Promise<void> {
   await organization();
@@ -72,7 +72,7 @@ describe('an organization', () => {
     await route();
     await expectReady('Route', inAcme('all'));
     await suite.store.delete('Organization', { name: 'acme' });
-    await passes(async () => {
+    await eventually(async () => {
       await expect(suite.store.get('Organization', { name: 'acme' })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' });
       await expect(suite.store.get('Namespace', { name: 'acme' })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' });
     });
@@ -88,7 +88,7 @@ describe('an organization', () => {
     await expectReady('Source', inAcme('orders'));
     await suite.store.delete('Organization', { name: 'acme' });
     await expectReady('Source', inAcme('orders'), 'False OrganizationNotFound');
-    await passes(async () =>
+    await eventually(async () =>
       expect((await suite.store.get('Namespace', { name: 'acme' })).metadata.labels).not.toHaveProperty(['posthorn.dev/organization']),
     );
     expect(await suite.controllers.registry.ids('source')).toEqual([]);
@@ -102,7 +102,7 @@ describe('an organization', () => {
     await suite.store.delete('Namespace', { name: 'acme' });
     await expectReady('Organization', { name: 'acme' }, 'False NamespaceGone');
     for (const kind of ['organization', 'source'] as const)
-      await passes(async () => expect(await suite.controllers.registry.ids(kind)).toEqual([]));
+      await eventually(async () => expect(await suite.controllers.registry.ids(kind)).toEqual([]));
     await expect(suite.store.get('Namespace', { name: 'acme' })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' });
   });
 });
@@ -133,7 +133,7 @@ describe('a resource', () => {
     await apply({ kind: 'Namespace', metadata: { name: 'acme' } });
     await source();
     suite.start();
-    await passes(async () =>
+    await eventually(async () =>
       expect(await conditions('Source', inAcme('orders'))).toEqual({
         Accepted: 'False OrganizationNotFound',
         ResolvedRefs: 'Unknown NotAccepted',
@@ -184,7 +184,7 @@ describe('a resource', () => {
     });
     await expectReady('Destination', copy, 'False IdTaken');
     await suite.store.delete('Organization', { name: 'copy' });
-    await passes(async () => {
+    await eventually(async () => {
       await expect(suite.store.get('Organization', { name: 'copy' })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' });
     });
     expect(await suite.controllers.registry.get('destination', id)).toMatchObject({ slug: 'shop' });
@@ -209,7 +209,7 @@ describe('a resource', () => {
     await suite.controllers.stop();
     await suite.store.delete('Source', inAcme('orders'));
     suite.start();
-    await passes(async () => expect(await suite.controllers.registry.ids('source')).toEqual([]));
+    await eventually(async () => expect(await suite.controllers.registry.ids('source')).toEqual([]));
   });
 });
 
@@ -256,7 +256,7 @@ describe('a route', () => {
     await expectReady('Route', inAcme('all'));
     await filter('settled');
     const id = idOf('Route', await suite.store.get('Route', inAcme('all')));
-    await passes(async () =>
+    await eventually(async () =>
       expect((await suite.controllers.registry.get('route', id))?.filter).toEqual({
         logic: 'AND',
         conditions: [{ field: 'payload.status', operator: 'equals', value: 'settled' }],
@@ -282,7 +282,7 @@ describe('a route', () => {
     await route();
     await expectReady('Route', inAcme('all'));
     await suite.store.delete('Route', inAcme('all'));
-    await passes(async () => expect(await suite.controllers.registry.ids('route')).toEqual([]));
+    await eventually(async () => expect(await suite.controllers.registry.ids('route')).toEqual([]));
   });
 });
 
@@ -311,7 +311,7 @@ describe('secrets', () => {
     const [signature = ''] = (await settings()).signingSecrets;
     expect(testKeyring.open(signature, recordSealingContext(org, 'destination', id, 'signingSecrets'))).toBe(signingSecret);
     await secret('token', { value: 'second' });
-    await passes(async () => expect(await tokenInForce()).toBe('second'));
+    await eventually(async () => expect(await tokenInForce()).toBe('second'));
   });
 
   test('that the facade has sealed are opened', async () => {
@@ -345,7 +345,7 @@ describe('the registry', () => {
     const made = await source();
     await expectReady('Source', inAcme('orders'));
     await suite.redis.client.flushall();
-    await passes(async () => expect(await suite.controllers.registry.get('source', idOf('Source', made))).not.toBeNull());
+    await eventually(async () => expect(await suite.controllers.registry.get('source', idOf('Source', made))).not.toBeNull());
   });
 
   test('refuses a leader that another has followed, and that one ends', async () => {

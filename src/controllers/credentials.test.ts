@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { controllerSuite } from '../../test/support/controller-suite.ts';
 import { testKeyring } from '../../test/support/controllers.ts';
-import { passes } from '../../test/support/passes.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import type { CredentialsRecord } from '../core/records.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
 import { madeForMetadata } from '../resources/secret-use.ts';
@@ -16,7 +16,7 @@ const suite = controllerSuite();
 beforeEach(async () => {
   suite.start();
   await apply({ kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme' } });
-  await passes(() => suite.store.get('Namespace', { name: 'acme' }));
+  await eventually(() => suite.store.get('Namespace', { name: 'acme' }));
 });
 const apply = <K extends 'Organization' | 'Destination' | 'Source' | 'Secret'>(object: ApplyObject<K>) =>
   suite.store.apply(object, { manager: 'test', force: true });
@@ -32,7 +32,7 @@ const bearer = (key: string) => ({ auth: { type: 'bearer', tokenSecretRef: { nam
 
 /** What is published for the object, opened, once it is of the generation. */
 async function published(id: string, generation = 1): Promise<{ secret: string; key: string; value: string; isMadeByApi: boolean }[]> {
-  return passes(async () => {
+  return eventually(async () => {
     const record = await suite.controllers.registry.get('credentials', id);
     if (record === null || record.generation !== generation) throw new Error(`nothing is published for generation ${generation}`);
     const context = recordSealingContext(record.org, 'credentials', id, 'value');
@@ -55,7 +55,7 @@ test('the values that an object may use are published sealed, with whether the A
   await destination({ auth: { type: 'bearer', tokenSecretRef: { name: 'made', key: 'token-aaaaaaaa' } } });
   expect(await published(id, 2)).toEqual([{ secret: 'made', key: 'token-aaaaaaaa', value: 'canary-made', isMadeByApi: true }]);
   await suite.store.delete('Destination', inAcme('shop'));
-  await passes(async () => expect(await recordOf(id)).toBeNull());
+  await eventually(async () => expect(await recordOf(id)).toBeNull());
 });
 
 test('what an object refers to that cannot be put in force is published all the same', async () => {
@@ -81,7 +81,7 @@ test('what is missing, or not for the object to use, is left out', async () => {
   const id = idOf('Destination', await destination(bearer('token')));
   expect(await published(id)).toEqual([]);
   await secret({ token: 'canary-token' }, { labels: { 'posthorn.dev/usable': 'true' } });
-  await passes(async () => expect((await published(id)).map(({ value }) => value)).toEqual(['canary-token']));
+  await eventually(async () => expect((await published(id)).map(({ value }) => value)).toEqual(['canary-token']));
   await destination(bearer('other'));
   expect(await published(id, 2)).toEqual([]);
 });
@@ -91,7 +91,7 @@ test('an object that refers to no Secret any more has nothing published', async 
   const id = idOf('Destination', await destination(bearer('token')));
   await published(id);
   await destination({});
-  await passes(async () => expect(await recordOf(id)).toBeNull());
+  await eventually(async () => expect(await recordOf(id)).toBeNull());
 });
 
 test('an equal value keeps its envelope, and what went while nobody watched is swept', async () => {
@@ -101,12 +101,12 @@ test('an equal value keeps its envelope, and what went while nobody watched is s
   const before = await recordOf(id);
   await suite.controllers.stop();
   suite.start();
-  await passes(async () => expect(suite.controllers.caches.Destination.size).toBe(1));
+  await eventually(async () => expect(suite.controllers.caches.Destination.size).toBe(1));
   await destination({ ...bearer('token'), timeoutMs: 5000 });
   await published(id, 2);
   expect((await recordOf(id))?.values).toEqual(before?.values);
   await suite.controllers.stop();
   await suite.store.delete('Destination', inAcme('shop'));
   suite.start();
-  await passes(async () => expect(await recordOf(id)).toBeNull());
+  await eventually(async () => expect(await recordOf(id)).toBeNull());
 });

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { passes } from '../../test/support/passes.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { WebhookControllers } from '../../test/support/webhook-controllers.ts';
 import { RedisRegistryPublisher } from '../data/registry/registry-publisher.ts';
@@ -43,7 +43,7 @@ async function plan(of: string): Promise<void> {
 /** Waits until the published route has these failover destinations. */
 async function hasFailover(names: readonly string[]): Promise<void> {
   const id = await world.idOf('Route', 'subject');
-  await passes(async () => {
+  await eventually(async () => {
     const record = await registry.get('route', id);
     // A status may still be on its way.
     const { items } = await world.store.list('Destination');
@@ -87,7 +87,7 @@ describe('a failover destination', () => {
       await stop(name);
       await hasFailover(['b', 'c'].filter((each) => each !== name));
       await start(name);
-      await passes(async () => expect((await world.store.get('Destination', { namespace: 'acme', name })).status?.id).toBeDefined());
+      await eventually(async () => expect((await world.store.get('Destination', { namespace: 'acme', name })).status?.id).toBeDefined());
       await hasFailover(['b', 'c']);
     }
   });
@@ -96,9 +96,9 @@ describe('a failover destination', () => {
 test('a first destination that is disabled stays in the list of its route: it holds its messages', async () => {
   await world.apply('Route', 'subject', route);
   const id = await world.idOf('Route', 'subject');
-  await passes(async () => expect((await registry.get('route', id))?.destinations).toHaveLength(1));
+  await eventually(async () => expect((await registry.get('route', id))?.destinations).toHaveLength(1));
   await world.apply('Destination', 'a', { http, enabled: false });
   const destination = await world.idOf('Destination', 'a');
-  await passes(async () => expect(await registry.get('destination', destination)).toMatchObject({ enabled: false }));
+  await eventually(async () => expect(await registry.get('destination', destination)).toMatchObject({ enabled: false }));
   expect((await registry.get('route', id))?.destinations).toMatchObject([{ id: destination }]);
 });

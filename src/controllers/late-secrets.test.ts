@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { type RunningControllers, startControllers } from '../../test/support/controllers.ts';
-import { passes } from '../../test/support/passes.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import type { Clock } from '../core/clock.ts';
 import { systemClock } from '../runtime/clock.ts';
@@ -23,7 +23,7 @@ beforeEach(async () => {
   store = new MemoryStore(clock);
   controllers = startControllers({ store, redis: redis.client, prefix: 'test:', clock });
   await store.create({ kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme' } }, { manager: 'test' });
-  await passes(() => store.get('Namespace', { name: 'acme' }));
+  await eventually(() => store.get('Namespace', { name: 'acme' }));
   const auth = { type: 'bearer' as const, tokenSecretRef: { name: 'token', key: 'value' } };
   await store.create({ kind: 'Destination', metadata: shop, spec: { http: { url: 'https://shop.example/', auth } } }, { manager: 'test' });
 });
@@ -34,7 +34,7 @@ afterEach(async () => {
 
 const makeSecret = () => store.create({ kind: 'Secret', metadata: token, data: { value: 'Zmlyc3Q=' } }, { manager: 'test' });
 const expectReady = (status: string, reason: string) =>
-  passes(async () => {
+  eventually(async () => {
     const { conditions = [] } = (await store.get('Destination', shop)).status ?? {};
     expect(conditions.find(({ type }) => type === 'Ready')).toMatchObject({ status, reason });
   });

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { controllerSuite } from '../../test/support/controller-suite.ts';
-import { passes } from '../../test/support/passes.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import type { PosthornKind } from '../resources/kinds.ts';
 
 const suite = controllerSuite();
@@ -11,7 +11,7 @@ const signing = `whsec_${Buffer.alloc(32, 1).toString('base64')}`;
 beforeEach(async () => {
   suite.start();
   await suite.store.apply({ kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme' } }, options);
-  await passes(() => suite.store.get('Namespace', { name: 'acme' }));
+  await eventually(() => suite.store.get('Namespace', { name: 'acme' }));
   const secret = { namespace: 'acme', name: 'values' };
   const data = { token: Buffer.from('Bearer from-a-secret').toString('base64'), signing: Buffer.from(signing).toString('base64') };
   await suite.store.apply({ kind: 'Secret', metadata: secret, data }, options);
@@ -33,7 +33,7 @@ const families: [kind: PosthornKind, field: string, spec: (headers: Headers) => 
 /** The condition about credentials once the object is ready; undefined: there is none. */
 async function conditionOn(kind: PosthornKind, spec: object) {
   const { metadata } = await suite.store.apply({ kind, metadata: { namespace: 'acme', name: 'one' }, spec } as Apply, options);
-  return await passes(async () => {
+  return await eventually(async () => {
     const { status } = await suite.store.get(kind, { namespace: 'acme', name: 'one' });
     const conditions = status?.conditions ?? [];
     expect(status?.observedGeneration).toBe(metadata.generation);
@@ -63,7 +63,7 @@ test.each(families)(
     });
     expect(condition?.message).toContain('valueSecretRef');
     expect(condition?.message).not.toContain('in-clear');
-    await passes(() =>
+    await eventually(() =>
       expect(
         suite.controllers.events.filter(({ object }) => object.kind === kind).map(({ type, reason }) => [type, reason]),
       ).toContainEqual(['Warning', 'CredentialInClear']),

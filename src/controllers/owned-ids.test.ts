@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, expect, test } from '@jest/globals';
 import { controllerSuite } from '../../test/support/controller-suite.ts';
-import { passes } from '../../test/support/passes.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import type { OwnedRecordKind } from '../core/records.ts';
 import type { PosthornKind } from '../resources/kinds.ts';
 import { idOf } from './references.ts';
@@ -20,7 +20,7 @@ async function organization(name: string, id?: string): Promise<void> {
     { kind: 'Organization', metadata: { name, ...annotations }, spec: { namespace: name } },
     { manager: 'test', force: true },
   );
-  await passes(async () => expect((await suite.store.get('Organization', { name })).status?.conditions).toContainEqual(ready));
+  await eventually(async () => expect((await suite.store.get('Organization', { name })).status?.conditions).toContainEqual(ready));
 }
 const ready = expect.objectContaining({ type: 'Ready', status: 'True' });
 
@@ -49,13 +49,13 @@ async function reasonOf(kind: PosthornKind, namespace: string): Promise<string |
 test.each(kinds)('the id of a deleted %s is not given to another organization, and comes back to its own', async (kind, record, spec) => {
   const { metadata } = await put(kind, 'victim', spec);
   const id = idOf(kind, { metadata });
-  await passes(async () => expect(await reasonOf(kind, 'victim')).toBe('Ready'));
+  await eventually(async () => expect(await reasonOf(kind, 'victim')).toBe('Ready'));
   await put(kind, 'thief', spec, id);
-  await passes(async () => expect(await reasonOf(kind, 'thief')).toBe('IdTaken'));
+  await eventually(async () => expect(await reasonOf(kind, 'thief')).toBe('IdTaken'));
   const own = await suite.controllers.registry.get(record, id);
 
   await suite.store.delete(kind, { namespace: 'victim', name: 'one' });
-  await passes(async () => expect(await suite.controllers.registry.get(record, id)).toBeNull());
+  await eventually(async () => expect(await suite.controllers.registry.get(record, id)).toBeNull());
   // Whatever looks at the other object again finds the same.
   await put(kind, 'thief', { ...spec, description: 'changed' }, id).catch(() => put(kind, 'thief', spec, id));
   await sleep(300);
@@ -64,8 +64,8 @@ test.each(kinds)('the id of a deleted %s is not given to another organization, a
 
   // It is younger than the other object, and has the id all the same.
   await put(kind, 'victim', spec, id);
-  await passes(async () => expect(await suite.controllers.registry.get(record, id)).toMatchObject({ org: own?.org }));
-  await passes(async () => expect(await reasonOf(kind, 'victim')).toBe('Ready'));
+  await eventually(async () => expect(await suite.controllers.registry.get(record, id)).toMatchObject({ org: own?.org }));
+  await eventually(async () => expect(await reasonOf(kind, 'victim')).toBe('Ready'));
   expect(await reasonOf(kind, 'thief')).toBe('IdTaken');
 });
 
@@ -99,9 +99,9 @@ test.each(webhookKinds.map(([kind]) => kind))(
   'the id of a %s is not given to another organization, also once it is deleted',
   async (kind) => {
     const id = await putWebhooks('victim', kind);
-    await passes(async () => expect(await reasonOf(kind, 'victim')).toBe('Ready'));
+    await eventually(async () => expect(await reasonOf(kind, 'victim')).toBe('Ready'));
     await putWebhooks('thief', kind, id);
-    await passes(async () => expect(await reasonOf(kind, 'thief')).toBe('IdTaken'));
+    await eventually(async () => expect(await reasonOf(kind, 'thief')).toBe('IdTaken'));
     await suite.store.delete(kind, { namespace: 'victim', name: 'one' });
     await put(
       kind,
@@ -112,7 +112,7 @@ test.each(webhookKinds.map(([kind]) => kind))(
     await sleep(300);
     expect(await reasonOf(kind, 'thief')).toBe('IdTaken');
     await putWebhooks('victim', kind, id);
-    await passes(async () => expect(await reasonOf(kind, 'victim')).toBe('Ready'));
+    await eventually(async () => expect(await reasonOf(kind, 'victim')).toBe('Ready'));
   },
 );
 
@@ -122,55 +122,55 @@ test.each([
   ['WebhookSubscription', 'sub_aaaaaaaaabcdefghijklmnopqr'],
 ] as const)('a %s does not get an id of those that the API gives out, whosever it is', async (kind, id) => {
   await putWebhooks('thief', kind, id);
-  await passes(async () => expect(await reasonOf(kind, 'thief')).toBe('IdTaken'));
+  await eventually(async () => expect(await reasonOf(kind, 'thief')).toBe('IdTaken'));
 });
 
 test('an API key with the hash of that of another organization is refused, and requests with the key stay those of its own', async () => {
   const spec = { sha256: 'a'.repeat(64), role: 'developer' };
   const { metadata } = await put('ApiKey', 'victim', spec);
-  await passes(async () => expect(await reasonOf('ApiKey', 'victim')).toBe('Ready'));
+  await eventually(async () => expect(await reasonOf('ApiKey', 'victim')).toBe('Ready'));
   await put('ApiKey', 'thief', spec);
-  await passes(async () => expect(await reasonOf('ApiKey', 'thief')).toBe('KeyTaken'));
+  await eventually(async () => expect(await reasonOf('ApiKey', 'thief')).toBe('KeyTaken'));
   expect(await suite.redis.client.hget(`${suite.prefix}{cfg}:ix:api-key`, spec.sha256)).toBe(idOf('ApiKey', { metadata }));
   await put('ApiKey', 'thief', { ...spec, sha256: 'b'.repeat(64) });
-  await passes(async () => expect(await reasonOf('ApiKey', 'thief')).toBe('Ready'));
+  await eventually(async () => expect(await reasonOf('ApiKey', 'thief')).toBe('Ready'));
 });
 
 test('another organization does not get the id of a deleted object from a new leader', async () => {
   const [kind, record, spec] = ['Destination', 'destination', { http: { url: 'https://shop.example/hook' } }] as const;
   const { metadata } = await put(kind, 'victim', spec);
   const id = idOf(kind, { metadata });
-  await passes(async () => expect(await reasonOf(kind, 'victim')).toBe('Ready'));
+  await eventually(async () => expect(await reasonOf(kind, 'victim')).toBe('Ready'));
   await suite.controllers.stop();
   await suite.store.delete(kind, { namespace: 'victim', name: 'one' });
   await put(kind, 'thief', spec, id);
   suite.start();
-  await passes(async () => expect(await reasonOf(kind, 'thief')).toBe('IdTaken'));
-  await passes(async () => expect(await suite.controllers.registry.get(record, id)).toBeNull());
+  await eventually(async () => expect(await reasonOf(kind, 'thief')).toBe('IdTaken'));
+  await eventually(async () => expect(await suite.controllers.registry.get(record, id)).toBeNull());
 });
 
 test('an object of another organization keeps nobody from an id of a kind that each organization has for itself', async () => {
   const spec = { logic: 'AND', conditions: [{ field: 'payload.a', operator: 'exists' }] };
   const { metadata } = await put('Filter', 'victim', spec);
   const id = idOf('Filter', { metadata });
-  await passes(async () => expect(await reasonOf('Filter', 'victim')).toBe('Ready'));
+  await eventually(async () => expect(await reasonOf('Filter', 'victim')).toBe('Ready'));
   await put('Filter', 'thief', spec, id);
-  await passes(async () => expect(await reasonOf('Filter', 'thief')).toBe('Ready'));
+  await eventually(async () => expect(await reasonOf('Filter', 'thief')).toBe('Ready'));
   await suite.store.delete('Filter', { namespace: 'victim', name: 'one' });
   await put('Filter', 'victim', spec, id);
-  await passes(async () => expect(await reasonOf('Filter', 'victim')).toBe('Ready'));
+  await eventually(async () => expect(await reasonOf('Filter', 'victim')).toBe('Ready'));
 });
 
 test('a route does not refer to an object that asks for the id of another organization', async () => {
   const { metadata } = await put('Destination', 'victim', { http: { url: 'https://shop.example/hook' } });
   const id = idOf('Destination', { metadata });
-  await passes(async () => expect(await reasonOf('Destination', 'victim')).toBe('Ready'));
+  await eventually(async () => expect(await reasonOf('Destination', 'victim')).toBe('Ready'));
   await suite.store.delete('Destination', { namespace: 'victim', name: 'one' });
-  await passes(async () => expect(await suite.controllers.registry.get('destination', id)).toBeNull());
+  await eventually(async () => expect(await suite.controllers.registry.get('destination', id)).toBeNull());
   await put('Destination', 'thief', { http: { url: 'https://thief.example' } }, id);
   await put('Source', 'thief', {});
   await put('Route', 'thief', { sourceRef: { name: 'one' }, destinationRefs: [{ name: 'one' }] });
-  await passes(async () => expect(await reasonOf('Route', 'thief')).toBe('DestinationNotFound'));
+  await eventually(async () => expect(await reasonOf('Route', 'thief')).toBe('DestinationNotFound'));
   const routes = await suite.controllers.registry.ids('route');
   for (const route of routes) expect(await suite.controllers.registry.get('route', route)).toMatchObject({ destinations: [] });
 });
@@ -179,19 +179,19 @@ test('a restored organization gets the ids of its objects back under its own id,
   const { metadata } = await put('Destination', 'victim', { http: { url: 'https://shop.example/hook' } });
   const id = idOf('Destination', { metadata });
   const organizationId = idOf('Organization', await suite.store.get('Organization', { name: 'victim' }));
-  await passes(async () => expect(await reasonOf('Destination', 'victim')).toBe('Ready'));
+  await eventually(async () => expect(await reasonOf('Destination', 'victim')).toBe('Ready'));
   await suite.store.delete('Organization', { name: 'victim' });
   const isGone = () => expect(suite.store.get('Organization', { name: 'victim' })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' });
-  await passes(isGone);
+  await eventually(isGone);
 
   await organization('victim');
   await put('Destination', 'victim', { http: { url: 'https://shop.example/hook' } }, id);
-  await passes(async () => expect(await reasonOf('Destination', 'victim')).toBe('IdTaken'));
+  await eventually(async () => expect(await reasonOf('Destination', 'victim')).toBe('IdTaken'));
   const { status } = await suite.store.get('Destination', { namespace: 'victim', name: 'one' });
   expect(status?.conditions).toContainEqual(
     expect.objectContaining({ message: expect.stringContaining('first set the same annotation of the Organization to its former id') }),
   );
 
   await organization('victim', organizationId);
-  await passes(async () => expect(await reasonOf('Destination', 'victim')).toBe('Ready'));
+  await eventually(async () => expect(await reasonOf('Destination', 'victim')).toBe('Ready'));
 });

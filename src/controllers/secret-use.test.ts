@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { controllerSuite } from '../../test/support/controller-suite.ts';
 import { testKeyring } from '../../test/support/controllers.ts';
-import { passes } from '../../test/support/passes.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import { idAnnotation, resourceId } from '../core/ids.ts';
 import { secretSealingContext } from '../core/sealing-contexts.ts';
 import { apiVersion } from '../resources/definition.ts';
@@ -42,7 +42,7 @@ const suite = controllerSuite();
 async function start(requiresSecretConsent = false): Promise<void> {
   suite.start({ requiresSecretConsent });
   await apply({ kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme' } });
-  await passes(() => suite.store.get('Namespace', { name: 'acme' }));
+  await eventually(() => suite.store.get('Namespace', { name: 'acme' }));
   await apply({ kind: 'WebhookApplication', metadata: inAcme('app'), spec: {} });
 }
 
@@ -55,7 +55,7 @@ const secret = (key: string, metadata: Partial<ApplyObject['metadata']> = {}) =>
   apply({ kind: 'Secret', metadata: { ...inAcme('stored'), ...metadata }, data: { [key]: Buffer.from(signing).toString('base64') } });
 
 async function expectResolved(kind: Referring, name: string, expected: object): Promise<void> {
-  await passes(async () => {
+  await eventually(async () => {
     const { metadata, status } = await suite.store.get(kind, inAcme(name));
     const found = status?.conditions?.find(({ type }) => type === 'ResolvedRefs');
     expect(found).toMatchObject({ ...expected, observedGeneration: metadata.generation });

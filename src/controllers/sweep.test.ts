@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { startControllers } from '../../test/support/controllers.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import { silentLogger } from '../../test/support/logger.ts';
-import { passes } from '../../test/support/passes.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { alertOrganization } from '../core/alert.ts';
 import { webhookOrganization } from '../core/webhook.ts';
@@ -22,11 +22,11 @@ test('a leader removes the counters of what was deleted, and of nothing else', a
   const manager = { manager: 'kubectl' };
   let controllers = startControllers({ store, redis: redis.client, prefix });
   await store.apply({ kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme' } }, manager);
-  await passes(() => store.get('Namespace', { name: 'acme' }));
+  await eventually(() => store.get('Namespace', { name: 'acme' }));
   const spec = { http: { url: 'https://receiver.example/' } };
   await store.apply({ kind: 'Destination', metadata: { name: 'receiver', namespace: 'acme' }, spec }, manager);
   const ids: string[] = [];
-  await passes(async () => {
+  await eventually(async () => {
     const organization = await store.get('Organization', { name: 'acme' });
     const destination = await store.get('Destination', { name: 'receiver', namespace: 'acme' });
     expect(destination.status?.id).toBeDefined();
@@ -44,8 +44,8 @@ test('a leader removes the counters of what was deleted, and of nothing else', a
   await redis.client.hset(ofWebhooks, ...counted.flatMap((field) => [field, '1 1 5 1 1']));
   await redis.client.hset(ofAlerts, 'nch_gone', '1 1 5 1 1', 'mail_rte_gone', '1 1 5 1 1', '~nch_gone', '1 1');
   controllers = startControllers({ store, redis: redis.client, prefix });
-  await passes(async () => expect(await redis.client.hkeys(key)).toEqual([destination]));
-  await passes(async () => expect(await redis.client.hkeys(ofAlerts)).toEqual([]));
-  await passes(async () => expect((await redis.client.hkeys(ofWebhooks)).toSorted()).toEqual([id, `total:${id}`]));
+  await eventually(async () => expect(await redis.client.hkeys(key)).toEqual([destination]));
+  await eventually(async () => expect(await redis.client.hkeys(ofAlerts)).toEqual([]));
+  await eventually(async () => expect((await redis.client.hkeys(ofWebhooks)).toSorted()).toEqual([id, `total:${id}`]));
   await controllers.stop();
 });

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { eventually } from '../../test/support/eventually.ts';
 import { IngestUnderTest, signingSecret } from '../../test/support/ingest.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
 import type { Provider } from '../core/providers/providers.ts';
 import { type RouteRecord, recordLayoutVersion } from '../core/records.ts';
 
@@ -50,7 +50,7 @@ test.each<[Provider, object]>([
 ])('the delivery id of %s is read after a byte order mark: %j', async (provider, ids) => {
   await ingest.publishSource({ provider });
   const first = await ingest.send(path, { body: marked({ ...ids, n: 1 }) });
-  const again = await waitUntil('a duplicate', 30_000, async () => {
+  const again = await eventually('a duplicate', 30_000, async () => {
     const { body } = await ingest.send(path, { body: marked({ ...ids, n: 2 }) });
     return body.duplicate === true ? body : undefined;
   });
@@ -79,7 +79,7 @@ test.each([
     return ingest.send(path, { headers, body });
   };
   const first = await send();
-  const again = await waitUntil('a duplicate', 30_000, async () => {
+  const again = await eventually('a duplicate', 30_000, async () => {
     const answer = await send();
     return answer.body.duplicate === true ? answer : undefined;
   });

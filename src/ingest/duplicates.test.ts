@@ -1,9 +1,9 @@
 import { createHmac } from 'node:crypto';
 import type { OutgoingHttpHeaders } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { eventually } from '../../test/support/eventually.ts';
 import { type Answer, IngestUnderTest, keyPrefix, signingSecret } from '../../test/support/ingest.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
 import { PosthornError } from '../core/errors.ts';
 import type { Provider } from '../core/providers/providers.ts';
 import { RedisStatisticsReader } from '../data/analytics/redis-statistics-reader.ts';
@@ -37,7 +37,7 @@ const storedEvents = async (): Promise<EventView[]> => (await reader.events('org
 
 /** The next answer once the first event is known to be stored, which is noted after its own answer. */
 async function duplicateOf(send: () => Promise<Answer>): Promise<Answer> {
-  return waitUntil('a duplicate', 30_000, async () => {
+  return eventually('a duplicate', 30_000, async () => {
     const answer = await send();
     return answer.body.duplicate === true ? answer : undefined;
   });
@@ -61,8 +61,10 @@ describe('equal events', () => {
     const events = await storedEvents();
     expect(events.length - before).toBe(1);
     expect(events[0]).toMatchObject({ id: answers[0]?.body.eventId, duplicateOf: null });
-    await waitUntil('all deliveries', 30_000, async () =>
-      (await reader.deliveriesOfEvent('org_a', events[0]?.id ?? '')).length === shards.length ? true : undefined,
+    await eventually(
+      'all deliveries',
+      30_000,
+      async () => (await reader.deliveriesOfEvent('org_a', events[0]?.id ?? '')).length === shards.length,
     );
   });
 
@@ -79,9 +81,9 @@ describe('equal events', () => {
     await duplicateOf(() => ingest.send(path, { headers: delivery('b') }));
     expect((await ingest.outcomes())['duplicate']).toBe(1);
     const statistics = new RedisStatisticsReader({ redis: ingest.redis.client, prefix: keyPrefix, clock: systemClock });
-    await waitUntil('the counts', 30_000, async () => {
+    await eventually('the counts', 30_000, async () => {
       const { duplicates, events } = await statistics.ofOrganization('org_a', '1h');
-      return duplicates.get('src_a') === 2 && events.get('src_a') === 2 ? true : undefined;
+      return duplicates.get('src_a') === 2 && events.get('src_a') === 2;
     });
   });
 
@@ -252,7 +254,7 @@ test('an event of an organization that has more than its share of Redis leaves n
     expect([status, body.code, headers['retry-after']]).toEqual([429, 'QUEUE_FULL', '10']);
   }
   await ingest.redis.client.del(`${keyPrefix}{s0}:ub`);
-  const taken = await waitUntil('the event to be taken', 30_000, async () => {
+  const taken = await eventually('the event to be taken', 30_000, async () => {
     const answer = await send('b');
     return answer.status === 200 ? answer : undefined;
   });
@@ -291,7 +293,7 @@ describe('the messages of a month', () => {
     await ingest.redis.client.hset(`${keyPrefix}{s0}:ctl`, 'full', '1');
     expect((await ingest.send(path)).status).toBe(503);
     await ingest.redis.client.hdel(`${keyPrefix}{s0}:ctl`, 'full');
-    await waitUntil('200', 30_000, async () => ((await ingest.send(path)).status === 200 ? true : undefined));
+    await eventually('200', 30_000, async () => (await ingest.send(path)).status === 200);
     expect((await storedEvents()).length).toBe(1);
   });
 });

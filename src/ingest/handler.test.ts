@@ -4,9 +4,9 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import { createRequire } from 'node:module';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { eventually } from '../../test/support/eventually.ts';
 import { IngestUnderTest, signingSecret } from '../../test/support/ingest.ts';
 import { destinationRecord } from '../../test/support/records.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
 import { parseTimedId } from '../core/ids.ts';
 import type { RouteRecord } from '../core/records.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
@@ -173,7 +173,7 @@ describe('routes', () => {
     ingest.registry.onChange((changeKey) => changed.add(changeKey));
     await ingest.publishRoute({ destinations: [{ id: 'dst_b', shard: 0 }], generation: 2 });
     await ingest.publishRoute({ id: 'rte_b', slug: 'b' });
-    await waitUntil('the change', 30_000, async () => (changed.has('route:rte_b') ? true : undefined));
+    await eventually('the change', 30_000, async () => changed.has('route:rte_b'));
     await ingest.send('/ingest/acme/github');
     expect(ingest.kept.events[1]?.targets.map(({ destinationId }) => destinationId)).toEqual(['dst_b', 'dst_a']);
   });
@@ -182,7 +182,7 @@ describe('routes', () => {
     await ingest.publishSource();
     expect((await ingest.send('/ingest/acme/github')).status).toBe(200);
     await ingest.publisher.retract(ingest.epoch, 'source', 'src_a');
-    await waitUntil('a 404', 30_000, async () => ((await ingest.send('/ingest/acme/github')).status === 404 ? true : undefined));
+    await eventually('a 404', 30_000, async () => (await ingest.send('/ingest/acme/github')).status === 404);
   });
 });
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { eventually } from '../../test/support/eventually.ts';
 import { IngestUnderTest } from '../../test/support/ingest.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
 
 let ingest: IngestUnderTest;
 beforeAll(async () => {
@@ -31,7 +31,7 @@ describe('senders that misbehave', () => {
     await ingest.reset({ requestsInFlight: 1 });
     await ingest.publishSource();
     await ingest.sendRaw([head('Content-Length: 100\r\n'), 'half'], 50);
-    await waitUntil('the count', 30_000, async () => ((await ingest.outcomes())['aborted'] === 1 ? true : undefined));
+    await eventually('the count', 30_000, async () => (await ingest.outcomes())['aborted'] === 1);
     expect((await ingest.send('/ingest/acme/github')).status).toBe(200);
     expect(ingest.kept.events).toHaveLength(1);
   });
@@ -41,7 +41,7 @@ describe('senders that misbehave', () => {
     await ingest.publishSource();
     await ingest.redis.client.client('PAUSE', 400, 'ALL');
     await ingest.sendRaw([head('Content-Length: 100\r\n'), 'half'], 20);
-    await waitUntil('the count', 30_000, async () => ((await ingest.outcomes())['aborted'] === 1 ? true : undefined));
+    await eventually('the count', 30_000, async () => (await ingest.outcomes())['aborted'] === 1);
     expect((await ingest.send('/ingest/acme/github')).status).toBe(200);
   });
 

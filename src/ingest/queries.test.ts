@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { eventually } from '../../test/support/eventually.ts';
 import { IngestUnderTest, keyPrefix, signingSecret } from '../../test/support/ingest.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
 import { maxQueryLength } from '../core/sent-query.ts';
 import { RedisMessageReader } from '../data/history/message-reader.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
@@ -110,7 +110,7 @@ describe('payload_hash', () => {
       ids.push(answer.body.eventId);
     }
     expect(new Set(ids).size).toBe(6);
-    const again = await waitUntil('a duplicate', 30_000, async () => {
+    const again = await eventually('a duplicate', 30_000, async () => {
       const answer = await send('?device=7');
       return answer.body.duplicate === true ? answer : undefined;
     });

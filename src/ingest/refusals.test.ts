@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { eventually } from '../../test/support/eventually.ts';
 import { IngestUnderTest } from '../../test/support/ingest.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
 import { PosthornError } from '../core/errors.ts';
 import { defaultIngestLimits } from './limits.ts';
 
@@ -116,7 +116,7 @@ describe('refusals', () => {
     const gate = Promise.withResolvers<void>();
     ingest.kept.hold = () => gate.promise;
     const held = [ingest.send('/ingest/acme/github'), ingest.send('/ingest/acme/github')];
-    await waitUntil('a 503', 30_000, async () => ((await ingest.send('/ingest/acme/github')).status === 503 ? true : undefined));
+    await eventually('a 503', 30_000, async () => (await ingest.send('/ingest/acme/github')).status === 503);
     gate.resolve();
     expect((await Promise.all(held)).map(({ status }) => status)).toEqual([200, 200]);
     expect((await ingest.send('/ingest/acme/github')).status).toBe(200);
@@ -139,7 +139,7 @@ describe('refusals', () => {
     const gate = Promise.withResolvers<void>();
     ingest.kept.hold = () => gate.promise;
     const held = [ingest.send('/ingest/acme/github'), ingest.send('/ingest/acme/github')];
-    await waitUntil('a 503', 30_000, async () => ((await ingest.send('/ingest/acme/github')).status === 503 ? true : undefined));
+    await eventually('a 503', 30_000, async () => (await ingest.send('/ingest/acme/github')).status === 503);
     const other = ingest.send('/ingest/other/github');
     gate.resolve();
     expect((await Promise.all([...held, other])).map(({ status }) => status)).toEqual([200, 200, 200]);
@@ -161,7 +161,7 @@ describe('Redis away', () => {
     await ingest.reset({ planDeadlineMs });
     await ingest.publishSource();
     await ingest.publishRoute();
-    await waitUntil('a known plan', 30_000, async () => ((await ingest.send('/ingest/acme/github')).status === 200 ? true : undefined));
+    await eventually('a known plan', 30_000, async () => (await ingest.send('/ingest/acme/github')).status === 200);
     await ingest.redis.kill('SIGKILL');
     try {
       const { status, headers } = await ingest.send('/ingest/acme/other');
@@ -169,7 +169,7 @@ describe('Redis away', () => {
       expect((await ingest.send('/ingest/acme/github')).status).toBe(200);
     } finally {
       await ingest.redis.start();
-      await waitUntil('Redis', 30_000, async () => ((await ingest.redis.client.ping().catch(() => '')) === 'PONG' ? true : undefined));
+      await eventually('Redis', 30_000, async () => (await ingest.redis.client.ping().catch(() => '')) === 'PONG');
     }
   });
 });

@@ -1,9 +1,9 @@
 import { createHash, createHmac } from 'node:crypto';
 import type { OutgoingHttpHeaders } from 'node:http';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { eventually } from '../../test/support/eventually.ts';
 import { type Answer, IngestUnderTest, keyPrefix } from '../../test/support/ingest.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
 import { type Provider, providerNames } from '../core/providers/providers.ts';
 import type { SourceRecord } from '../core/records.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
@@ -105,7 +105,7 @@ async function send(request: Request, more: OutgoingHttpHeaders = {}): Promise<'
 /** Sent once, and again until the first is known to be stored, which is noted after its answer. */
 async function recorded(request: Request, more: OutgoingHttpHeaders = {}): Promise<void> {
   expect(await send(request, more)).toBe('new');
-  await waitUntil('the event to be known', 30_000, async () => ((await send(request, more)) === 'duplicate' ? true : undefined));
+  await eventually('the event to be known', 30_000, async () => (await send(request, more)) === 'duplicate');
 }
 
 /** The header in which the provider sends an id that it does not sign, and what may stand in it. */

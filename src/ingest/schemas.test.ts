@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { eventually } from '../../test/support/eventually.ts';
 import { IngestUnderTest, keyPrefix } from '../../test/support/ingest.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
 import { routeRecord } from '../../test/support/record-registry.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
 import { recordLayoutVersion } from '../core/records.ts';
 import { AlertStates } from '../data/alerts/alert-states.ts';
 import { RedisMessageReader } from '../data/history/message-reader.ts';
@@ -153,9 +153,7 @@ test('the checks of requests that are over are not made', async () => {
   expect(late.map(({ status }) => status)).toEqual(late.map(() => 503));
   await publishSchema('sch_a', {}, 2);
   const startedAt = performance.now();
-  await waitUntil('the sandbox is free', 60_000, async () =>
-    (await ingest.send('/ingest/acme/github', { body: '1' })).status === 200 ? true : undefined,
-  );
+  await eventually('the sandbox is free', 60_000, async () => (await ingest.send('/ingest/acme/github', { body: '1' })).status === 200);
   // Forty checks, one after another, would take 80 seconds.
   expect(performance.now() - startedAt).toBeLessThan(60_000);
 });

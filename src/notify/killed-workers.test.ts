@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { eventually } from '../../test/support/eventually.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
 import { freePort } from '../../test/support/ports.ts';
@@ -8,7 +9,6 @@ import { startReceiver } from '../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, routeRecord } from '../../test/support/record-registry.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { field } from '../../test/support/redis-fields.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
 import { checkShards } from '../data/check/shard-check.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
 import { RedisRegistryPublisher } from '../data/registry/registry-publisher.ts';
@@ -87,7 +87,7 @@ test('a burst of failures is told and counted once, although one worker after th
   let worker = await startWorker();
   for (let kills = 0; kills < 4 && !isOver; kills++) {
     const seen = shop.requests.length;
-    await waitUntil('more deliveries', 30_000, () => (shop.requests.length > seen + 20 ? true : undefined));
+    await eventually('more deliveries', 30_000, () => shop.requests.length > seen + 20);
     worker.signal('SIGKILL');
     await worker.ended;
     worker = await startWorker();
@@ -99,10 +99,8 @@ test('a burst of failures is told and counted once, although one worker after th
     const alerts = new Map(ops.requests.map(({ headers, body }) => [headers['webhook-id'], JSON.parse(body.toString()).count]));
     return [...alerts.values()].reduce((sum, count) => sum + count, 0);
   };
-  await waitUntil('everything is counted', 60_000, async () => (told() + (await untold()) === events ? true : undefined));
+  await eventually('everything is counted', 60_000, async () => told() + (await untold()) === events);
   expect(new Set(ops.requests.map(({ headers }) => headers['webhook-id'])).size).toBe(1);
-  await waitUntil('nothing is under way', 30_000, async () =>
-    (await checkShards({ redis: redis.client, prefix })).unfinished === 0 ? true : undefined,
-  );
+  await eventually('nothing is under way', 30_000, async () => (await checkShards({ redis: redis.client, prefix })).unfinished === 0);
   expect((await checkShards({ redis: redis.client, prefix })).findings).toEqual([]);
 }, 180_000);

@@ -5,8 +5,8 @@ import { Webhook } from 'standardwebhooks';
 import { startAlertingWorker } from '../../test/support/alerting-worker.ts';
 import { testKeyring } from '../../test/support/controllers.ts';
 import { endAlertWindows } from '../../test/support/end-alert-windows.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import { newEvent } from '../../test/support/new-event.ts';
-import { passes } from '../../test/support/passes.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, RecordRegistry, routeRecord } from '../../test/support/record-registry.ts';
@@ -112,13 +112,13 @@ async function send(count = 1, shard = 0): Promise<string[]> {
   return ids;
 }
 async function ended(ids: readonly string[], status: string): Promise<void> {
-  await passes(async () => {
+  await eventually(async () => {
     for (const id of ids) expect((await reader.delivery('org_a', id))?.status).toBe(status);
   });
 }
 /** Once everything that has ended is counted, in whatever shard. */
 const counted = () =>
-  passes(async () => {
+  eventually(async () => {
     for (let shard = 0; shard < shards; shard++) expect(await redis.client.exists(`${prefix}{s${shard}}:ends`)).toBe(0);
   });
 const bodies = (to: Receiver) => to.requests.map(({ body }) => JSON.parse(body.toString()));
@@ -200,7 +200,7 @@ describe('an alert', () => {
     await ops.arrived(1);
     await counted();
     await endAlertWindows(redis.client, prefix);
-    await passes(async () => expect(bodies(ops).reduce((sum, { count }) => sum + count, 0)).toBe(6));
+    await eventually(async () => expect(bodies(ops).reduce((sum, { count }) => sum + count, 0)).toBe(6));
     expect(ops.requests.length).toBeLessThanOrEqual(2);
   });
 
@@ -294,9 +294,9 @@ describe('a channel', () => {
     route();
     worker();
     await send();
-    await passes(() => expect(logLines.join('')).toContain('an alert could not be sent and is given up'));
+    await eventually(() => expect(logLines.join('')).toContain('an alert could not be sent and is given up'));
     expect(await metrics.getSingleMetricAsString('posthorn_alert_outcomes_total')).toContain('{channel="webhook",outcome="dead"} 1');
-    await passes(async () => expect((await checkShards({ redis: redis.client, prefix, shards })).unfinished).toBe(0));
+    await eventually(async () => expect((await checkShards({ redis: redis.client, prefix, shards })).unfinished).toBe(0));
     expect(ops.requests).toHaveLength(1);
   });
 
@@ -311,9 +311,9 @@ describe('a channel', () => {
     worker();
     await ended(await send(), 'dlq');
     await ops.arrived(1);
-    await passes(async () => expect((await checkShards({ redis: redis.client, prefix, shards })).unfinished).toBe(1));
+    await eventually(async () => expect((await checkShards({ redis: redis.client, prefix, shards })).unfinished).toBe(1));
     registry.remove('notificationChannel', 'nch_a');
-    await passes(async () => expect((await checkShards({ redis: redis.client, prefix, shards })).unfinished).toBe(0));
+    await eventually(async () => expect((await checkShards({ redis: redis.client, prefix, shards })).unfinished).toBe(0));
   });
 
   test('says when an alert last arrived', async () => {
@@ -325,7 +325,7 @@ describe('a channel', () => {
     const times = new LastNotified({ redis: redis.client, prefix });
     expect(await times.atMs('org_a', 'nch_a')).toBeNull();
     await send();
-    await passes(async () => expect(await times.atMs('org_a', 'nch_a')).toBeGreaterThan(Date.now() - 10_000));
+    await eventually(async () => expect(await times.atMs('org_a', 'nch_a')).toBeGreaterThan(Date.now() - 10_000));
   });
 });
 
@@ -340,7 +340,7 @@ test('alerts are in no list, counter or statistic of the organization, and every
   worker();
   await ended(await send(2), 'dlq');
   await ops.arrived(1);
-  await passes(() => expect(logLines.join('')).toContain('given up'));
+  await eventually(() => expect(logLines.join('')).toContain('given up'));
   expect((await reader.events('org_a', {}, { limit: 50 })).items).toHaveLength(2);
   expect((await reader.deliveries('org_a', {}, { limit: 50 })).items).toHaveLength(2);
   expect((await reader.deliveries('org_a', { routeId: 'rte_a' }, { limit: 50 })).items).toHaveLength(2);
@@ -374,7 +374,7 @@ test('what several workers log at the same time is counted once', async () => {
   await ops.arrived(1);
   await counted();
   await endAlertWindows(redis.client, prefix);
-  await passes(async () => expect(bodies(ops).reduce((sum, { count }) => sum + count, 0)).toBe(40));
+  await eventually(async () => expect(bodies(ops).reduce((sum, { count }) => sum + count, 0)).toBe(40));
   expect(ops.requests.length).toBeLessThanOrEqual(3);
   expect(new Set(ops.requests.map(({ headers }) => headers['webhook-id'])).size).toBe(ops.requests.length);
 });

@@ -8,9 +8,9 @@ import { Registry } from 'prom-client';
 import { startAlertingWorker } from '../../test/support/alerting-worker.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../../test/support/certificate-authority.ts';
 import { testKeyring } from '../../test/support/controllers.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import { newEvent } from '../../test/support/new-event.ts';
-import { passes } from '../../test/support/passes.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
 import { startReceiver } from '../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, RecordRegistry, routeRecord } from '../../test/support/record-registry.ts';
@@ -129,7 +129,7 @@ onlyWithPort443('behind its real name and a certificate for it', () => {
     route();
     worker();
     await send();
-    await passes(() => expect(at('hooks.slack.com')).toHaveLength(1));
+    await eventually(() => expect(at('hooks.slack.com')).toHaveLength(1));
     expect(at('hooks.slack.com')[0]).toMatchObject({
       path: '/services/T0/B0/canary-slack',
       body: {
@@ -145,7 +145,7 @@ onlyWithPort443('behind its real name and a certificate for it', () => {
     route();
     worker();
     await send();
-    await passes(() => expect(requests).toHaveLength(2));
+    await eventually(() => expect(requests).toHaveLength(2));
     for (const { path, body } of requests) {
       expect(path).toBe('/hook?sig=canary');
       expect(body).toMatchObject({ type: 'message', attachments: [{ contentType: 'application/vnd.microsoft.card.adaptive' }] });
@@ -158,7 +158,7 @@ onlyWithPort443('behind its real name and a certificate for it', () => {
     route();
     worker();
     await send();
-    await passes(() => expect(at('discord.com')).toHaveLength(1));
+    await eventually(() => expect(at('discord.com')).toHaveLength(1));
     expect(at('discord.com')[0]).toMatchObject({
       path: '/api/webhooks/1/canary-discord',
       body: { allowed_mentions: { parse: [] }, embeds: [{ title: 'Deliveries fail' }] },
@@ -171,10 +171,10 @@ onlyWithPort443('behind its real name and a certificate for it', () => {
     route();
     worker();
     await send();
-    await passes(() => expect(requests).toHaveLength(1));
+    await eventually(() => expect(requests).toHaveLength(1));
     isUp.shop = true;
     await send();
-    await passes(() => expect(requests).toHaveLength(2));
+    await eventually(() => expect(requests).toHaveLength(2));
     expect(requests).toMatchObject([
       {
         host: 'events.pagerduty.com',
@@ -203,7 +203,7 @@ onlyWithPort443('an incident at PagerDuty that is open', () => {
     route();
     worker();
     await send();
-    await passes(() => expect(actions()).toEqual([triggered]));
+    await eventually(() => expect(actions()).toEqual([triggered]));
   };
 
   test.each<[string, () => void]>([
@@ -216,22 +216,22 @@ onlyWithPort443('an incident at PagerDuty that is open', () => {
   ])('is resolved when %s', async (_, end) => {
     await opened();
     // Confirmed: what is not is sent again, under the same id.
-    await passes(async () => expect(await redis.client.hexists(`${prefix}{s0}:al:rte_a`, 'i:nch_pd')).toBe(1));
+    await eventually(async () => expect(await redis.client.hexists(`${prefix}{s0}:al:rte_a`, 'i:nch_pd')).toBe(1));
     end();
-    await passes(() => expect(actions()).toEqual([triggered, resolved]));
-    await passes(async () => expect(await redis.client.exists(`${prefix}{s0}:incidents`)).toBe(0));
+    await eventually(() => expect(actions()).toEqual([triggered, resolved]));
+    await eventually(async () => expect(await redis.client.exists(`${prefix}{s0}:incidents`)).toBe(0));
   });
 
   test('is resolved by the next worker when none was there', async () => {
     await opened();
-    await passes(async () => expect(await redis.client.hexists(`${prefix}{s0}:al:rte_a`, 'i:nch_pd')).toBe(1));
+    await eventually(async () => expect(await redis.client.hexists(`${prefix}{s0}:al:rte_a`, 'i:nch_pd')).toBe(1));
     await ends.pop()?.();
     registry.remove('route', 'rte_a');
     registry.remove('notificationChannel', 'nch_pd');
     metrics = new Registry();
     worker();
     registry.flush();
-    await passes(() => expect(actions()).toEqual([triggered, resolved]));
+    await eventually(() => expect(actions()).toEqual([triggered, resolved]));
   });
 
   test('is not resolved by a change that leaves it to its route and channel, nor twice after the recovery', async () => {
@@ -239,10 +239,10 @@ onlyWithPort443('an incident at PagerDuty that is open', () => {
     route();
     isUp.shop = true;
     await send();
-    await passes(() => expect(actions()).toEqual([triggered, resolved]));
-    await passes(async () => expect(await redis.client.exists(`${prefix}{s0}:incidents`)).toBe(0));
+    await eventually(() => expect(actions()).toEqual([triggered, resolved]));
+    await eventually(async () => expect(await redis.client.exists(`${prefix}{s0}:incidents`)).toBe(0));
     registry.remove('route', 'rte_a');
-    await passes(async () => expect(await redis.client.exists(`${prefix}{s0}:ends`)).toBe(0));
+    await eventually(async () => expect(await redis.client.exists(`${prefix}{s0}:ends`)).toBe(0));
     expect(actions()).toEqual([triggered, resolved]);
   });
 });
@@ -255,7 +255,7 @@ onlyWithPort443('a test', () => {
     ends.push(async () => blocking.disconnect());
     const tasks = new RedisTaskCaller({ redis: redis.client, blocking, prefix, clock: systemClock, logger: silentLogger });
     const task = { org: 'org_a', input: { channelId: 'nch_pd', generation: 1 }, timeoutMs: 20_000 };
-    const answer = await passes(() => tasks.call(channelTestTask, task));
+    const answer = await eventually(() => tasks.call(channelTestTask, task));
     expect(answer).toEqual({ success: true, message: 'The channel took the test alert.' });
     expect(requests.map(({ body }) => [body['event_action'], body['dedup_key']])).toEqual([
       ['trigger', 'test-nch_pd'],
@@ -270,7 +270,7 @@ onlyWithPort443('a test', () => {
     ends.push(async () => blocking.disconnect());
     const tasks = new RedisTaskCaller({ redis: redis.client, blocking, prefix, clock: systemClock, logger: silentLogger });
     const task = { org: 'org_b', input: { channelId: 'nch_pd', generation: 1 }, timeoutMs: 20_000 };
-    expect(await passes(() => tasks.call(channelTestTask, task))).toMatchObject({ success: false, error: 'not_ready' });
+    expect(await eventually(() => tasks.call(channelTestTask, task))).toMatchObject({ success: false, error: 'not_ready' });
     expect(requests).toEqual([]);
   });
 });
@@ -303,7 +303,7 @@ test('no secret of a channel is in a log line, a metric or in Redis in clear, al
   worker();
   await send();
   await echo.arrived(1);
-  await passes(async () => {
+  await eventually(async () => {
     const outcomes = await metrics.getSingleMetricAsString('posthorn_alert_outcomes_total');
     expect(outcomes).toContain('outcome="retry"');
     expect(outcomes).toContain('{channel="webhook",outcome="dead"} 1');

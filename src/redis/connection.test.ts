@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { passes } from '../../test/support/passes.ts';
+import { eventually } from '../../test/support/eventually.ts';
 import { startRedis } from '../../test/support/redis.ts';
 import { commandConnection } from './connection.ts';
 import { hasTimedOut } from './unavailable.ts';
@@ -13,7 +13,7 @@ test('leaves a server that has become a replica, and writes once there is a mast
     await redis.client.replicaof('127.0.0.1', 1);
     await expect(connection.set('key', 'value')).rejects.toThrow('READONLY');
     await redis.client.replicaof('NO', 'ONE');
-    await passes(async () => expect(await connection.set('key', 'value')).toBe('OK'));
+    await eventually(async () => expect(await connection.set('key', 'value')).toBe('OK'));
     expect(await connection.client('ID')).not.toBe(before);
   } finally {
     connection.disconnect();
@@ -28,12 +28,12 @@ test('a command fails after 2 seconds without an answer, and without a connectio
   try {
     expect(connection.options.commandTimeout).toBe(2000);
     connection.connect().catch(() => {});
-    await passes(() => expect(connection.status).toBe('ready'));
+    await eventually(() => expect(connection.status).toBe('ready'));
     redis.freeze();
     const refused = await connection.ping().catch((error: unknown) => error);
     expect([refused, hasTimedOut(refused)]).toEqual([expect.any(Error), true]);
     await redis.kill('SIGKILL');
-    await passes(() => expect(connection.status).not.toBe('ready'));
+    await eventually(() => expect(connection.status).not.toBe('ready'));
     expect(hasTimedOut(await connection.ping().catch((error: unknown) => error))).toBe(false);
   } finally {
     connection.disconnect();

@@ -3,10 +3,10 @@ import { connect, createServer } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
+import { eventually } from '../../test/support/eventually.ts';
 import { FakeClock } from '../../test/support/fake-clock.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
 import { Keyring } from '../core/sealing.ts';
 import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
 import { RedisStore } from '../store/redis/redis-store.ts';
@@ -25,9 +25,7 @@ beforeAll(async () => {
   const apart = ['--save', '', '--appendonly', 'no', '--repl-diskless-sync-delay', '0'];
   [alone, primary] = await Promise.all([startRedis(), startRedis(apart)]);
   replica = await startRedis([...apart, '--replicaof', `127.0.0.1 ${primary.port}`]);
-  await waitUntil('the replica to follow', 60_000, async () =>
-    (await primary.client.info('replication')).includes('state=online') ? true : undefined,
-  );
+  await eventually('the replica to follow', 60_000, async () => (await primary.client.info('replication')).includes('state=online'));
 });
 afterEach(() => thaw());
 afterAll(async () => {
@@ -69,7 +67,7 @@ test('a change of a resource and of a webhook object is answered once a replica 
   const stores = await openStores(primary, 60_000);
   thaw = replica.freeze();
   const writing = stores.putNamespace('shop');
-  await waitUntil('the primary to have it', 30_000, async () => ((await stores.namespacesOn(primary)) === 1 ? true : undefined));
+  await eventually('the primary to have it', 30_000, async () => (await stores.namespacesOn(primary)) === 1);
   expect(await isOwed(writing)).toBe(true);
   thaw();
   await writing;
@@ -77,7 +75,7 @@ test('a change of a resource and of a webhook object is answered once a replica 
 
   thaw = replica.freeze();
   const creating = stores.webhooks.createApplication({ org: 'org_a', name: 'a', shard: 0, externalId: 'x' });
-  await waitUntil('the primary to have it', 30_000, async () =>
+  await eventually('the primary to have it', 30_000, async () =>
     (await stores.webhooks.applicationByExternalId('org_a', 'x')) === null ? undefined : true,
   );
   expect(await isOwed(creating)).toBe(true);

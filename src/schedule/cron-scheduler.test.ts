@@ -1,12 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { eventually } from '../../test/support/eventually.ts';
 import { FakeClock } from '../../test/support/fake-clock.ts';
 import { silentLogger } from '../../test/support/logger.ts';
-import { passes } from '../../test/support/passes.ts';
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
 import { organizationRecord, RecordRegistry } from '../../test/support/record-registry.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { startTestDelivery } from '../../test/support/test-delivery.ts';
-import { waitUntil } from '../../test/support/wait-until.ts';
 import { type CronJobRecord, recordLayoutVersion } from '../core/records.ts';
 import { CronExecutions } from '../data/cron/cron-executions.ts';
 import { CronRuns } from '../data/cron/cron-runs.ts';
@@ -90,7 +89,7 @@ function scheduler(): { stop(): Promise<void>; kill(): void } {
   return { stop, kill };
 }
 /** Waits until every scheduler has done what there was to do and sleeps. */
-const settled = () => waitUntil('all schedulers to sleep', 30_000, () => clock.pending === running.size || undefined);
+const settled = () => eventually('all schedulers to sleep', 30_000, () => clock.pending === running.size);
 async function passTime(ms: number): Promise<void> {
   await settled();
   for (let left = ms; left > 0; left -= 5000) {
@@ -245,9 +244,9 @@ describe('a scheduler', () => {
   test('queues thousands of jobs of one minute, organizations in turn', async () => {
     for (let i = 0; i < 3000; i++) job({ id: `cron_${i}`, org: i < 2990 ? 'org_a' : 'org_b' });
     scheduler();
-    await passes(async () => expect(await runs.jobIds()).toHaveLength(3000));
+    await eventually(async () => expect(await runs.jobIds()).toHaveLength(3000));
     await clock.advance(30_000);
-    await passes(async () => expect(await redis.client.hlen(`${prefix}{cron}:waiting`)).toBe(3000));
+    await eventually(async () => expect(await redis.client.hlen(`${prefix}{cron}:waiting`)).toBe(3000));
     const { runs: first } = await runs.take('first', 20, []);
     expect(first.filter(({ org }) => org === 'org_b')).toHaveLength(10);
     expect((await runs.take('second', 4, ['org_a'])).runs).toEqual([]);
@@ -263,7 +262,7 @@ describe('a scheduler whose clock is an hour fast', () => {
   test('claims what has come by the time of Redis, and no slot of the future', async () => {
     job();
     scheduler();
-    await passes(async () => expect(await runs.jobIds()).toEqual(['cron_a']));
+    await eventually(async () => expect(await runs.jobIds()).toEqual(['cron_a']));
     const seenMs = Number((await redis.client.hget(`${prefix}{cron}:slots`, 'cron_a'))?.split(' ')[0]);
     expect(seenMs).toBeLessThanOrEqual(systemClock.now());
     // Its clock runs while that of Redis stands nearly still.
@@ -275,13 +274,13 @@ describe('a scheduler whose clock is an hour fast', () => {
   test('makes up what has come meanwhile', async () => {
     job();
     const first = scheduler();
-    await passes(async () => expect(await runs.jobIds()).toEqual(['cron_a']));
+    await eventually(async () => expect(await runs.jobIds()).toEqual(['cron_a']));
     await first.stop();
     const slots = `${prefix}{cron}:slots`;
     const [, revision = ''] = (await redis.client.hget(slots, 'cron_a'))?.split(' ') ?? [];
     await redis.client.hset(slots, 'cron_a', `${systemClock.now() - 2 * minuteMs} ${revision}`);
     scheduler();
-    await passes(async () => expect([...(await runs.lastSlots()).keys()]).toEqual(['cron_a']));
+    await eventually(async () => expect([...(await runs.lastSlots()).keys()]).toEqual(['cron_a']));
     const [slotMs = 0] = (await runs.lastSlots()).values();
     expect(slotMs).toBeLessThanOrEqual(systemClock.now());
     expect(slotMs).toBeGreaterThan(systemClock.now() - 2 * minuteMs);
@@ -318,12 +317,12 @@ describe('a run', () => {
       expect(await claim(`exec_again_${i}`, now + i)).toBe(0);
       await to.arrived(i + 1);
     }
-    await passes(async () => expect(await executions.newest('org_a', 'cron_a', 100)).toHaveLength(20));
-    await passes(async () =>
+    await eventually(async () => expect(await executions.newest('org_a', 'cron_a', 100)).toHaveLength(20));
+    await eventually(async () =>
       expect(await executions.newest('org_a', 'cron_a', 1)).toMatchObject([{ status: 'success', responseStatus: 200, responseBody: 'ok' }]),
     );
     expect(to.requests).toHaveLength(20);
-    await passes(async () => expect(await redis.client.zcard(`${prefix}{cron}:held`)).toBe(0));
+    await eventually(async () => expect(await redis.client.zcard(`${prefix}{cron}:held`)).toBe(0));
   });
 
   test('of a job that is disabled or gone by then is dropped, and one that is ten minutes late skipped', async () => {
@@ -331,14 +330,14 @@ describe('a run', () => {
     job({ enabled: false }, { url: to.url });
     worker();
     await claim('exec_1');
-    await passes(async () => expect(await redis.client.hlen(`${prefix}{cron}:waiting`)).toBe(0));
+    await eventually(async () => expect(await redis.client.hlen(`${prefix}{cron}:waiting`)).toBe(0));
     job({}, { url: to.url });
     await redis.client.flushall();
     await claim('exec_2', now - 601_000);
-    await passes(async () => expect(await redis.client.hlen(`${prefix}{cron}:waiting`)).toBe(0));
+    await eventually(async () => expect(await redis.client.hlen(`${prefix}{cron}:waiting`)).toBe(0));
     remove('cron_a');
     await claim('exec_3', now + 1);
-    await passes(async () => expect(await redis.client.hlen(`${prefix}{cron}:waiting`)).toBe(0));
+    await eventually(async () => expect(await redis.client.hlen(`${prefix}{cron}:waiting`)).toBe(0));
     expect(to.requests).toEqual([]);
     expect(await executions.newest('org_a', 'cron_a', 10)).toEqual([]);
   });
@@ -350,7 +349,7 @@ describe('a run', () => {
     expect(taken).toHaveLength(1);
     await redis.client.zadd(`${prefix}{cron}:held`, 1, 'exec_1');
     scheduler();
-    await passes(async () =>
+    await eventually(async () =>
       expect(await executions.newest('org_a', 'cron_a', 10)).toMatchObject([
         { id: 'exec_1', status: 'failed', errorMessage: expect.stringContaining('worker_lost') },
       ]),

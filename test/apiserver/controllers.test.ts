@@ -11,9 +11,9 @@ import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts'
 import type { ApplyObject, Key } from '../../src/store/store.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
 import { type RunningControllers, startControllers, testKeyring } from '../support/controllers.ts';
+import { eventually } from '../support/eventually.ts';
 import { kubernetesApi } from '../support/kubernetes-api.ts';
 import { silentLogger } from '../support/logger.ts';
-import { passes } from '../support/passes.ts';
 import { httpSettings } from '../support/records.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
 
@@ -67,7 +67,7 @@ describe('controllers on a real API server', () => {
     apply({ kind: 'Secret', metadata: named('token'), data: { value: Buffer.from(value).toString('base64') } });
 
   const expectReady = (kind: PosthornKind, key: Key, ready = 'True Ready'): Promise<void> =>
-    passes(async () => {
+    eventually(async () => {
       const { metadata, status } = await store.get(kind, key);
       const condition = status?.conditions?.find(({ type }) => type === 'Ready');
       expect(`${condition?.status} ${condition?.reason}`).toBe(ready);
@@ -87,7 +87,7 @@ describe('controllers on a real API server', () => {
     await expectReady('Route', named('all'), 'False DestinationNotFound');
     await destination();
     await expectReady('Route', named('all'));
-    await passes(async () => {
+    await eventually(async () => {
       const events = (await controlPlane.request('GET', `/api/v1/namespaces/${namespace}/events`)) as { items: EventObject[] };
       const ofRoute = events.items.filter(({ involvedObject }) => involvedObject.kind === 'Route');
       expect(ofRoute.map(({ type, reason, count }) => `${type} ${reason} ${count}`).sort()).toEqual([
@@ -105,7 +105,7 @@ describe('controllers on a real API server', () => {
     await secret('second');
     const id = idOf('Destination', made);
     const organization = idOf('Organization', await store.get('Organization', { name: namespace }));
-    await passes(async () => {
+    await eventually(async () => {
       const auth = httpSettings(await controllers.registry.get('destination', id)).auth;
       if (auth?.type !== 'bearer') throw new Error('no record yet');
       expect(testKeyring.open(auth.token, recordSealingContext(organization, 'destination', id, 'token'))).toBe('second');
@@ -147,7 +147,7 @@ describe('controllers on a real API server', () => {
     await expectReady('Route', named('all'));
     await expectReady('Destination', named('shop'));
     await expectReady('Source', named('orders'));
-    const settled = await passes(async () => {
+    const settled = await eventually(async () => {
       const before = await versions();
       await sleep(quietMs);
       expect(await versions()).toEqual(before);
@@ -196,14 +196,14 @@ describe('controllers on a real API server', () => {
     expect(await tracesOf(ids)).not.toEqual([]);
     await store.delete('Namespace', { name: namespace });
     await expectReady('Organization', { name: namespace }, 'False NamespaceGone');
-    await passes(async () => expect(await tracesOf(ids)).toEqual([]));
+    await eventually(async () => expect(await tracesOf(ids)).toEqual([]));
   });
 
   test('deleting the Organization takes its namespace along', async () => {
     const made = await source();
     await expectReady('Source', named('orders'));
     await store.delete('Organization', { name: namespace });
-    await passes(async () => {
+    await eventually(async () => {
       await expect(store.get('Organization', { name: namespace })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' });
       await expect(store.get('Namespace', { name: namespace })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' });
     });

@@ -19,9 +19,9 @@ import { createStoreMetrics } from '../../src/store/metrics.ts';
 import { Reflector } from '../../src/store/reflector.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
 import { controllerApi } from '../support/controller-api.ts';
+import { eventually } from '../support/eventually.ts';
 import { kubernetesApi } from '../support/kubernetes-api.ts';
 import { silentLogger } from '../support/logger.ts';
-import { passes } from '../support/passes.ts';
 import { scaledObjects } from '../support/scaled-objects.ts';
 
 const namespace = 'posthorn-system';
@@ -114,7 +114,7 @@ const owned = (kind: OwnedKind, name: string): Promise<ClusterObject | null> =>
 
 /** The condition as `status reason` once it speaks of the newest generation. */
 function shows(name: string, type: string, text: string): Promise<ObjectOf<'DeliveryPool'>> {
-  return passes(async () => {
+  return eventually(async () => {
     const object = await pool(name);
     const condition = object.status?.conditions?.find((each) => each.type === type);
     expect(`${condition?.status} ${condition?.reason}`).toBe(text);
@@ -160,7 +160,7 @@ const replicasOf = async (name: string): Promise<unknown> =>
 describe('a pool', () => {
   test('becomes a Deployment whose pods restricted PodSecurity admits, with what belongs to it, and is Ready when they are', async () => {
     await apply('plain', { replicas: 3, concurrency: 7, egress: { allowedCidrs: ['10.9.0.0/16'] } });
-    await passes(async () => {
+    await eventually(async () => {
       const { items } = await objects.list(pods, { namespace, labelSelector: 'posthorn.dev/delivery-pool=plain' });
       expect(items).toHaveLength(3);
     });
@@ -196,7 +196,7 @@ describe('a pool', () => {
     expect((await owned('PodDisruptionBudget', 'plain'))?.['spec']).toMatchObject({ maxUnavailable: 1 });
 
     await shows('plain', 'Available', 'False MinimumReplicasUnavailable');
-    await passes(async () => expect(await measured('plain')).toEqual({ wanted: 3, ready: 0, available: 0, backlog_messages: 0 }));
+    await eventually(async () => expect(await measured('plain')).toEqual({ wanted: 3, ready: 0, available: 0, backlog_messages: 0 }));
     await makePodsReady('plain');
     const { status } = await shows('plain', 'Ready', 'True Ready');
     expect(status).toMatchObject({ replicas: 3, readyReplicas: 3, desiredReplicas: 3, backlog: 0, oldestMessageAgeSeconds: 0 });
@@ -219,7 +219,7 @@ describe('a pool', () => {
       expect(await versions()).toEqual(before);
       return before;
     };
-    const settled = await passes(quiet);
+    const settled = await eventually(quiet);
     expect(await quiet()).toEqual(settled);
   });
 
@@ -232,7 +232,7 @@ describe('a pool', () => {
       'application/merge-patch+json',
     );
     await plane.request('DELETE', `/api/v1/namespaces/${namespace}/services/posthorn-delivery-plain`);
-    await passes(async () => {
+    await eventually(async () => {
       expect((await owned('Deployment', 'plain'))?.['spec']).toMatchObject({
         replicas: 3,
         template: { spec: { enableServiceLinks: false } },
@@ -249,13 +249,13 @@ describe('a pool', () => {
       stringData: { POSTHORN_ENCRYPTION_KEYS: encryptionKeys, POSTHORN_REDIS_URL: 'redis://redis:6380' },
     });
     await applyObject(configMaps, 'egress-ca', { data: { 'ca.pem': 'two' } });
-    const second = await passes(async () => {
+    const second = await eventually(async () => {
       const hash = await hashOf('plain');
       expect(hash).not.toBe(first);
       return hash;
     });
     await applyObject(configMaps, 'egress-ca', { data: { 'ca.pem': 'one' } });
-    await passes(async () => expect(await hashOf('plain')).toBe(first));
+    await eventually(async () => expect(await hashOf('plain')).toBe(first));
     expect(second).not.toBe(first);
   });
 
@@ -264,9 +264,9 @@ describe('a pool', () => {
       { kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme', egress: { allowedCidrs: ['10.44.0.0/16'] } } },
       { manager: 'test', force: true },
     );
-    await passes(async () => expect(JSON.stringify(await owned('NetworkPolicy', 'plain'))).toContain('10.44.0.0/16'));
+    await eventually(async () => expect(JSON.stringify(await owned('NetworkPolicy', 'plain'))).toContain('10.44.0.0/16'));
     await apply('plain', { replicas: 3, networkPolicy: { enabled: false } });
-    await passes(async () => expect(await owned('NetworkPolicy', 'plain')).toBeNull());
+    await eventually(async () => expect(await owned('NetworkPolicy', 'plain')).toBeNull());
   });
 
   test('touches no object that is not its own, names it, and goes on when it is gone', async () => {
@@ -295,24 +295,24 @@ describe('a pool', () => {
     await shows('broken', 'Stalled', 'True Invalid');
     expect(await owned('Deployment', 'broken')).toBeNull();
     await store.delete('DeliveryPool', { namespace, name: 'broken' });
-    await passes(async () => expect(pool('broken')).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' }));
+    await eventually(async () => expect(pool('broken')).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' }));
   });
 });
 
 describe('the number of pods', () => {
   test('follows the backlog where the controller decides it', async () => {
     await apply('scaled', { autoscaling: { min: 2, max: 6, targetBacklogPerPod: 100 } });
-    await passes(async () => expect(await replicasOf('scaled')).toBe(2));
+    await eventually(async () => expect(await replicasOf('scaled')).toBe(2));
     backlog = { messages: 450, oldestAgeSeconds: 3 };
     await apply('scaled', { autoscaling: { min: 2, max: 7, targetBacklogPerPod: 100 } });
-    await passes(async () => expect(await replicasOf('scaled')).toBe(5));
-    await passes(async () => expect((await pool('scaled')).status).toMatchObject({ backlog: 450, oldestMessageAgeSeconds: 3 }));
+    await eventually(async () => expect(await replicasOf('scaled')).toBe(5));
+    await eventually(async () => expect((await pool('scaled')).status).toMatchObject({ backlog: 450, oldestMessageAgeSeconds: 3 }));
     backlog = { messages: 0, oldestAgeSeconds: 0 };
   });
 
   test('is left to a HorizontalPodAutoscaler, begins where it was, and comes back', async () => {
     await apply('scaled', { autoscaling: { mode: 'hpa', min: 3, max: 9, targetBacklogPerPod: 100 } });
-    const autoscaler = await passes(async () => {
+    const autoscaler = await eventually(async () => {
       const found = await owned('HorizontalPodAutoscaler', 'scaled');
       expect(found).not.toBeNull();
       return found;
@@ -322,7 +322,7 @@ describe('the number of pods', () => {
       maxReplicas: 9,
       metrics: [{ type: 'External', external: { metric: { name: 'posthorn_backlog_messages' }, target: { averageValue: '100' } } }],
     });
-    await passes(async () => {
+    await eventually(async () => {
       const fields = (await owned('Deployment', 'scaled'))?.metadata.managedFields?.filter(
         ({ manager }) => manager === 'posthorn-controller',
       );
@@ -332,10 +332,10 @@ describe('the number of pods', () => {
     const path = `/apis/apps/v1/namespaces/${namespace}/deployments/posthorn-delivery-scaled`;
     await plane.request('PATCH', `${path}/scale`, { spec: { replicas: 8 } }, 'application/merge-patch+json');
     await plane.request('DELETE', `/api/v1/namespaces/${namespace}/services/posthorn-delivery-scaled`);
-    await passes(async () => expect(await owned('Service', 'scaled')).not.toBeNull());
+    await eventually(async () => expect(await owned('Service', 'scaled')).not.toBeNull());
     expect(await replicasOf('scaled')).toBe(8);
     await apply('scaled', { replicas: 1 });
-    await passes(async () => {
+    await eventually(async () => {
       expect(await owned('HorizontalPodAutoscaler', 'scaled')).toBeNull();
       expect(await replicasOf('scaled')).toBe(1);
     });
@@ -370,27 +370,27 @@ describe('a deleted pool', () => {
     await store.delete('DeliveryPool', { namespace, name: 'plain' });
     await shows('plain', 'Ready', 'False Draining');
     expect(await measured('plain')).toEqual({});
-    await passes(async () => expect(await podsOf('plain')).toHaveLength(1));
+    await eventually(async () => expect(await podsOf('plain')).toHaveLength(1));
     expect(await replicasOf('plain')).toBe(0);
-    await passes(async () => {
+    await eventually(async () => {
       const ready = (await pool('plain')).status?.conditions?.find(({ type }) => type === 'Ready');
       expect(ready?.message).toContain('1 worker finishes');
     });
     await hold('plain', []);
-    await passes(async () => expect(pool('plain')).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' }));
-    await passes(async () => {
+    await eventually(async () => expect(pool('plain')).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' }));
+    await eventually(async () => {
       for (const kind of ['Deployment', 'Service', 'PodDisruptionBudget', 'ServiceAccount'] as const)
         expect(await owned(kind, 'plain')).toBeNull();
     });
   });
 
   test('does not wait longer than its grace period and half a minute', async () => {
-    await passes(async () => expect(await podsOf('scaled')).not.toEqual([]));
+    await eventually(async () => expect(await podsOf('scaled')).not.toEqual([]));
     await hold('scaled', ['test.example/busy']);
     await store.delete('DeliveryPool', { namespace, name: 'scaled' });
     await shows('scaled', 'Ready', 'False Draining');
     aheadMs = 66_000;
-    await passes(async () => expect(pool('scaled')).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' }));
+    await eventually(async () => expect(pool('scaled')).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' }));
     await hold('scaled', []);
   });
 });

@@ -30,8 +30,8 @@ import { describeTransforms } from '../facade/suites/transforms.ts';
 import { describeWarehouses } from '../facade/suites/warehouses.ts';
 import { describeWrites } from '../facade/suites/writes.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
+import { eventually } from '../support/eventually.ts';
 import { kubernetesApi } from '../support/kubernetes-api.ts';
-import { passes } from '../support/passes.ts';
 import { RecordingApi } from '../support/recording-api.ts';
 import { describeFaults } from './facade-faults.ts';
 
@@ -71,7 +71,7 @@ async function start(behind: CompleteStore = store): Promise<FacadeWorld> {
 
 async function removeAll(): Promise<void> {
   for (const kind of namespaced)
-    await passes(async () => {
+    await eventually(async () => {
       const { items } = await store.list(kind);
       await Promise.all(items.map(({ metadata: { name, namespace = '' } }) => store.delete(kind, { name, namespace })));
       expect(items.length).toBe(0);

@@ -12,9 +12,9 @@ import { Shop } from '../e2e/manifests.ts';
 import { ingest, RestClient } from '../e2e/rest.ts';
 import type { Manifest } from '../e2e/world.ts';
 import { kubernetesAssets } from '../support/control-plane.ts';
+import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/ports.ts';
 import { startTlsReceiver, type TlsReceiver } from '../support/tls-receiver.ts';
-import { waitUntil } from '../support/wait-until.ts';
 
 const run = promisify(execFile);
 const manager = 'argocd';
@@ -93,7 +93,7 @@ describe('resources that a Git-like loop applies', () => {
     writeFileSync(file, JSON.stringify({ apiVersion: 'v1', kind: 'List', items: inGit }));
     await sync();
     for (const manifest of [...inGit, shop.apiKeyManifest]) await world.waitUntilReady(manifest);
-    await waitUntil('the api to be ready', 30_000, async () => ((await fetch(`${url}/readyz`)).ok ? true : undefined));
+    await eventually('the api to be ready', 30_000, async () => (await fetch(`${url}/readyz`)).ok);
   }, 180_000);
   afterAll(async () => {
     await receiver?.stop();
@@ -122,7 +122,7 @@ describe('resources that a Git-like loop applies', () => {
       expect((await ingest(ingestUrl, `${shop.name}/github`, githubDeliveryOf('push', shop.githubSecret))).status).toBe(200);
       await sleep(Math.max(0, began + roundMs - performance.now()));
     }
-    await waitUntil('the circuit to be shown', 30_000, async () => {
+    await eventually('the circuit to be shown', 30_000, async () => {
       const state = (await read()).get('Route failing')?.status?.circuit?.state;
       return state === undefined || state === 'closed' ? undefined : true;
     });

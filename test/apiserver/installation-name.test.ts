@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type ControlPlaneWorld, startControlPlaneWorld } from '../e2e/control-plane-world.ts';
-import { passes } from '../support/passes.ts';
+import { eventually } from '../support/eventually.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: objects of many kinds
 type Any = any;
@@ -19,7 +19,7 @@ const organization = (name: string, spec: object) =>
 
 test('a controller that is told no name of its installation grants the rights of config/rbac, and keeps quotas', async () => {
   await organization('acme', { plan: 'free' });
-  await passes(async () => {
+  await eventually(async () => {
     const { items } = await get('/apis/rbac.authorization.k8s.io/v1/namespaces/acme/rolebindings');
     expect(items.map(({ metadata, subjects }: Any) => [metadata.name, subjects])).toEqual(
       ['api', 'controller'].map((component) => [
@@ -29,7 +29,7 @@ test('a controller that is told no name of its installation grants the rights of
     );
   }, 60_000);
   // A minute after its start the controllers believe that each kind is counted.
-  await passes(async () => {
+  await eventually(async () => {
     const { spec } = await get('/api/v1/namespaces/acme/resourcequotas/posthorn');
     expect(spec.hard).toMatchObject({ 'count/filters.posthorn.dev': '200' });
   }, 120_000);
@@ -37,7 +37,7 @@ test('a controller that is told no name of its installation grants the rights of
 
 test('it lets no organization have its own namespace', async () => {
   await organization('thief', { namespace: 'posthorn-system' });
-  await passes(async () => {
+  await eventually(async () => {
     const { status } = await get('/apis/posthorn.dev/v1alpha1/organizations/thief');
     expect(status?.conditions).toContainEqual(
       expect.objectContaining({ type: 'ResolvedRefs', status: 'False', reason: 'NamespaceProtected' }),

@@ -6,8 +6,8 @@ import { KubernetesAccess } from '../../src/store/kubernetes/kubernetes-access.t
 import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
 import { type FacadeWorld, startFacadeWorld } from '../facade/facade-world.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
+import { eventually } from '../support/eventually.ts';
 import { kubernetesApi } from '../support/kubernetes-api.ts';
-import { passes } from '../support/passes.ts';
 
 let controlPlane: ControlPlane;
 let api: KubernetesApi;
@@ -47,7 +47,7 @@ async function isGranted(user: string, namespace: string): Promise<void> {
   const resourceAttributes = { namespace, group: 'posthorn.dev', resource: 'filters', verb: 'list' };
   const review = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec: { user, resourceAttributes } };
   const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
-  await passes(async () => expect(await controlPlane.request('POST', path, review)).toMatchObject({ status: { allowed: true } }));
+  await eventually(async () => expect(await controlPlane.request('POST', path, review)).toMatchObject({ status: { allowed: true } }));
 }
 
 /** A service account with a role in some namespaces; answers its token. */
@@ -121,7 +121,7 @@ test('a right that is granted counts at once, one that is known costs no review 
     roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'posthorn-viewer' },
     subjects: [{ kind: 'ServiceAccount', name: 'later', namespace: 'acme' }],
   });
-  await passes(async () => expect(await statusOf('GET', '/api/filters', token)).toBe(200));
+  await eventually(async () => expect(await statusOf('GET', '/api/filters', token)).toBe(200));
   reviews = [];
   await Promise.all(Array.from({ length: 20 }, async () => expect(await statusOf('GET', '/api/filters', token)).toBe(200)));
   expect(reviews).toEqual([]);

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
 import { isCredentialHeader } from '../../src/core/credential-names.ts';
 import { type ControlPlane, kubernetesAssets, startControlPlane } from '../support/control-plane.ts';
-import { passes } from '../support/passes.ts';
+import { eventually } from '../support/eventually.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: objects of many kinds
 type Any = any;
@@ -23,7 +23,7 @@ beforeAll(async () => {
     const plural = object.kind === 'ValidatingAdmissionPolicy' ? 'validatingadmissionpolicies' : 'validatingadmissionpolicybindings';
     await plane.request('POST', `/apis/admissionregistration.k8s.io/v1/${plural}`, object);
   }
-  await passes(async () => expect(await warningOf('Destination', [{ name: 'Authorization', value: 'x' }])).not.toBe(''), 60_000);
+  await eventually(async () => expect(await warningOf('Destination', [{ name: 'Authorization', value: 'x' }])).not.toBe(''), 60_000);
 }, 120_000);
 afterAll(() => plane?.stop());
 

@@ -7,8 +7,8 @@ import { systemClock } from '../../src/runtime/clock.ts';
 import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
 import { migrateStoredVersions } from '../../src/store/kubernetes/stored-versions.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
+import { eventually } from '../support/eventually.ts';
 import { kubernetesApi } from '../support/kubernetes-api.ts';
-import { passes } from '../support/passes.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
 import { tokenOfJob } from '../support/service-account-tokens.ts';
 
@@ -49,7 +49,7 @@ async function makeFilter(name: string, version: string): Promise<void> {
   const spec = { logic: 'AND', conditions: [{ field: 'payload.a', operator: 'exists' }] };
   const body = { apiVersion: `posthorn.dev/${today}`, kind: 'Filter', metadata: { name, namespace: 'default' }, spec };
   // The API server takes a moment until it stores in another version.
-  await passes(async () => {
+  await eventually(async () => {
     await plane.request('PATCH', `${filters}/${name}?fieldManager=test`, body, 'application/apply-patch+yaml');
     if ((await storedIn(name)) === `posthorn.dev/${version}`) return;
     await plane.request('DELETE', `${filters}/${name}`);
@@ -95,7 +95,7 @@ test('migrate, with the rights that its manifest gives it, has objects of an ear
   expect(await run()).toEqual({ code: 0, lines: linesWith(0) });
 
   await serve([today], today);
-  await passes(async () => expect((await filter('old')).spec).toEqual(old.spec));
+  await eventually(async () => expect((await filter('old')).spec).toEqual(old.spec));
 }, 120_000);
 
 test('broken off in the middle it says nothing of what it has not done, and the next one does the rest', async () => {

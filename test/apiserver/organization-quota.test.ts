@@ -11,8 +11,8 @@ import type { Key, ListQuery, Page } from '../../src/store/store.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
 import { controllerApi } from '../support/controller-api.ts';
 import { type RunningControllers, startControllers } from '../support/controllers.ts';
+import { eventually } from '../support/eventually.ts';
 import { kubernetesApi } from '../support/kubernetes-api.ts';
-import { passes } from '../support/passes.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
 
 let plane: ControlPlane;
@@ -40,7 +40,7 @@ beforeAll(async () => {
   store = new KubernetesStore({ api, clock: systemClock });
   objects = new KubernetesObjects({ api: controllersApi, clock: systemClock });
   // Rights count a moment after they are given.
-  await passes(() => objects.get(quotaKind, { namespace: 'default', name: 'posthorn' }));
+  await eventually(() => objects.get(quotaKind, { namespace: 'default', name: 'posthorn' }));
 }, 120_000);
 afterAll(async () => {
   await Promise.all([api, controllersApi].map((each) => each.close()));
@@ -69,12 +69,12 @@ const makeNamespace = () =>
 
 const withinMs = 30_000;
 const expectQuota = (most: string): Promise<void> =>
-  passes(async () => {
+  eventually(async () => {
     const found = await quota();
     expect(found?.['spec']).toMatchObject({ hard: { 'count/filters.posthorn.dev': most, 'count/routes.posthorn.dev': most } });
   }, withinMs);
 const expectReady = (ready: string): Promise<void> =>
-  passes(async () => {
+  eventually(async () => {
     const { status } = await store.get('Organization', { name: namespace });
     const found = status?.conditions?.find(({ type }) => type === 'Ready');
     expect(`${found?.status} ${found?.reason}`).toBe(ready);
@@ -132,11 +132,11 @@ test('an organization that is deleted takes its quota out of a namespace that wa
   await organization({ plan: 'free' });
   await expectQuota('200');
   await store.delete('Organization', { name: namespace });
-  await passes(
+  await eventually(
     async () => expect(store.get('Organization', { name: namespace })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' }),
     withinMs,
   );
-  await passes(async () => expect(await quota()).toBeNull(), withinMs);
+  await eventually(async () => expect(await quota()).toBeNull(), withinMs);
   expect(await plane.request('GET', `/api/v1/namespaces/${namespace}`)).toMatchObject({ status: { phase: 'Active' } });
 });
 
@@ -153,14 +153,14 @@ test('a quota is not made before the controller manager counts the kinds: until 
 test('an organization has as many resources of each kind as its limit says, whoever makes them; then its plan decides, or nothing', async () => {
   await organization({ plan: 'free', limits: { objectsPerKind: 2 } });
   await expectQuota('2');
-  await passes(async () => expect((await quota())?.['status']).toMatchObject({ used: { 'count/filters.posthorn.dev': '0' } }), 45_000);
+  await eventually(async () => expect((await quota())?.['status']).toMatchObject({ used: { 'count/filters.posthorn.dev': '0' } }), 45_000);
   await filter('one');
   await filter('two');
   await expect(filter('three')).rejects.toMatchObject({ code: 'FORBIDDEN', message: expect.stringContaining('exceeded quota: posthorn') });
   await organization({ plan: 'business' });
   await expectQuota('20k');
-  await passes(() => filter('three'), withinMs);
+  await eventually(() => filter('three'), withinMs);
   await organization({ plan: 'enterprise' });
-  await passes(async () => expect(await quota()).toBeNull(), withinMs);
+  await eventually(async () => expect(await quota()).toBeNull(), withinMs);
   await expectReady('True Ready');
 });

@@ -6,9 +6,8 @@ import { systemClock } from '../../src/runtime/clock.ts';
 import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
 import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
+import { eventually } from '../support/eventually.ts';
 import { kubernetesApi } from '../support/kubernetes-api.ts';
-import { passes } from '../support/passes.ts';
-import { waitUntil } from '../support/wait-until.ts';
 import { collectionPath } from './api-client.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: objects of many kinds
@@ -44,11 +43,11 @@ beforeAll(async () => {
       await apply(pathOf(object), object);
     }
   // What RBAC refuses before it knows the role names neither a host nor a field.
-  await waitUntil('the policies to be in force', 60_000, async () => {
+  await eventually('the policies to be in force', 60_000, async () => {
     const host = await write('Destination', httpTo('https://evil.example'));
     const plan = await writeOrganization('later', { plan: 'pro' });
     const listed = await write('Destination', httpTo('https://shop.example.com'));
-    return (host.includes('the host evil.example') && plan.includes('setting spec.plan') && listed === 'taken') || undefined;
+    return host.includes('the host evil.example') && plan.includes('setting spec.plan') && listed === 'taken';
   });
 }, 120_000);
 afterAll(async () => {
@@ -180,7 +179,7 @@ describe('hosts that organizations may deliver to', () => {
     const list = `/api/v1/namespaces/${release}/configmaps/posthorn-egress-hosts`;
     const teams = { type: 'teams', teams: { webhookUrlSecretRef: secret } };
     await plane.request('PATCH', list, { data: { 'organization.globex': '*', allowTeams: 'true' } }, 'application/merge-patch+json');
-    await waitUntil('the list to be read', 30_000, async () => (await write('NotificationChannel', teams)) === 'taken' || undefined);
+    await eventually('the list to be read', 30_000, async () => (await write('NotificationChannel', teams)) === 'taken');
     expect(await write('Destination', s3, { within: 'globex' })).toBe('taken');
     expect(await write('Destination', s3)).toMatch(/^VALIDATION_FAILED /);
   });
@@ -220,14 +219,14 @@ describe('who may set the plan of an organization', () => {
     const platform = await account('platform', ['tenants', 'posthorn-organization-plans']);
     const written = () => writeOrganization('a', { plan: 'enterprise', limits, egress }, { by: platform });
     // A role counts a moment after it is bound.
-    await passes(async () => expect(await written()).toBe('taken'));
+    await eventually(async () => expect(await written()).toBe('taken'));
     await platform.close();
   });
 });
 
 test('the API server finds no fault in the types of the expressions', async () => {
   const path = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies';
-  const policies = await waitUntil('the expressions to be checked', 30_000, async () => {
+  const policies = await eventually('the expressions to be checked', 30_000, async () => {
     const { items }: Any = await plane.request('GET', path);
     return items.every(({ status }: Any) => status?.typeChecking !== undefined) ? items : undefined;
   });

@@ -9,9 +9,9 @@ import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts'
 import { createStoreMetrics } from '../../src/store/metrics.ts';
 import { Reflector } from '../../src/store/reflector.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
+import { eventually } from '../support/eventually.ts';
 import { type Answer, FaultProxy } from '../support/fault-proxy.ts';
 import { silentLogger } from '../support/logger.ts';
-import { waitUntil } from '../support/wait-until.ts';
 
 const silenceMs = 2000;
 const settleMs = 15_000;
@@ -68,11 +68,11 @@ afterEach(async () => {
 const start = async (): Promise<void> => {
   running = reflector.run(stop.signal);
   await reflector.synced;
-  await waitUntil('a watch', settleMs, () => proxy.openStreams > 0 || undefined);
+  await eventually('a watch', settleMs, () => proxy.openStreams > 0);
 };
 /** A stream that said nothing for too long may be given up and opened again just now. */
 async function endStreamExpired(): Promise<void> {
-  await waitUntil('a watch', settleMs, () => proxy.openStreams > 0 || undefined);
+  await eventually('a watch', settleMs, () => proxy.openStreams > 0);
   proxy.endStreamsWith(errorEvent(410, 'Expired', 'too old resource version'));
 }
 const put = (name: string, field = 'a') =>
@@ -86,11 +86,11 @@ const cached = (): string[] =>
     .map((each) => each.metadata.name)
     .sort();
 const cachedBecomes = (...names: string[]) =>
-  waitUntil(`the cache to hold ${names.join(', ')}`, settleMs, () => JSON.stringify(cached()) === JSON.stringify(names) || undefined);
+  eventually(`the cache to hold ${names.join(', ')}`, settleMs, () => JSON.stringify(cached()) === JSON.stringify(names));
 
 /** What a list brings is cached before the watch after it begins. */
 async function requests(counts: FaultProxy['counts']): Promise<void> {
-  await waitUntil('the next watch', settleMs, () => proxy.counts.watches >= counts.watches || undefined);
+  await eventually('the next watch', settleMs, () => proxy.counts.watches >= counts.watches);
   expect(proxy.counts).toEqual(counts);
 }
 
@@ -134,7 +134,7 @@ describe('faults between the reflector and the API server', () => {
     await put('a');
     proxy.fault = firstTimes(2, (isWatch) => !isWatch, { status: 500, body: statusObject(500, 'InternalError', 'etcd is away') });
     running = reflector.run(stop.signal);
-    await waitUntil('two failures', settleMs, () => proxy.counts.lists > 1 || undefined);
+    await eventually('two failures', settleMs, () => proxy.counts.lists > 1);
     expect(reflector.state).toBe('syncing');
     await cachedBecomes('a');
     expect(proxy.counts.lists).toBe(3);
@@ -219,7 +219,7 @@ describe('faults between the reflector and the API server', () => {
     await direct.delete('Filter', { name: 'a', namespace });
     const second = await put('a', 'b');
     await endStreamExpired();
-    await waitUntil('the second object', settleMs, () => cache.getByUid(second.metadata.uid));
+    await eventually('the second object', settleMs, () => cache.getByUid(second.metadata.uid));
     expect(changes.at(-1)?.before?.metadata.uid).toBe(first.metadata.uid);
     expect(cache.getByUid(first.metadata.uid)).toBeUndefined();
   });
@@ -228,11 +228,11 @@ describe('faults between the reflector and the API server', () => {
     await put('a');
     await start();
     await controlPlane.stopApiServer();
-    await waitUntil('degraded', settleMs, () => reflector.state === 'degraded' || undefined);
+    await eventually('degraded', settleMs, () => reflector.state === 'degraded');
     expect(cached()).toEqual(['a']);
     await controlPlane.startApiServer();
     await put('b');
-    await waitUntil('synced', 40_000, () => reflector.state === 'synced' || undefined);
+    await eventually('synced', 40_000, () => reflector.state === 'synced');
     await cachedBecomes('a', 'b');
   });
 });

@@ -9,9 +9,9 @@ import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts
 import { KubernetesObjects } from '../../src/store/kubernetes/kubernetes-objects.ts';
 import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
+import { eventually } from '../support/eventually.ts';
 import { type HelmRelease, helmRelease } from '../support/helm-release.ts';
 import { kubernetesApi } from '../support/kubernetes-api.ts';
-import { passes } from '../support/passes.ts';
 import { freePort } from '../support/ports.ts';
 import type { Program } from '../support/program.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
@@ -59,7 +59,7 @@ beforeAll(async () => {
   await apply({ apiVersion: 'v1', kind: 'Secret', metadata: { namespace: 'victim', name: 'own' }, stringData: { password: 'x' } });
   await organization('acme');
   await expectCondition('Organization', { name: 'default' }, 'True Ready');
-  await passes(async () => expect((await send('GET', 'destinations')).status).toBe(200), 60_000);
+  await eventually(async () => expect((await send('GET', 'destinations')).status).toBe(200), 60_000);
 }, 180_000);
 afterAll(async () => {
   await Promise.all([controller?.stop(), api?.stop(), admin?.close()]);
@@ -88,7 +88,7 @@ async function conditionOf(kind: PosthornKind, key: { name: string; namespace?: 
   return status?.conditions?.find(({ type }: Any) => type === 'Ready');
 }
 const expectCondition = (kind: PosthornKind, key: { name: string; namespace?: string }, wanted: string) =>
-  passes(async () => {
+  eventually(async () => {
     const found = await conditionOf(kind, key);
     expect(`${found?.status} ${found?.reason}`).toBe(wanted);
   }, 60_000);
@@ -113,7 +113,7 @@ const bindings = async (within: string): Promise<Any[]> => {
   return items;
 };
 const expectBindings = (within: string) =>
-  passes(async () => {
+  eventually(async () => {
     const found = (await bindings(within)).map(({ metadata, roleRef, subjects }) => [metadata.name, roleRef.name, subjects]);
     expect(found).toEqual(
       ['api', 'controller'].map((component) => [
@@ -155,7 +155,7 @@ describe('rights where an organization lives', () => {
     await expectBindings('acme');
     await plane.request('DELETE', path);
     const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'view' };
-    await passes(() =>
+    await eventually(() =>
       plane.request('POST', `${rbac}/namespaces/acme/rolebindings`, { metadata: { name }, roleRef, subjects }).catch(() => {}),
     );
     await expectBindings('acme');
@@ -166,13 +166,13 @@ describe('rights where an organization lives', () => {
     await organization('adopted');
     await expectBindings('adopted');
     await plane.request('DELETE', '/apis/posthorn.dev/v1alpha1/organizations/adopted');
-    await passes(async () => expect(await bindings('adopted')).toEqual([]));
-    await passes(async () =>
+    await eventually(async () => expect(await bindings('adopted')).toEqual([]));
+    await eventually(async () =>
       expect((await store.get('Namespace', { name: 'adopted' })).metadata.labels).not.toHaveProperty('posthorn.dev/organization'),
     );
     await organization('short');
     await plane.request('DELETE', '/apis/posthorn.dev/v1alpha1/organizations/short');
-    await passes(() => expect(store.get('Namespace', { name: 'short' })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' }), 60_000);
+    await eventually(() => expect(store.get('Namespace', { name: 'short' })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' }), 60_000);
   }, 120_000);
 
   test('are refused in the namespace of the installation and in protected ones, and the Organization says so', async () => {
@@ -203,7 +203,7 @@ describe('rights where an organization lives', () => {
 test('the controller makes what the workers of the default DeliveryPool run by', async () => {
   const name = 'posthorn-delivery-default';
   for (const path of [`/apis/apps/v1/namespaces/${namespace}/deployments`, `/api/v1/namespaces/${namespace}/services`])
-    await passes(() => plane.request('GET', `${path}/${name}`), 60_000);
+    await eventually(() => plane.request('GET', `${path}/${name}`), 60_000);
 }, 120_000);
 
 test('the controller makes, changes and deletes the optional objects of a DeliveryPool', async () => {
@@ -211,7 +211,7 @@ test('the controller makes, changes and deletes the optional objects of a Delive
   const pool = (spec: object) => apply({ apiVersion: 'posthorn.dev/v1alpha1', kind: 'DeliveryPool', metadata: key, spec });
   const autoscaling = { min: 1, max: 2, targetBacklogPerPod: 100 };
   const expectObjects = (...wanted: PoolKind[]) =>
-    passes(async () => {
+    eventually(async () => {
       const kinds: PoolKind[] = ['PodDisruptionBudget', 'NetworkPolicy', 'HorizontalPodAutoscaler', 'ScaledObject', 'Deployment'];
       const there = kinds.map((kind) =>
         plane.request('GET', `${pathOfKind(kind)}/posthorn-delivery-scaled`).then(
@@ -239,7 +239,7 @@ describe('rights that are missing for a while', () => {
     // As Helm leaves it: the former right is gone, and no controller of the new release leads yet.
     await controller.stop();
     for (const name of names) await plane.request('DELETE', `${rbac}/namespaces/default/rolebindings/${name}`);
-    const refused = await passes(async () => {
+    const refused = await eventually(async () => {
       const answer = await send('POST', 'destinations', destination('Between'));
       expect(answer.status).toBe(503);
       return answer;
@@ -255,7 +255,7 @@ describe('rights that are missing for a while', () => {
 
     controller = await startController();
     await expectBindings('default');
-    const made = await passes(async () => {
+    const made = await eventually(async () => {
       const answer = await send('POST', 'destinations', destination('Between'));
       expect(answer.status).toBe(201);
       return answer;
@@ -283,7 +283,7 @@ describe('rights that are missing for a while', () => {
     expect(await conditionOf('Destination', key)).toEqual(before);
     await plane.request('PATCH', path, { metadata: { name: metadata.name }, rules }, 'application/merge-patch+json');
     await expectCondition('Organization', { name: 'acme' }, 'True Ready');
-    await passes(async () => expect((await conditionOf('Destination', key)).observedGeneration).toBe(2), 60_000);
+    await eventually(async () => expect((await conditionOf('Destination', key)).observedGeneration).toBe(2), 60_000);
     expect((await conditionOf('Destination', key)).lastTransitionTime).toBe(before.lastTransitionTime);
   }, 180_000);
 });
@@ -325,7 +325,7 @@ describe('the ServiceAccounts', () => {
         subjects,
       });
       for (const by of ['api', 'controller'] as const)
-        await passes(async () => expect(await attempt({ by, method: 'GET', path: '/api/v1/secrets' })).toBe('done'));
+        await eventually(async () => expect(await attempt({ by, method: 'GET', path: '/api/v1/secrets' })).toBe('done'));
     });
 
     test.each(attemptsAgainstPolicies)('are refused by a policy: %s', async (_what, tried) => {

@@ -12,8 +12,8 @@ import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts'
 import { type FacadeWorld, startFacadeWorld } from '../facade/facade-world.ts';
 import { type ControlPlane, kubernetesAssets, startControlPlane } from '../support/control-plane.ts';
 import { testKeyring } from '../support/controllers.ts';
+import { eventually } from '../support/eventually.ts';
 import { kubernetesApi } from '../support/kubernetes-api.ts';
-import { passes } from '../support/passes.ts';
 
 let controlPlane: ControlPlane;
 let api: KubernetesApi;
@@ -148,18 +148,18 @@ test('what is exported as manifests and applied with kubectl in an emptied names
     notifyOnFailure: true,
     notifyEmails: 'a@example.com',
   });
-  await passes(async () => expect(Object.keys(await records('destination'))).toHaveLength(5));
+  await eventually(async () => expect(Object.keys(await records('destination'))).toHaveLength(5));
   const before = { destinations: await records('destination'), routes: await records('route') };
   expect(Object.keys(before.routes)).toHaveLength(2);
 
   const manifests = `${await yamlOf('destinations/export?includeSensitive=true')}---\n${await yamlOf('routes/export')}`;
   kubectl(['delete', 'routes.posthorn.dev,destinations.posthorn.dev,secrets', '--all']);
-  await passes(async () => {
+  await eventually(async () => {
     expect(await records('destination')).toEqual({});
     expect(await records('route')).toEqual({});
   });
   kubectl(['apply', '--server-side', '-f', '-'], manifests);
-  await passes(async () => {
+  await eventually(async () => {
     expect(await records('destination')).toEqual(before.destinations);
     expect(await records('route')).toEqual(before.routes);
   });
@@ -182,7 +182,7 @@ test('what is exported as JSON and imported into another organization is exporte
     const [family = ''] = path.split('/');
     const answer = await beta('POST', `${family}/import`, { ...document, conflictStrategy: 'overwrite' });
     expect(answer.errors).toEqual([]);
-    await passes(async () => expect(apart(await beta('GET', path))).toEqual(apart(document)));
+    await eventually(async () => expect(apart(await beta('GET', path))).toEqual(apart(document)));
     const again = await beta('POST', `${family}/import`, { ...document, conflictStrategy: 'overwrite' });
     expect([again.errors, again.overwritten ?? again.summary.overwritten]).toEqual([[], document[family].length]);
     expect(apart(await beta('GET', path))).toEqual(apart(document));

@@ -8,11 +8,10 @@ import { commandConnection } from '../../src/redis/connection.ts';
 import { isRecord } from '../../src/resources/field-tree.ts';
 import { type DescribedOperation, describedOperations, list, members, type Schema } from '../contract/described-operations.ts';
 import { DocumentSchemas } from '../contract/document-schemas.ts';
-import { passes } from '../support/passes.ts';
+import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/ports.ts';
 import { type Program, startProgram } from '../support/program.ts';
 import { type ReceivedRequest, type Receiver, startReceiver } from '../support/receiver.ts';
-import { waitUntil } from '../support/wait-until.ts';
 import { bodiesWithSecrets } from './api-bodies.ts';
 import { canariesInRedis } from './canaries-in-redis.ts';
 import { type Canary, environmentOf, found, newCanary, shownSecret } from './canary.ts';
@@ -113,9 +112,9 @@ async function putIntoManifests(manifests: string): Promise<void> {
   for (const { name, secret, object } of await secretHolders(put, [receivers.ok.url, receivers.failing.url]))
     writeFileSync(join(manifests, `${name}.yaml`), `${JSON.stringify(secret)}\n---\n${JSON.stringify(object)}\n`);
   writeFileSync(join(manifests, 'customer.yaml'), JSON.stringify(customer));
-  await waitUntil('the manifests to be loaded', 30_000, async () => {
+  await eventually('the manifests to be loaded', 30_000, async () => {
     const { status } = await send('GET', '/api/destinations/canary-0');
-    return status === 200 ? true : undefined;
+    return status === 200;
   });
 }
 
@@ -180,7 +179,7 @@ async function haveSecretsMade(): Promise<void> {
     note('POST /webhook-endpoints/{id}/rotate-secret (made)', rotated, members(rotated.body['data'] ?? rotated.body)['secret']);
     await send('POST', '/api/webhook-subscriptions', { endpointId: id, eventTypeId: 'order.paid' });
   }
-  await passes(async () => {
+  await eventually(async () => {
     const sent = await send('POST', '/api/send-event', { eventType: 'order.paid', payload: {} });
     expect(sent.body).toMatchObject({ data: { messagesQueued: 2 } });
   });
@@ -257,7 +256,7 @@ describe('a secret that is put into every field for one', () => {
 
   test('reaches those it is for', async () => {
     const token = canaries.find(({ field }) => field === 'POST /destinations token')?.value ?? '-';
-    await passes(() => {
+    await eventually(() => {
       const received = receivers.failing.requests.map(({ headers }) => JSON.stringify(headers)).join('\n');
       expect(received).toContain(token);
       for (const receiver of [receivers.ok, receivers.failing])

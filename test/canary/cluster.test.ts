@@ -5,10 +5,10 @@ import { configurationKinds, type Kind, kindPath } from '../../src/resources/kin
 import { list, members, type Schema } from '../contract/described-operations.ts';
 import { type ControlPlaneWorld, startControlPlaneWorld } from '../e2e/control-plane-world.ts';
 import { ingest, RestClient } from '../e2e/rest.ts';
+import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/ports.ts';
 import type { Program } from '../support/program.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
-import { waitUntil } from '../support/wait-until.ts';
 import { canariesInRedis } from './canaries-in-redis.ts';
 import { type Canary, found, newCanary } from './canary.ts';
 import { customer, type SecretHolder, secretHolders } from './manifests.ts';
@@ -66,10 +66,10 @@ beforeAll(async () => {
     }),
   );
   await applyManifests();
-  await waitUntil('api and ingest to be ready', 30_000, async () =>
-    (await Promise.all([url, ingestUrl].map((each) => fetch(`${each}/readyz`)))).every(({ ok }) => ok) ? true : undefined,
+  await eventually('api and ingest to be ready', 30_000, async () =>
+    (await Promise.all([url, ingestUrl].map((each) => fetch(`${each}/readyz`)))).every(({ ok }) => ok),
   );
-  await waitUntil('every custom resource to be judged', 60_000, async () => ((await resources()).every(isJudged) ? true : undefined));
+  await eventually('every custom resource to be judged', 60_000, async () => (await resources()).every(isJudged));
   await changeThroughApi();
   await makeItWork();
 }, 240_000);
@@ -144,9 +144,9 @@ describe('a secret that is put into every field of custom resources for one', ()
     expect(holders.length).toBeGreaterThan(10);
     const fields = ['Destination spec.http.auth.tokenSecretRef', 'PATCH /destinations token'];
     const awaited = ['"webhook-signature":"v1,', ...fields.map((field) => canaries.find((each) => each.field === field)?.value ?? '-')];
-    await waitUntil('deliveries with credentials and signatures', 30_000, () => {
+    await eventually('deliveries with credentials and signatures', 30_000, () => {
       const received = JSON.stringify([...receivers.ok.requests, ...receivers.failing.requests].map(({ headers }) => headers));
-      return awaited.every((each) => received.includes(each)) ? true : undefined;
+      return awaited.every((each) => received.includes(each));
     });
     const notInForce = (await resources()).filter(({ metadata, status }) => {
       const ready = list(members(status)['conditions'])
@@ -165,7 +165,7 @@ describe('a secret that is put into every field of custom resources for one', ()
   });
 
   test('is in no Event of Kubernetes', async () => {
-    const events = await waitUntil('events of broken resources', 30_000, async () => {
+    const events = await eventually('events of broken resources', 30_000, async () => {
       const items = await itemsAt('/api/v1/events');
       return items.some(({ reason }) => reason === 'InvalidWebhookUrl') ? items : undefined;
     });

@@ -2,11 +2,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { RedisMessageReader } from '../../src/data/history/message-reader.ts';
 import { RedisRegistryPublisher } from '../../src/data/registry/registry-publisher.ts';
+import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/ports.ts';
 import { type Program, startProgram } from '../support/program.ts';
 import { routeRecord, sourceRecord } from '../support/records.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
-import { waitUntil } from '../support/wait-until.ts';
 
 const prefix = 'posthorn:';
 const shards = 4;
@@ -46,9 +46,9 @@ async function startIngest(i: number): Promise<void> {
     POSTHORN_LOG_LEVEL: 'warn',
   });
   programs[i] = program;
-  await waitUntil('ingest', 30_000, async () => {
+  await eventually('ingest', 30_000, async () => {
     const answer = await fetch(`http://127.0.0.1:${ports[i]}/ingest/acme/nobody`, { method: 'POST', body: '{}' }).catch(() => null);
-    return answer?.status === 404 ? true : undefined;
+    return answer?.status === 404;
   });
 }
 

@@ -5,7 +5,7 @@ import { faultKinds, type NetworkFaults, startNetworkFaults } from '../../hack/c
 import { servesAgain } from '../../hack/chaos/serves-again.ts';
 import { SteadySender } from '../../hack/chaos/steady-sender.ts';
 import { checkShards } from '../../src/data/check/shard-check.ts';
-import { passes } from '../support/passes.ts';
+import { eventually } from '../support/eventually.ts';
 
 const deadlineMs = 60_000;
 const shards = 2;
@@ -50,9 +50,9 @@ test.each(faultKinds)(
 
 test('after all of that nothing accepted is lost, nothing else has come, and each message is in one place', async () => {
   await sender.stop();
-  await passes(() => expect([...sender.accepted].filter((number) => !sink.arrivals.has(number))).toEqual([]), deadlineMs);
+  await eventually(() => expect([...sender.accepted].filter((number) => !sink.arrivals.has(number))).toEqual([]), deadlineMs);
   const check = { redis: installation.redis.client, prefix: installation.prefix, shards };
-  await passes(async () => expect(await checkShards(check)).toMatchObject({ unfinished: 0, findings: [] }), deadlineMs);
+  await eventually(async () => expect(await checkShards(check)).toMatchObject({ unfinished: 0, findings: [] }), deadlineMs);
   expect(unexpectedArrivals([sink], sender.sent)).toBe(0);
   expect([...sink.webhookIds.values()].filter((ids) => ids.size > 1)).toEqual([]);
 }, 150_000);

@@ -22,9 +22,9 @@ import type { RedisAddress } from '../../src/redis/address.ts';
 import { blockingConnection, commandConnection, type RedisClient } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { startAlertingWorker } from '../support/alerting-worker.ts';
+import { eventually } from '../support/eventually.ts';
 import { silentLogger } from '../support/logger.ts';
 import { newEvent } from '../support/new-event.ts';
-import { passes } from '../support/passes.ts';
 import { patientClock } from '../support/patient-clock.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { destinationRecord, organizationRecord, RecordRegistry, routeRecord } from '../support/record-registry.ts';
@@ -113,7 +113,7 @@ test('a slot is claimed once, run by a worker that sleeps, recorded in a slot of
   expect(await runs.lastSlots()).toEqual(new Map([['cron_a', now]]));
   await executions.remove('cron_a');
   await runs.forget('cron_a');
-  await passes(async () => expect(await executions.newest('org_a', 'cron_a', 10)).toEqual([]));
+  await eventually(async () => expect(await executions.newest('org_a', 'cron_a', 10)).toEqual([]));
   expect(await executions.write(execution)).toBe(false);
   await executions.allow('cron_a');
   expect(await runs.jobIds()).toEqual([]);
@@ -147,7 +147,7 @@ test('alerts go out and the analytics of all shards are summed', async () => {
     const [alert] = await told.arrived(1, 30_000);
     expect(JSON.parse(String(alert?.body))).toMatchObject({ type: 'delivery.failed', route: { id: 'rte_a' }, responseStatus: 500 });
     const statistics = new RedisStatisticsReader({ redis, prefix, clock: systemClock, shards: () => shards });
-    await passes(async () => {
+    await eventually(async () => {
       // Not ten seconds later.
       for (let shard = 0; shard < shards; shard++)
         for (const name of await redis.zrange(`${prefix}{s${shard}}:tallies`, '0', '-1'))
@@ -203,13 +203,13 @@ test('a process of an earlier release is seen on whichever master it works; with
     });
     clients.push(earlier);
     await earlier.connect();
-    await passes(async () => expect(await run()).toBe(1), 30_000);
+    await eventually(async () => expect(await run()).toBe(1), 30_000);
     expect(lines[0]).toBe('a process of an earlier release is connected to Redis: delivery at 127.0.0.1');
     earlier.disconnect();
-    await passes(async () => expect(await earlierProcesses({ redis, prefix })).toEqual([]), 30_000);
+    await eventually(async () => expect(await earlierProcesses({ redis, prefix })).toEqual([]), 30_000);
   }
   for (const key of bytes) expect(await redis.hget(key, 'org_gone')).toBe('5');
-  await passes(async () => expect(await run()).toBe(0), 30_000);
+  await eventually(async () => expect(await run()).toBe(0), 30_000);
   for (const key of bytes) expect(await redis.hget(key, 'org_gone')).toBeNull();
   expect(await redis.get(`${prefix}{cfg}:layout`)).toMatch(/^\d+$/);
 }, 120_000);

@@ -7,11 +7,11 @@ import { checkShards } from '../../src/data/check/shard-check.ts';
 import type { RedisAddress } from '../../src/redis/address.ts';
 import { commandConnection, knownServers } from '../../src/redis/connection.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';
+import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/ports.ts';
 import { type Program, startProgram } from '../support/program.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { hasKey, moveSlots, type RedisGroup, type RedisNode, startRedisCluster, startRedisSentinel } from '../support/redis-group.ts';
-import { waitUntil } from '../support/wait-until.ts';
 
 /** Each event is delivered eight times, and sender and receiver are this one process: a busy machine must keep up. */
 const perSecond = 25;
@@ -75,7 +75,7 @@ async function configure({ request }: Installation): Promise<void> {
 /** Waits until this many more events are accepted than those that are now. */
 async function accepts(sender: SteadySender, more: number): Promise<void> {
   const before = sender.accepted.size;
-  await waitUntil(`${more} events to be accepted`, patienceMs, () => (sender.accepted.size >= before + more ? true : undefined));
+  await eventually(`${more} events to be accepted`, patienceMs, () => sender.accepted.size >= before + more);
 }
 
 async function shardsOf(node: RedisNode): Promise<number> {
@@ -95,12 +95,10 @@ async function failOver(installation: Installation, group: RedisGroup) {
   if (master === undefined || master.shards === 0) throw new Error('no master has shards');
   const killedAtMs = Date.now();
   await master.node.kill();
-  await waitUntil('a replica to take over', patienceMs, async () => ((await group.masters()).length === masters.length ? true : undefined));
+  await eventually('a replica to take over', patienceMs, async () => (await group.masters()).length === masters.length);
   const takenOverMs = Date.now() - killedAtMs;
   const sent = sender.sent.size;
-  await waitUntil('later events to be accepted', patienceMs, () =>
-    [...sender.accepted].some((number) => number >= sent) ? true : undefined,
-  );
+  await eventually('later events to be accepted', patienceMs, () => [...sender.accepted].some((number) => number >= sent));
   await accepts(sender, 2 * perSecond);
   await sender.stop();
   return { sender, takenOverMs };
@@ -135,8 +133,10 @@ async function verify({ sender, takenOverMs }: { sender: SteadySender; takenOver
   const redis = commandConnection(address, { commandTimeoutMs: 30_000 });
   await redis.connect();
   try {
-    await waitUntil('everything to be delivered', patienceMs, async () =>
-      (await checkShards({ redis, prefix: 'posthorn:', shards: 16 })).unfinished === 0 ? true : undefined,
+    await eventually(
+      'everything to be delivered',
+      patienceMs,
+      async () => (await checkShards({ redis, prefix: 'posthorn:', shards: 16 })).unfinished === 0,
     );
     const arrived = arrivals();
     const lost = [...sender.accepted].filter((number) => (arrived.get(number)?.size ?? 0) < routes);

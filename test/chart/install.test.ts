@@ -6,12 +6,11 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { hashApiKey } from '../../src/core/api-keys.ts';
 import { type ControlPlane, kubernetesAssets, startControlPlane } from '../support/control-plane.ts';
+import { eventually } from '../support/eventually.ts';
 import { chart, helm, manifests, template } from '../support/helm.ts';
 import { type HelmRelease, helmRelease } from '../support/helm-release.ts';
-import { passes } from '../support/passes.ts';
 import { startProgram } from '../support/program.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
-import { waitUntil } from '../support/wait-until.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: objects of many kinds
 type Any = any;
@@ -30,7 +29,7 @@ beforeAll(async () => {
   await controlPlane.request('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } });
   await installed('install');
   // The controller manager makes it in every namespace, a moment later; no pod is admitted before.
-  await waitUntil('the service account of the namespace', 30_000, () =>
+  await eventually('the service account of the namespace', 30_000, () =>
     get(`/api/v1/namespaces/${namespace}/serviceaccounts/default`).catch(() => undefined),
   );
 }, 120_000);
@@ -82,14 +81,14 @@ test('a controller with the rights of the chart makes the organization default, 
   const apiKey = plain((await secret('posthorn-api-key'))['api-key']);
   const controller = await release.start('controller', { POSTHORN_REDIS_URL: redis.url });
   const organization = '/apis/posthorn.dev/v1alpha1/organizations/default';
-  const key: Any = await waitUntil(`the admin key to be ready (${controller.output()})`, 30_000, async () => {
+  const key: Any = await eventually(`the admin key to be ready (${controller.output()})`, 30_000, async () => {
     const object = await get('/apis/posthorn.dev/v1alpha1/namespaces/default/apikeys/admin').catch(() => null);
     return object?.status?.conditions?.some(({ type, status }: Any) => type === 'Ready' && status === 'True') ? object : undefined;
   });
   expect(key.spec).toMatchObject({ role: 'admin', sha256: hashApiKey(apiKey) });
   expect((await get(organization)).spec).toMatchObject({ namespace: 'default', plan: 'enterprise' });
   expect((await get(organization)).metadata.finalizers).toEqual(['posthorn.dev/purge']);
-  const workers = await waitUntil(`the Deployment of the workers (${controller.output()})`, 30_000, () =>
+  const workers = await eventually(`the Deployment of the workers (${controller.output()})`, 30_000, () =>
     get(`/apis/apps/v1/namespaces/${namespace}/deployments/posthorn-delivery-default`).catch(() => undefined),
   );
   expect(workers.spec).toMatchObject({ replicas: 2, template: { spec: { automountServiceAccountToken: false } } });
@@ -110,22 +109,22 @@ test('an uninstalled release leaves the CRDs with their resources and the keys t
   expect((await get('/apis/posthorn.dev/v1alpha1/organizations/default')).spec.namespace).toBe('default');
   await expect(secret('posthorn-api-key')).rejects.toThrow('404');
   // What belonged to the pool goes when the garbage collector comes to it.
-  await passes(async () => expect((await get(`/apis/apps/v1/namespaces/${namespace}/deployments`)).items).toEqual([]));
+  await eventually(async () => expect((await get(`/apis/apps/v1/namespaces/${namespace}/deployments`)).items).toEqual([]));
 });
 
 test('with crds.keep=false an uninstalled release leaves no resource and no CRD', async () => {
   await installed('install', '--set', 'crds.keep=false');
   const controller = await release.start('controller', { POSTHORN_REDIS_URL: redis.url });
-  await waitUntil(`the organization to be held (${controller.output()})`, 30_000, async () =>
+  await eventually(`the organization to be held (${controller.output()})`, 30_000, async () =>
     (await get('/apis/posthorn.dev/v1alpha1/organizations/default')).metadata.finalizers === undefined ? undefined : true,
   );
   const pool = `/apis/posthorn.dev/v1alpha1/namespaces/${namespace}/deliverypools/default`;
-  await waitUntil('the pool', 30_000, () => get(pool).catch(() => undefined));
+  await eventually('the pool', 30_000, () => get(pool).catch(() => undefined));
   const [code, output] = await runUninstall('--delete-organizations');
   await controller.stop();
   expect([code, output.split('\n').slice(0, 2)]).toEqual([0, ['pools of workers deleted: 1', 'organizations deleted: 1']]);
   await helm('uninstall', 'posthorn', '--no-hooks', '--namespace', namespace, '--kubeconfig', controlPlane.kubeconfigPath);
-  await waitUntil('the CRDs to go', 30_000, async () => {
+  await eventually('the CRDs to go', 30_000, async () => {
     const { items } = await get('/apis/apiextensions.k8s.io/v1/customresourcedefinitions');
     return items.some(({ spec }: Any) => spec.group === 'posthorn.dev') ? undefined : true;
   });

@@ -5,8 +5,8 @@ import { recordSealingContext } from '../../src/core/sealing-contexts.ts';
 import { overShare } from '../../src/data/queue/byte-shares.ts';
 import { families } from '../../src/facade/families/families.ts';
 import { openApiDocument } from '../../src/facade/openapi/openapi.ts';
+import { eventually } from '../support/eventually.ts';
 import { type Answer, IngestUnderTest, signingSecret } from '../support/ingest.ts';
-import { waitUntil } from '../support/wait-until.ts';
 import { describedOperations, examplesIn, ingestOperations, members, type Schema, withReferents } from './described-operations.ts';
 import { DocumentSchemas } from './document-schemas.ts';
 
@@ -75,7 +75,7 @@ describe('what the OpenAPI document says of ingest', () => {
     const send = () =>
       ingest.send(path, { method, headers: { 'X-GitHub-Delivery': 'a' }, body: method === 'GET' || method === 'DELETE' ? '' : '{}' });
     expectDescribed(await send(), method);
-    const duplicate = await waitUntil('a duplicate', 30_000, async () => {
+    const duplicate = await eventually('a duplicate', 30_000, async () => {
       const answer = await send();
       return answer.body.duplicate === true ? answer : undefined;
     });

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type CuttableLine, startCuttableLine } from '../support/cuttable-line.ts';
+import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/ports.ts';
 import type { Program } from '../support/program.ts';
 import { startTlsReceiver, type TlsReceiver } from '../support/tls-receiver.ts';
-import { waitUntil } from '../support/wait-until.ts';
 import { verifies } from '../support/webhook-verification.ts';
 import { type ControlPlaneWorld, startControlPlaneWorld } from './control-plane-world.ts';
 import { githubDeliveryOf } from './github.ts';
@@ -79,8 +79,8 @@ describe('without the API server', () => {
     const resources = [...shop.secrets, shop.apiKeyManifest, shop.source, shop.destination('kept', kept.url()), shop.route('kept', 'kept')];
     await world.apply(resources);
     for (const resource of resources.filter(({ apiVersion }) => apiVersion !== 'v1')) await world.waitUntilReady(resource);
-    await waitUntil('the api to be ready', 60_000, async () => ((await fetch(`${url}/readyz`)).ok ? true : undefined));
-    await waitUntil('the first event to be taken', 60_000, async () => ((await send()).status === 200 ? true : undefined));
+    await eventually('the api to be ready', 60_000, async () => (await fetch(`${url}/readyz`)).ok);
+    await eventually('the first event to be taken', 60_000, async () => (await send()).status === 200);
     await kept.waitForRequests(1, 30_000);
     const cronJob = { name: 'Yearly', cronExpression: '0 6 1 1 *', url: kept.url('/cron') };
     cronJobId = (await rest.send('POST', '/api/cron', cronJob)).body.cronJob.id;
@@ -114,9 +114,9 @@ describe('without the API server', () => {
     const eventType = await rest.send('POST', '/api/event-types', { name: 'order.lost' });
     expect([eventType.status, eventType.headers.get('x-error-code')]).toEqual([503, 'UNAVAILABLE']);
     await world.controlPlane.startApiServer();
-    await waitUntil('writes to work again', 30_000, async () => {
+    await eventually('writes to work again', 30_000, async () => {
       const { status } = await rest.send('POST', '/api/destinations', { name: 'After', url: 'https://example.com' });
-      return status === 201 ? true : undefined;
+      return status === 201;
     });
   }, 120_000);
 
@@ -136,10 +136,10 @@ describe('without the API server', () => {
       await world.waitUntilReady(route);
     }
     await arrives(added);
-    await waitUntil('the deleted route to be out of force', 30_000, async () => {
+    await eventually('the deleted route to be out of force', 30_000, async () => {
       const before = kept.requests.length;
       await arrives(added);
-      return kept.requests.length === before ? true : undefined;
+      return kept.requests.length === before;
     });
   }, 120_000);
 

@@ -3,11 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { checkShards } from '../../src/data/check/shard-check.ts';
+import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/ports.ts';
 import { type Program, startProgram } from '../support/program.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
-import { waitUntil } from '../support/wait-until.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'posthorn-e2e-'));
 const manifests = join(directory, 'manifests');
@@ -65,7 +65,7 @@ beforeAll(async () => {
   });
   await program.waitForOutput(/^posthorn ready /m, 60_000);
   for (const name of ['greedy', 'honest'])
-    await waitUntil(`${name} to be ready`, 30_000, async () => ((await post(name, '{}')).status === 200 ? true : undefined));
+    await eventually(`${name} to be ready`, 30_000, async () => (await post(name, '{}')).status === 200);
 });
 afterAll(async () => {
   await program?.stop();
@@ -90,10 +90,10 @@ test('an organization whose events fill its share of Redis is refused, all event
   expect(await send('honest', 20)).toEqual({ 200: 20 });
 
   writeOrganization('greedy', { enabled: true });
-  await waitUntil('greedy to be taken again', 60_000, async () => ((await post('greedy')).status === 200 ? true : undefined));
-  await waitUntil('all to be delivered', 60_000, async () => {
+  await eventually('greedy to be taken again', 60_000, async () => (await post('greedy')).status === 200);
+  await eventually('all to be delivered', 60_000, async () => {
     const { unfinished } = await checkShards({ redis: redis.client, prefix: 'posthorn:', shards: 3 });
-    return unfinished === 0 ? true : undefined;
+    return unfinished === 0;
   });
   expect(await send('greedy', 20)).toEqual({ 200: 20 });
   expect((await checkShards({ redis: redis.client, prefix: 'posthorn:', shards: 3 })).findings).toEqual([]);

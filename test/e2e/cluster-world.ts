@@ -1,8 +1,8 @@
 import { networkInterfaces } from 'node:os';
 import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';
+import { eventually } from '../support/eventually.ts';
 import { chart, helm } from '../support/helm.ts';
 import { portForward } from '../support/port-forward.ts';
-import { waitUntil } from '../support/wait-until.ts';
 import { kubectl, kubectlApply } from './kubectl.ts';
 import type { World } from './world.ts';
 
@@ -55,7 +55,7 @@ async function trust(certificateFile: string): Promise<void> {
   const value = `egress.caCertificates=${certificateFile}`;
   const before = await configHash();
   await helm('upgrade', 'posthorn', chart, '--namespace', system, '--reset-then-reuse-values', '--set-file', value, '--wait');
-  await waitUntil('the controller to give the workers other files', 60_000, async () =>
+  await eventually('the controller to give the workers other files', 60_000, async () =>
     (await configHash()) === before ? undefined : true,
   );
   await kubectl(['-n', system, 'rollout', 'status', workers, '--timeout=120s']);

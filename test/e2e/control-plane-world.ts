@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { AuditLog } from '../support/audit-log.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
+import { eventually } from '../support/eventually.ts';
 import { type Program, startProgram } from '../support/program.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
 import { tokenOfRole } from '../support/service-account-tokens.ts';
-import { waitUntil } from '../support/wait-until.ts';
 import type { Manifest } from './world.ts';
 
 const plurals: Record<string, string> = {
@@ -100,9 +100,7 @@ export async function startControlPlaneWorld(): Promise<ControlPlaneWorld> {
       await controlPlane.request('DELETE', pathOf(manifest));
     },
     waitUntilReady: async (manifest) => {
-      await waitUntil(`${manifest.kind} ${manifest.metadata.name} to be ready`, 60_000, async () =>
-        isReady(await read(manifest)) ? true : undefined,
-      );
+      await eventually(`${manifest.kind} ${manifest.metadata.name} to be ready`, 60_000, async () => isReady(await read(manifest)));
     },
     forbidden: () => new AuditLog(auditLog).read().forbidden,
     stop: async () => {

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { cronKeys } from '../../src/data/cron/cron-keys.ts';
+import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/ports.ts';
 import type { Program } from '../support/program.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
-import { waitUntil } from '../support/wait-until.ts';
 import { type ControlPlaneWorld, startControlPlaneWorld } from './control-plane-world.ts';
 import { Shop } from './manifests.ts';
 import { RestClient } from './rest.ts';
@@ -66,7 +66,7 @@ describe('cron jobs in Kubernetes', () => {
       await world.apply(manifests);
       for (const manifest of manifests) await world.waitUntilReady(manifest);
     } while (Date.now() >= first);
-    await waitUntil('the API to be ready', 60_000, async () => ((await rest.send('GET', '/api/cron')).status === 200 ? true : undefined));
+    await eventually('the API to be ready', 60_000, async () => (await rest.send('GET', '/api/cron')).status === 200);
   }, 180_000);
   afterAll(async () => {
     await world?.stop();
@@ -79,11 +79,11 @@ describe('cron jobs in Kubernetes', () => {
     /** Waits until all jobs have run in as many slots: made up late rather than lost, and never twice. */
     const slotsRun = async (count: number): Promise<void> => {
       await until(first + (count - 1) * minuteMs);
-      await waitUntil(`the runs of slot ${count}`, 50_000, () => (receiver.requests.length >= count * jobs.length ? true : undefined));
+      await eventually(`the runs of slot ${count}`, 50_000, () => receiver.requests.length >= count * jobs.length);
       expect(requestsOf(receiver)).toEqual(ofEach(count));
     };
     const historyOf = async (name: string, count: number): Promise<string[]> =>
-      waitUntil(`the records of ${count} runs of ${name}`, 30_000, async () => {
+      eventually(`the records of ${count} runs of ${name}`, 30_000, async () => {
         const history: string[] = (await executions(name)).map(({ status }: { status: string }) => status);
         return history.filter((status) => status === 'success' || status === 'failed').length >= count ? history : undefined;
       });
@@ -98,9 +98,9 @@ describe('cron jobs in Kubernetes', () => {
     await until(first + minuteMs - 1000);
     // The first of the two leads and has the turn.
     controllers[0]?.signal('SIGKILL');
-    await waitUntil('the turn of the other', 30_000, async () => {
+    await eventually('the turn of the other', 30_000, async () => {
       const now = await world.redis.client.get(keys.turn);
-      return now !== null && now !== turn ? true : undefined;
+      return now !== null && now !== turn;
     });
     await slotsRun(2);
     expect(await historyOf('job-0', 2)).toEqual(['success', 'success']);
@@ -118,18 +118,18 @@ describe('cron jobs in Kubernetes', () => {
 
   test('show the last and the next slot in their status, and leave nothing when they or their organization are deleted', async () => {
     const path = '/apis/posthorn.dev/v1alpha1/namespaces/cron/httpcronjobs/job-1';
-    await waitUntil('the status to have both times', 90_000, async () => {
+    await eventually('the status to have both times', 90_000, async () => {
       const { status } = (await world.controlPlane.request('GET', path)) as { status: Record<string, string> };
-      return status['lastScheduleTime'] !== undefined && status['nextScheduleTime'] !== undefined ? true : undefined;
+      return status['lastScheduleTime'] !== undefined && status['nextScheduleTime'] !== undefined;
     });
     const { id } = (await rest.send('GET', '/api/cron/job-1')).body.cronJob;
     const left = (of: string) => world.redis.client.keys(`posthorn:{cron:${of}}:[^g]*`);
     expect(await left(id)).not.toEqual([]);
     await world.controlPlane.request('DELETE', path);
-    await waitUntil('its history to be gone', 90_000, async () => ((await left(id)).length === 0 ? true : undefined));
+    await eventually('its history to be gone', 90_000, async () => (await left(id)).length === 0);
     await world.remove(shop.organization([]));
     // The last that is forgotten of a job.
-    await waitUntil('all jobs to be forgotten', 60_000, async () => ((await world.redis.client.hlen(keys.slots)) === 0 ? true : undefined));
+    await eventually('all jobs to be forgotten', 60_000, async () => (await world.redis.client.hlen(keys.slots)) === 0);
     expect(await left('cron_*')).toEqual([]);
   }, 300_000);
 });
@@ -160,9 +160,9 @@ describe('cron jobs in standalone', () => {
     expect(made.status).toBe(201);
     expect(made.body.cronJob.nextRunAt).toBe(new Date(slot).toISOString().slice(0, 19).replace('T', ' '));
     await until(slot);
-    await waitUntil('both to have run', 30_000, () => (receiver.requests.length >= 2 ? true : undefined));
+    await eventually('both to have run', 30_000, () => receiver.requests.length >= 2);
     expect(requestsOf(receiver)).toEqual({ '/by-api': 1, '/by-manifest': 1 });
-    const executions = await waitUntil('the record of the run', 30_000, async () => {
+    const executions = await eventually('the record of the run', 30_000, async () => {
       const found = (await rest.send('GET', '/api/cron/by-api/executions')).body.executions;
       return found[0]?.status === 'running' ? undefined : found;
     });

@@ -13,9 +13,9 @@ import { RedisStore } from '../../src/store/redis/redis-store.ts';
 import type { ApplyObject, CompleteStore } from '../../src/store/store.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
 import { type RunningControllers, startControllers, testKeyring } from '../support/controllers.ts';
+import { eventually } from '../support/eventually.ts';
 import { kubernetesApi } from '../support/kubernetes-api.ts';
 import { silentLogger } from '../support/logger.ts';
-import { passes } from '../support/passes.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
 
 const root = new URL('../../', import.meta.url).pathname;
@@ -72,9 +72,9 @@ describe('the same manifests', () => {
       const webhooks = new RedisWebhookStore({ redis: redis.client, prefix, clock: systemClock, logger: silentLogger });
       worlds.push({ store, controllers, webhooks });
       const applier = new ManifestApplier(store, { protectedManager: 'nobody' });
-      await passes(async () => expect(await applier.apply(samples())).toEqual([]));
+      await eventually(async () => expect(await applier.apply(samples())).toEqual([]));
     }
-    for (const { store } of worlds) await passes(async () => expect(await unjudged(store)).toEqual([]));
+    for (const { store } of worlds) await eventually(async () => expect(await unjudged(store)).toEqual([]));
   }, 120_000);
   afterAll(async () => {
     await Promise.all(worlds.map(({ controllers }) => controllers.stop()));
@@ -105,8 +105,8 @@ describe('the same manifests', () => {
     expect(standalone).toEqual(inKubernetes);
     for (const world of worlds) {
       await world.store.delete('WebhookEventType', { namespace: 'acme', name: 'order.line-item.added' });
-      await passes(async () => expect((await webhooksOf(world))[2]).toEqual([]));
-      await passes(async () => {
+      await eventually(async () => expect((await webhooksOf(world))[2]).toEqual([]));
+      await eventually(async () => {
         const { status } = await world.store.get('WebhookSubscription', { namespace: 'acme', name: 'shop-17-line-items' });
         expect(status?.conditions).toContainEqual(expect.objectContaining({ type: 'ResolvedRefs', reason: 'EventTypeNotFound' }));
       });

@@ -4,9 +4,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/ports.ts';
 import { type Program, startProgram } from '../support/program.ts';
-import { waitUntil } from '../support/wait-until.ts';
 
 const requests = 150;
 const kills = 3;
@@ -80,7 +80,7 @@ test('requests repeated with their keys while the API is killed make one record 
   let killed = 0;
   for (const at of [30, 60, 90]) {
     while (next < at) await sleep(5);
-    const pid = await waitUntil('the API to be started again', 30_000, () => apiPid() ?? undefined);
+    const pid = await eventually('the API to be started again', 30_000, () => apiPid() ?? undefined);
     process.kill(pid, 'SIGKILL');
     killed++;
   }

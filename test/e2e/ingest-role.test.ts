@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { RedisMessageReader } from '../../src/data/history/message-reader.ts';
 import { RedisRegistryPublisher } from '../../src/data/registry/registry-publisher.ts';
+import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/ports.ts';
 import { type Program, startProgram } from '../support/program.ts';
 import { routeRecord, sourceRecord } from '../support/records.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
-import { waitUntil } from '../support/wait-until.ts';
 
 const prefix = 'posthorn:';
 let redis: RedisServer;
@@ -42,8 +42,10 @@ async function start(role: 'ingest' | 'api', name: string = role, environment: R
   programs.push(program);
   origins[name] = `http://127.0.0.1:${port}`;
   origins[`${name} ops`] = `http://127.0.0.1:${opsPort}`;
-  await waitUntil(`${role} to be ready (${program.output()})`, 30_000, async () =>
-    (await fetch(`${origins[name]}/readyz`).catch(() => null))?.status === 200 ? true : undefined,
+  await eventually(
+    `${role} to be ready (${program.output()})`,
+    30_000,
+    async () => (await fetch(`${origins[name]}/readyz`).catch(() => null))?.status === 200,
   );
 }
 

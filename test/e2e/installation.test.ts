@@ -3,11 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { createCertificateAuthority } from '../support/certificate-authority.ts';
+import { eventually } from '../support/eventually.ts';
 import { chart, helm } from '../support/helm.ts';
-import { passes } from '../support/passes.ts';
 import { portForward } from '../support/port-forward.ts';
 import { startTlsReceiver } from '../support/tls-receiver.ts';
-import { waitUntil } from '../support/wait-until.ts';
 import { addressOfThisMachine } from './cluster-world.ts';
 import { kubectl, kubectlApply } from './kubectl.ts';
 import { ingest } from './rest.ts';
@@ -26,9 +25,9 @@ describeInCluster('the chart in a cluster', () => {
     const left = await kubectl(['get', 'organization', 'default', '-o', 'jsonpath={.metadata.uid} {.metadata.finalizers}']);
     expect(left).toBe(`${uid} `);
     expect(await kubectl(['get', 'deliverypools', ...inSystem, '-o', 'name'])).toBe('');
-    await waitUntil('the garbage collector to take what the pools owned', 30_000, async () => {
+    await eventually('the garbage collector to take what the pools owned', 30_000, async () => {
       const owned = await kubectl(['get', 'deployments,statefulsets,jobs,networkpolicies', ...inSystem, '-o', 'name']);
-      return owned === '' ? true : undefined;
+      return owned === '';
     });
   };
   const isServed = async (): Promise<void> => {
@@ -68,7 +67,7 @@ describeInCluster('the chart in a cluster', () => {
     await kubectl(['wait', 'organization/default', purge, '--timeout=60s']);
     await kubectl(['scale', 'deployment/posthorn-controller', ...inSystem, '--replicas=0']);
     const controllers = ['pods', ...inSystem, '--selector', 'app.kubernetes.io/component=controller', '--output', 'name'];
-    await passes(async () => expect(await kubectl(['get', ...controllers])).toBe(''), 60_000);
+    await eventually(async () => expect(await kubectl(['get', ...controllers])).toBe(''), 60_000);
     await uninstalledWithAllItsPods();
   }, 240_000);
 
@@ -111,7 +110,7 @@ describeInCluster('the chart in a cluster', () => {
   test('with crds.keep=false it goes with all organizations, and is installed anew', async () => {
     await helm('upgrade', 'posthorn', chart, ...inSystem, '--reset-then-reuse-values', '--set', 'crds.keep=false', '--wait');
     await helm('uninstall', 'posthorn', ...inSystem, '--wait', '--timeout', '180s');
-    await waitUntil('all kinds to be gone', 30_000, async () =>
+    await eventually('all kinds to be gone', 30_000, async () =>
       (await kubectl(['get', 'customresourcedefinitions', '-o', 'name'])).includes('posthorn.dev') ? undefined : true,
     );
     await helm('install', 'posthorn', chart, ...inSystem, '--values', values, '--wait', '--timeout', '120s');

@@ -4,10 +4,10 @@ import { registryKeys } from '../../src/data/registry/registry-keys.ts';
 import { blockingConnection } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { RedisStore } from '../../src/store/redis/redis-store.ts';
+import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/ports.ts';
 import { type Program, startProgram } from '../support/program.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
-import { waitUntil } from '../support/wait-until.ts';
 
 const prefix = 'posthorn:';
 const keys = registryKeys(prefix);
@@ -49,10 +49,10 @@ async function leads(times: number): Promise<void> {
 }
 
 async function publishes(name: string): Promise<void> {
-  await waitUntil('Redis to be reachable', deadlineMs, async () => (await redis.client.ping().catch(() => undefined)) && true);
+  await eventually('Redis to be reachable', deadlineMs, async () => (await redis.client.ping().catch(() => undefined)) && true);
   await store.apply({ kind: 'Organization', metadata: { name }, spec: { namespace: name } }, { manager: 'test' });
-  await waitUntil(`${name} to be published`, deadlineMs, async () =>
-    (await redis.client.hvals(keys.records('organization'))).some((record) => record.includes(`"${name}"`)) ? true : undefined,
+  await eventually(`${name} to be published`, deadlineMs, async () =>
+    (await redis.client.hvals(keys.records('organization'))).some((record) => record.includes(`"${name}"`)),
   );
 }
 

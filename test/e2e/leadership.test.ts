@@ -2,9 +2,9 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { z } from 'zod';
 import { registryKeys } from '../../src/data/registry/registry-keys.ts';
 import { type CuttableLine, startCuttableLine } from '../support/cuttable-line.ts';
+import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/ports.ts';
 import type { Program } from '../support/program.ts';
-import { waitUntil } from '../support/wait-until.ts';
 import { type ControlPlaneWorld, startControlPlaneWorld } from './control-plane-world.ts';
 import { Shop } from './manifests.ts';
 
@@ -30,9 +30,7 @@ describe('two controllers', () => {
   const startReady = async (options: { kubeconfig?: string } = {}): Promise<Program> => {
     const port = await freePort();
     const program = world.start('controller', { ...options, opsPort: port });
-    await waitUntil('the controller to be ready', 60_000, async () =>
-      (await fetch(`http://127.0.0.1:${port}/readyz`)).status === 200 ? true : undefined,
-    );
+    await eventually('the controller to be ready', 60_000, async () => (await fetch(`http://127.0.0.1:${port}/readyz`)).status === 200);
     return program;
   };
   const throughTheLine = () => ({ kubeconfig: world.kubeconfig('controller', `https://127.0.0.1:${line.port}`) });
@@ -46,9 +44,9 @@ describe('two controllers', () => {
   };
   const changeAll = (path: string) => world.apply(destinations.map((name) => shop.destination(name, `https://example.com${path}`)));
   const allPublished = (path: string) =>
-    waitUntil(`all destinations to be published with ${path}`, 30_000, async () => {
+    eventually(`all destinations to be published with ${path}`, 30_000, async () => {
       const paths = await publishedPaths();
-      return paths.length === destinations.length && paths.every((each) => each === path) ? true : undefined;
+      return paths.length === destinations.length && paths.every((each) => each === path);
     });
 
   beforeAll(async () => {
@@ -56,7 +54,7 @@ describe('two controllers', () => {
     const organization = shop.organization([]);
     const port = await freePort();
     first = world.start('controller', { opsPort: port });
-    await waitUntil('the first to lead', 60_000, async () => ((await isLeading(port)) ? true : undefined));
+    await eventually('the first to lead', 60_000, async () => await isLeading(port));
     await world.apply([organization]);
     await world.waitUntilReady(organization);
     await world.apply(shop.secrets);
@@ -90,9 +88,9 @@ describe('two controllers', () => {
     const epoch = await world.redis.client.get(keys.epoch);
     first.signal('SIGCONT');
     const seen = new Set<string>();
-    const watching = waitUntil('the first to end', 30_000, async () => {
+    const watching = eventually('the first to end', 30_000, async () => {
       for (const path of await publishedPaths()) seen.add(path);
-      return first.output().includes('leadership is lost') || first.output().includes('CONFLICT') ? true : undefined;
+      return first.output().includes('leadership is lost') || first.output().includes('CONFLICT');
     });
     expect(await first.ended).toBe(1);
     await watching;

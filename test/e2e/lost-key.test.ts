@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/ports.ts';
 import { type Program, startProgram } from '../support/program.ts';
-import { waitUntil } from '../support/wait-until.ts';
 import { RestClient } from './rest.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'posthorn-e2e-'));
@@ -125,7 +125,7 @@ afterAll(async () => {
 describe('with another encryption key than that under which secrets were stored', () => {
   test('a delivery that needs one ends with the reason, which stands in its last error, too', async () => {
     await fetch(`${url}/ingest/default/open`, { method: 'POST', body: '{}' });
-    const delivery = await waitUntil('a dead letter', 30_000, async () => {
+    const delivery = await eventually('a dead letter', 30_000, async () => {
       const { body } = await rest.send('GET', '/api/deliveries?status=dlq');
       return body.data[0];
     });

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { passes } from '../support/passes.ts';
+import { eventually } from '../support/eventually.ts';
 import { type ClusterWorld, startClusterWorld, startInstalledWorld } from './cluster-world.ts';
 import { githubDeliveryOf } from './github.ts';
 import { kubectl } from './kubectl.ts';
@@ -88,7 +88,7 @@ function describeKubernetes(): void {
       expect((await traces(world, texts)).length).toBeGreaterThan(10);
       await kubectl(['delete', 'organization', shop.name, '--wait=true', '--timeout=90s']);
       await kubectl(['delete', 'namespace', shop.name, '--ignore-not-found', '--wait=true', '--timeout=90s']);
-      await passes(async () => expect(await traces(world, texts)).toEqual([]), 30_000);
+      await eventually(async () => expect(await traces(world, texts)).toEqual([]), 30_000);
     }, 240_000);
   });
 }

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
+import { eventually } from '../support/eventually.ts';
 import { startTlsReceiver, type TlsReceiver, type TlsReceiverOptions, type TlsRequest } from '../support/tls-receiver.ts';
-import { waitUntil } from '../support/wait-until.ts';
 import { type GithubDelivery, githubDeliveries, githubDeliveryOf } from './github.ts';
 import { Shop } from './manifests.ts';
 import { ingest, RestClient } from './rest.ts';
@@ -92,10 +92,10 @@ export function describeMainJob(name: string, startWorld: () => Promise<World>):
 
     test('the API shows each event as delivered', async () => {
       for (const { eventId } of accepted) {
-        await waitUntil(`${eventId} to be shown as delivered`, 30_000, async () => {
+        await eventually(`${eventId} to be shown as delivered`, 30_000, async () => {
           const { status, body } = await rest.send('GET', `/api/events/${eventId}`);
           expect(status).toBe(200);
-          return body.status === 'delivered' ? true : undefined;
+          return body.status === 'delivered';
         });
       }
     });
@@ -133,7 +133,7 @@ export function describeMainJob(name: string, startWorld: () => Promise<World>):
         expect(request.body.equals(delivery.body)).toBe(true);
         verify(shop.signingSecret, request);
       }
-      const shown = await waitUntil('the delivery to be shown as delivered', 30_000, async () => {
+      const shown = await eventually('the delivery to be shown as delivered', 30_000, async () => {
         const { body: event } = await rest.send('GET', `/api/events/${body.eventId}`);
         return event.deliveries.find((each: { status: string; attempts: number }) => each.attempts === 3 && each.status === 'delivered');
       });
@@ -146,13 +146,13 @@ export function describeMainJob(name: string, startWorld: () => Promise<World>):
 
     test('a deleted route stops', async () => {
       await world.remove(shop.route('filtered', 'filtered', filteredEvents));
-      await waitUntil('the route to be out of force', 30_000, async () => {
+      await eventually('the route to be out of force', 30_000, async () => {
         const before = filtered.requests.length;
         const all = everything.requests.length;
         await ingest(world.ingestUrl, source, githubDeliveryOf('push', shop.githubSecret));
         await everything.waitForRequests(all + 1);
         await new Promise((resolve) => setTimeout(resolve, 300));
-        return filtered.requests.length === before ? true : undefined;
+        return filtered.requests.length === before;
       });
       const before = filtered.requests.length;
       const all = everything.requests.length;

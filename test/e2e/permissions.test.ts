@@ -3,11 +3,10 @@ import { globSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { z } from 'zod';
 import { AuditLog } from '../support/audit-log.ts';
+import { eventually } from '../support/eventually.ts';
 import { manifests } from '../support/helm.ts';
-import { passes } from '../support/passes.ts';
 import { type PortForward, portForward } from '../support/port-forward.ts';
 import { scaledObjects } from '../support/scaled-objects.ts';
-import { waitUntil } from '../support/wait-until.ts';
 import { kubectl, kubectlApply } from './kubectl.ts';
 import { ingest, RestClient } from './rest.ts';
 
@@ -143,10 +142,10 @@ describeInCluster('the permissions of the chart', () => {
     const { slug } = (await rest.send('GET', `/api/sources/${sourceId}`)).body;
     const event = { headers: { 'content-type': 'application/json' }, body: Buffer.from('{"id":1}') };
     expect((await ingest(`http://127.0.0.1:${senders.port}`, `default/${slug}`, event)).status).toBe(200);
-    await waitUntil('the circuit to be shown', 60_000, async () => {
+    await eventually('the circuit to be shown', 60_000, async () => {
       const { items } = JSON.parse(await kubectl(['-n', 'default', 'get', 'routes,destinations', '-o', 'json']));
       const shown = withCircuit.parse(items).filter(({ status }) => status?.id === routeId || status?.id === nowhere);
-      return shown.length === 2 && shown.every(({ status }) => status?.circuit !== undefined) ? true : undefined;
+      return shown.length === 2 && shown.every(({ status }) => status?.circuit !== undefined);
     });
     for (const path of made) expect([200, 204]).toContain((await rest.send('DELETE', path)).status);
   }, 150_000);
@@ -218,7 +217,7 @@ describeInCluster('the permissions of the chart', () => {
   test('let the controller write what it finds of each kind, keep quotas, and tell of the same thing once more', async () => {
     const quota = (part: string) => inTenant('get', 'resourcequotas', '-o', `jsonpath={.items[*].${part}}`);
     // A controller makes quotas a minute after its start; until it is counted a quota refuses what it limits.
-    await passes(async () => expect(await quota('status.used')).toContain('count/routes.posthorn.dev'), 100_000);
+    await eventually(async () => expect(await quota('status.used')).toContain('count/routes.posthorn.dev'), 100_000);
     const files = globSync('config/samples/*.yaml', { cwd: root }).filter((file) => !/delivery-pool|organization/.test(file));
     const samples = files.flatMap((file) => manifests(readFileSync(root + file, 'utf8')));
     await kubectlApply(samples.map((each) => ({ ...each, metadata: { ...each.metadata, namespace: tenant } })));
@@ -235,11 +234,14 @@ describeInCluster('the permissions of the chart', () => {
     await lateIsReady('False');
 
     await applyOrganization({ limits: { objectsPerKind: 101 } });
-    await passes(async () => expect(await quota('spec.hard')).toContain('"101"'), 30_000);
+    await eventually(async () => expect(await quota('spec.hard')).toContain('"101"'), 30_000);
     await applyOrganization({});
-    await passes(async () => expect(await quota('metadata.name')).toBe(''), 30_000);
+    await eventually(async () => expect(await quota('metadata.name')).toBe(''), 30_000);
     // The times of cron jobs are written every half a minute.
-    await passes(async () => expect(await inTenant('get', 'httpcronjob', 'yearly', '-o', 'json')).toContain('nextScheduleTime'), 45_000);
+    await eventually(
+      async () => expect(await inTenant('get', 'httpcronjob', 'yearly', '-o', 'json')).toContain('nextScheduleTime'),
+      45_000,
+    );
     await kubectl(['delete', 'organization', tenant, '--wait=true', '--timeout=60s']);
   }, 300_000);
 
@@ -261,10 +263,10 @@ describeInCluster('the permissions of the chart', () => {
     if (auditLog !== undefined) {
       const log = new AuditLog(auditLog);
       const watches = `posthorn-controller watch scaledobjects.keda.sh in ${system}`;
-      await passes(() => expect(log.read().used).toContain(watches), 90_000);
+      await eventually(() => expect(log.read().used).toContain(watches), 90_000);
     }
     await inSystem('patch', scaledObject, '--type=merge', '--patch', '{"spec":{"maxReplicaCount":9}}');
-    await passes(async () => expect(await read()).toMatchObject({ metadata: { uid: made.metadata.uid }, spec: made.spec }), 60_000);
+    await eventually(async () => expect(await read()).toMatchObject({ metadata: { uid: made.metadata.uid }, spec: made.spec }), 60_000);
     await inSystem('delete', scaledObject);
     await inSystem('wait', '--for=create', scaledObject, '--timeout=60s');
     await pool({ replicas: 0 });

@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { type ConfigurationKind, configurationKinds } from '../../src/resources/kinds.ts';
 import { createCertificateAuthority } from '../support/certificate-authority.ts';
+import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/ports.ts';
 import { startProgram } from '../support/program.ts';
 import { openStandaloneStore } from '../support/standalone-store.ts';
-import { waitUntil } from '../support/wait-until.ts';
 import type { Manifest, World } from './world.ts';
 
 const kinds = z.enum(configurationKinds as [ConfigurationKind, ...ConfigurationKind[]]);
@@ -38,10 +38,10 @@ export async function startStandaloneWorld(): Promise<World> {
     },
     remove: async (manifest) => unlinkSync(fileOf(manifest)),
     waitUntilReady: async ({ kind, metadata }) => {
-      await waitUntil(`${kind} ${metadata.name} to be ready`, 30_000, async () => {
+      await eventually(`${kind} ${metadata.name} to be ready`, 30_000, async () => {
         const object = await store.get(kinds.parse(kind), metadata);
         const ready = object.status?.conditions?.find(({ type }) => type === 'Ready');
-        return ready?.status === 'True' && ready.observedGeneration === object.metadata.generation ? true : undefined;
+        return ready?.status === 'True' && ready.observedGeneration === object.metadata.generation;
       });
     },
     stop: async () => {

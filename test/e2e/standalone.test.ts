@@ -7,10 +7,10 @@ import { text as textOf } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { z } from 'zod';
 import { type ConnectProxy, startConnectProxy } from '../support/connect-proxy.ts';
+import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/ports.ts';
 import { type Program, startProgram } from '../support/program.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
-import { waitUntil } from '../support/wait-until.ts';
 import { RestClient } from './rest.ts';
 
 const accepted = z.object({ eventId: z.string() });
@@ -37,7 +37,7 @@ describe.each(['on one port', 'with ingest on a port of its own'])('standalone %
     fetch(`${ingestUrl}/ingest/default/${name}`, { method: 'POST', body: '{"n":1}', headers: { 'content-type': 'application/json' } });
   const statusOf = async (name: string): Promise<number> => (await post(name)).status;
   const becomes = (name: string, status: number) =>
-    waitUntil(`/ingest/default/${name} to answer ${status}`, 30_000, async () => ((await statusOf(name)) === status ? true : undefined));
+    eventually(`/ingest/default/${name} to answer ${status}`, 30_000, async () => (await statusOf(name)) === status);
   const text = async (path: string): Promise<string> => (await fetch(url + path)).text();
   const metrics = async (): Promise<string> => (await fetch(`${opsUrl}/metrics`)).text();
 
@@ -119,9 +119,9 @@ describe.each(['on one port', 'with ingest on a port of its own'])('standalone %
 
   test('the organization default is what a manifest says, and what it was when that is gone', async () => {
     const limitBecomes = (limit: string | null) =>
-      waitUntil(`a limit of ${limit}`, 30_000, async () => {
+      eventually(`a limit of ${limit}`, 30_000, async () => {
         const { headers } = await rest.send('GET', '/api/sources');
-        return headers.get('x-ratelimit-limit') === limit ? true : undefined;
+        return headers.get('x-ratelimit-limit') === limit;
       });
     const spec = '{namespace: default, plan: free}';
     const organization = `apiVersion: posthorn.dev/v1alpha1\nkind: Organization\nmetadata: {name: default}\nspec: ${spec}\n`;
@@ -146,9 +146,9 @@ describe.each(['on one port', 'with ingest on a port of its own'])('standalone %
       };
       writeFileSync(join(manifests, 'static.yaml'), `${destination('fixed', fixed, true)}---\n${destination('direct', direct, false)}`);
       // An event that comes before both routes are in force goes to one of them.
-      await waitUntil('both routes to be in force', 30_000, async () => {
+      await eventually('both routes to be in force', 30_000, async () => {
         await statusOf('beside');
-        return (fixed.requests.length > 0 && direct.requests.length > 0) || undefined;
+        return fixed.requests.length > 0 && direct.requests.length > 0;
       });
       for (const [useStaticIp, to] of [
         [true, fixedRun],
@@ -209,7 +209,7 @@ describe.each(['on one port', 'with ingest on a port of its own'])('standalone %
     const [, ...statuses] = await Promise.all([unanswered, ...Array.from({ length: 20 }, () => statusOf('beside'))]);
     expect(new Set(statuses)).toEqual(new Set([200]));
     const answers = new Set<number>();
-    await waitUntil('the api to be back', 30_000, async () => {
+    await eventually('the api to be back', 30_000, async () => {
       answers.add(
         await rest.send('GET', '/api/sources').then(
           ({ status }) => status,
@@ -217,7 +217,7 @@ describe.each(['on one port', 'with ingest on a port of its own'])('standalone %
         ),
       );
       expect(await statusOf('beside')).toBe(200);
-      return answers.has(200) || undefined;
+      return answers.has(200);
     });
     // On one port somebody is always there to say when to try again.
     if (!hasIngestPort) expect([...answers].filter((status) => status !== 200 && status !== 503)).toEqual([]);
@@ -243,15 +243,15 @@ describe.each(['on one port', 'with ingest on a port of its own'])('standalone %
     const before = program.output().length;
     const [killed = 0] = childPids(program.pid, ` ${role}`);
     process.kill(killed, 'SIGKILL');
-    await waitUntil('another one', 30_000, () => (childPids(program.pid, ` ${role}`)[0] ?? killed) !== killed || undefined);
-    await waitUntil('both to be served', 30_000, async () => {
+    await eventually('another one', 30_000, () => (childPids(program.pid, ` ${role}`)[0] ?? killed) !== killed);
+    await eventually('both to be served', 30_000, async () => {
       const statuses = [
         await statusOf('beside').catch(() => 0),
         (await rest.send('GET', '/api/sources').catch(() => ({ status: 0 }))).status,
       ];
-      return statuses.every((status) => status === 200) || undefined;
+      return statuses.every((status) => status === 200);
     });
-    await waitUntil('it to be told', 30_000, () => program.output().slice(before).includes('a component stopped; restarting') || undefined);
+    await eventually('it to be told', 30_000, () => program.output().slice(before).includes('a component stopped; restarting'));
   });
 
   test('shows which of its processes hangs, and that it works again', async () => {
@@ -259,13 +259,15 @@ describe.each(['on one port', 'with ingest on a port of its own'])('standalone %
     const [pid = 0] = childPids(program.pid, ' delivery');
     process.kill(pid, 'SIGSTOP');
     try {
-      await waitUntil('a hanging worker to be shown', 30_000, async () =>
-        (await readiness()).checks.delivery.detail === 'does not answer' ? true : undefined,
+      await eventually(
+        'a hanging worker to be shown',
+        30_000,
+        async () => (await readiness()).checks.delivery.detail === 'does not answer',
       );
     } finally {
       process.kill(pid, 'SIGCONT');
     }
-    await waitUntil('the worker to be ready', 30_000, async () => ((await readiness()).status === 'ready' ? true : undefined));
+    await eventually('the worker to be ready', 30_000, async () => (await readiness()).status === 'ready');
   });
 
   test('keeps everything over a restart, and tells the key no second time', async () => {
@@ -285,7 +287,7 @@ describe.each(['on one port', 'with ingest on a port of its own'])('standalone %
     const children = ['api', 'ingest', 'controller', 'delivery'].flatMap((role) => childPids(program.pid, ` ${role}`));
     program.signal('SIGKILL');
     await program.ended;
-    await waitUntil('all but its Redis to end', 30_000, () => children.every((pid) => !isAlive(pid)) || undefined);
+    await eventually('all but its Redis to end', 30_000, () => children.every((pid) => !isAlive(pid)));
     await start();
     expect((await rest.send('GET', `/api/events/${eventId}`)).status).toBe(200);
   });

@@ -6,10 +6,10 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { earlierProcesses, processName } from '../../src/data/membership/connected-processes.ts';
 import { storeLayout } from '../../src/data/registry/store-layout.ts';
+import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/ports.ts';
 import { type Program, startProgram } from '../support/program.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
-import { waitUntil } from '../support/wait-until.ts';
 
 const cleanups: (() => Promise<unknown> | undefined)[] = [];
 afterEach(async () => {
@@ -58,9 +58,9 @@ describe('a role', () => {
     });
     expect((await fetch(`http://127.0.0.1:${port}/livez`)).status).toBe(200);
     await redis.start();
-    await waitUntil('the worker to be ready', 30_000, async () => ((await readyz(port)).status === 200 ? true : undefined));
+    await eventually('the worker to be ready', 30_000, async () => (await readyz(port)).status === 200);
     await delivery.waitForOutput(/Redis is reachable again/);
-    await waitUntil('a connection for commands again', 30_000, async () => (await redis.client.ping().catch(() => undefined)) && true);
+    await eventually('a connection for commands again', 30_000, async () => (await redis.client.ping().catch(() => undefined)) && true);
     expect(String(await redis.client.call('CLIENT', 'LIST'))).toContain(` name=${processName('delivery', 'posthorn:')} `);
     expect(await earlierProcesses({ redis: redis.client, prefix: 'posthorn:' })).toEqual([]);
     delivery.signal('SIGTERM');

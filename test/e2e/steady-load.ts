@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { z } from 'zod';
 import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';
+import { eventually } from '../support/eventually.ts';
 import { startTlsReceiver, type TlsReceiver } from '../support/tls-receiver.ts';
-import { waitUntil } from '../support/wait-until.ts';
 import { addressOfThisMachine } from './cluster-world.ts';
 import { kubectl, kubectlApply } from './kubectl.ts';
 import { Shop } from './manifests.ts';
@@ -82,7 +82,7 @@ export class SteadyLoad {
   /** Waits until more has arrived. */
   async goesOn(events = 20): Promise<void> {
     const before = this.#arrived.size;
-    await waitUntil('events to arrive', 30_000, () => (this.#arrived.size >= before + events ? true : undefined));
+    await eventually('events to arrive', 30_000, () => this.#arrived.size >= before + events);
   }
 
   /** The highest number that has arrived. */
@@ -113,7 +113,7 @@ export class SteadyLoad {
   async #waitFor(numbers: readonly number[], deadlineMs: number): Promise<void> {
     const missing = (): number[] => numbers.filter((number) => !this.#arrived.has(number));
     try {
-      await waitUntil('what was accepted to arrive', deadlineMs, () => (missing().length === 0 ? true : undefined));
+      await eventually('what was accepted to arrive', deadlineMs, () => missing().length === 0);
     } catch {
       throw new Error(`lost, of ${numbers.length} accepted: ${missing().join(', ')}`);
     }

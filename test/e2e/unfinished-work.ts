@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { expect } from '@jest/globals';
 import { z } from 'zod';
 import type { CertificateAuthority } from '../support/certificate-authority.ts';
+import { eventually } from '../support/eventually.ts';
 import { portForward } from '../support/port-forward.ts';
 import { startTlsReceiver, type TlsReceiver, type TlsRequest } from '../support/tls-receiver.ts';
-import { waitUntil } from '../support/wait-until.ts';
 import { verifies } from '../support/webhook-verification.ts';
 import { addressOfThisMachine } from './cluster-world.ts';
 import { kubectl, kubectlApply } from './kubectl.ts';
@@ -50,12 +50,14 @@ export class UnfinishedWork {
     await this.#withApi(async (rest, url) => {
       await this.#makeRoutes(rest, url);
       await this.#makeWebhook(rest);
-      await waitUntil('what is retried later to have failed once', 60_000, async () => {
+      await eventually('what is retried later to have failed once', 60_000, async () => {
         const { body: deliveries } = await rest.send('GET', '/api/deliveries?status=retrying&limit=100');
-        return deliveries.data.length === events ? true : undefined;
+        return deliveries.data.length === events;
       });
-      await waitUntil('the failure of the customer to be written', 60_000, async () =>
-        (await rest.send('GET', this.#made.endpoint)).body.data.circuitFailureCount === 1 ? true : undefined,
+      await eventually(
+        'the failure of the customer to be written',
+        60_000,
+        async () => (await rest.send('GET', this.#made.endpoint)).body.data.circuitFailureCount === 1,
       );
       this.#before = await this.#records(rest, url);
     });
@@ -75,11 +77,11 @@ export class UnfinishedWork {
       await ask('PATCH', this.#made.paused, { isActive: true });
       await ask('POST', `${this.#made.circuit}/reset-circuit`);
       await ask('PATCH', this.#made.endpoint, { isDisabled: false });
-      await waitUntil('everything to be delivered', 240_000, async () => {
+      await eventually('everything to be delivered', 240_000, async () => {
         const { body: deliveries } = await rest.send('GET', '/api/deliveries?limit=100');
         const { body: messages } = await rest.send('GET', '/api/outbound-messages?limit=100');
         const states = [...deliveries.data, ...messages.data].map(({ status }: { status: string }) => status);
-        return states.length === 3 * events + 1 && states.every((state) => state === 'delivered' || state === 'success') ? true : undefined;
+        return states.length === 3 * events + 1 && states.every((state) => state === 'delivered' || state === 'success');
       });
     });
     const arrivals = [...this.#arrivals.values()];
@@ -111,12 +113,12 @@ export class UnfinishedWork {
     for (const kind of ['sources', 'destinations', 'routes'])
       await kubectl(['-n', this.#shop.name, 'wait', '--for=condition=Ready', kind, '--all', '--timeout=60s']);
     const { slug } = (await rest.send('GET', this.#made.source)).body;
-    const isOpen = async () => ((await rest.send('GET', this.#made.circuit)).body.circuitState === 'open' ? true : undefined);
+    const isOpen = async () => (await rest.send('GET', this.#made.circuit)).body.circuitState === 'open';
     for (let number = 1; number <= events; number++) {
       const body = Buffer.from(JSON.stringify({ number }));
       const { status } = await ingest(url, `${this.#shop.name}/${slug}`, { headers: { 'content-type': 'application/json' }, body });
       expect(status).toBe(200);
-      if (number === 1) await waitUntil('the circuit to open', 60_000, isOpen);
+      if (number === 1) await eventually('the circuit to open', 60_000, isOpen);
     }
   }
 
@@ -133,7 +135,7 @@ export class UnfinishedWork {
     this.#endpointSecret = endpoint.secret;
     const sent = await rest.send('POST', '/api/send-event', { eventType: 'order.paid', payload: { number: 1 } });
     expect([sent.status, sent.body.data?.messagesQueued]).toEqual([201, 1]);
-    await waitUntil('the customer to be asked', 60_000, () => (this.#answersAt('/customer').length === 1 ? true : undefined));
+    await eventually('the customer to be asked', 60_000, () => this.#answersAt('/customer').length === 1);
     // Its retry finds the endpoint disabled, however soon it is due.
     expect((await rest.send('PATCH', this.#made.endpoint, { isDisabled: true })).status).toBe(200);
     this.#customerAnswers.resolve();

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { AuditLog } from '../support/audit-log.ts';
-import { passes } from '../support/passes.ts';
+import { eventually } from '../support/eventually.ts';
 import { grantedByChart } from './permissions.ts';
 
 const auditLog = process.env['POSTHORN_E2E_AUDIT_LOG'];
@@ -11,7 +11,7 @@ describeWithAuditLog('the permissions of the chart', () => {
   test('are enough for everything that was done, and none is unused', async () => {
     const granted = await grantedByChart();
     const log = new AuditLog(auditLog ?? '');
-    await passes(() => {
+    await eventually(() => {
       const { used, forbidden } = log.read();
       expect(forbidden).toEqual([]);
       expect([...granted].filter((each) => !used.has(each))).toEqual([]);

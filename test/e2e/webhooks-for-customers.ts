@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { passes } from '../support/passes.ts';
+import { eventually } from '../support/eventually.ts';
 import { startTlsReceiver, type TlsReceiver, type TlsReceiverOptions, type TlsRequest } from '../support/tls-receiver.ts';
-import { waitUntil } from '../support/wait-until.ts';
 import { verifies } from '../support/webhook-verification.ts';
 import type { RestClient } from './rest.ts';
 
@@ -47,7 +46,7 @@ export function describeWebhooksForCustomers(setting: () => Setting): void {
       const { status, body } = await send({ endpointId });
       expect([status, body.data?.messagesQueued]).toEqual([201, 1]);
       const { eventId } = body.data;
-      const request = await waitUntil(`${eventId} to arrive`, deadlineMs, () =>
+      const request = await eventually(`${eventId} to arrive`, deadlineMs, () =>
         receiver.requests.find(({ headers }) => headers['x-posthorn-event-id'] === eventId),
       );
       return { eventId, request };
@@ -55,7 +54,10 @@ export function describeWebhooksForCustomers(setting: () => Setting): void {
     const rotate = async (gracePeriodSeconds: number) =>
       (await rest.send('POST', `/api/webhook-endpoints/${endpoint.id}/rotate-secret`, { gracePeriodSeconds })).body;
     const shows = (id: string, expected: object) =>
-      passes(async () => expect((await rest.send('GET', `/api/outbound-messages/${id}`)).body.data).toMatchObject(expected), deadlineMs);
+      eventually(
+        async () => expect((await rest.send('GET', `/api/outbound-messages/${id}`)).body.data).toMatchObject(expected),
+        deadlineMs,
+      );
     const idOf = ({ headers }: TlsRequest): string => String(headers['webhook-id']);
 
     beforeAll(async () => {
@@ -98,7 +100,7 @@ export function describeWebhooksForCustomers(setting: () => Setting): void {
     test('in the grace period of a rotation the old secret and the new one verify, after one without grace only the new one', async () => {
       const secrets = [endpoint.secret];
       const signedBy = async (secret: string): Promise<boolean[]> =>
-        await passes(async () => {
+        await eventually(async () => {
           const { request } = await delivered(customer, endpoint);
           expect(verifies(request, secret)).toBe(true);
           return secrets.map((each) => verifies(request, each));
@@ -118,12 +120,12 @@ export function describeWebhooksForCustomers(setting: () => Setting): void {
       const gone = await subscribed(leaving.url('/gone'));
       const { eventId, request } = await delivered(leaving, gone);
       const letter = { id: idOf(request), status: 'dlq', dlqReason: 'endpoint_not_found', lastErrorType: 'gone', lastResponseStatus: 410 };
-      await passes(async () => {
+      await eventually(async () => {
         const { body } = await rest.send('GET', `/api/outbound-messages/dlq/messages?endpointId=${gone.id}`);
         expect(body.data).toEqual([expect.objectContaining({ ...letter, eventId })]);
       }, deadlineMs);
       const path = `/api/webhook-endpoints/${gone.id}`;
-      await passes(async () => expect((await rest.send('GET', path)).body.data).toMatchObject({ isDisabled: true }), deadlineMs);
+      await eventually(async () => expect((await rest.send('GET', path)).body.data).toMatchObject({ isDisabled: true }), deadlineMs);
       expect((await rest.send('PATCH', path, { isDisabled: false })).status).toBe(200);
       const retried = await rest.send('POST', `/api/outbound-messages/dlq/${letter.id}/retry`);
       const { newMessageId } = retried.body.data;

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { CronExecutions } from '../../src/data/cron/cron-executions.ts';
-import { passes } from '../support/passes.ts';
+import { eventually } from '../support/eventually.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { type FacadeWorld, type RequestOptions, startFacadeWorld } from './facade-world.ts';
 import { describeCronJobs } from './suites/cron-jobs.ts';
@@ -45,7 +45,7 @@ describe('cron jobs', () => {
         { kind: 'HttpCronJob', metadata: { name, namespace: 'many' }, spec: { schedule: '0 6 * * *', url: wanted.url } },
         { manager: 'kubectl' },
       );
-    await passes(async () => expect((await cron('GET', '/job-0000', { key })).status).toBe(200));
+    await eventually(async () => expect((await cron('GET', '/job-0000', { key })).status).toBe(200));
     const { body } = await cron('GET', '', { key });
     expect(body.cronJobs.map(({ slug }: { slug: string }) => slug)).toEqual(names.slice(0, 1000));
     expect((await cron('GET', '?search=job-1000', { key })).body.cronJobs).toHaveLength(1);
@@ -251,7 +251,7 @@ test('deleting a job deletes its history, and a run that was under way writes no
   await to.arrived(1);
   const history = new CronExecutions({ redis: world.redis.client, prefix: 'test:' });
   const org = await world.organizationId('acme');
-  await passes(async () => expect(await history.newest(org, id, 10)).toMatchObject([{ status: 'running', completedAtMs: null }]));
+  await eventually(async () => expect(await history.newest(org, id, 10)).toMatchObject([{ status: 'running', completedAtMs: null }]));
   const answer = await cron('DELETE', `/${id}`);
   expect([answer.status, answer.body]).toEqual([200, { success: true }]);
   finish?.();
@@ -271,7 +271,7 @@ test('a job that asks for the id of a job of another organization neither shows 
     { kind: 'HttpCronJob', metadata, spec: { schedule: '0 6 * * *', url: wanted.url } },
     { manager: 'posthorn-api' },
   );
-  await passes(async () =>
+  await eventually(async () =>
     expect((await cron('GET', `/${id}`, { key })).body.cronJob).toMatchObject({ slug: 'impostor', lastRunAt: null }),
   );
   expect((await cron('GET', `/${id}/executions`, { key })).body).toEqual({ executions: [] });

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import type { Outcome } from '../../src/data/queue/delivery-queue.ts';
 import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
+import { eventually } from '../support/eventually.ts';
 import { newEvent } from '../support/new-event.ts';
-import { passes } from '../support/passes.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../support/queue-worker.ts';
 import { breakOff } from './broken-off.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
@@ -151,7 +151,7 @@ test('dead letters are counted by reason and destination until they are archived
 test('replays count as messages of the month: beyond it none of them is queued, and what is skipped is not counted', async () => {
   const spec = { namespace: 'metered', plan: 'free' as const, limits: { monthlyMessages: 3 } };
   await world.store.apply({ kind: 'Organization', metadata: { name: 'metered' }, spec }, { manager: 'kubectl' });
-  const organization = await passes(async () => {
+  const organization = await eventually(async () => {
     const { status } = await world.store.get('Organization', { name: 'metered' });
     expect(status?.conditions).toContainEqual(expect.objectContaining({ type: 'Ready', status: 'True' }));
     return status?.id ?? '';

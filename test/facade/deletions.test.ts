@@ -3,8 +3,8 @@ import type { Clock } from '../../src/core/clock.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
 import type { CompleteStore, ResourceStore } from '../../src/store/store.ts';
+import { eventually } from '../support/eventually.ts';
 import { newEvent } from '../support/new-event.ts';
-import { passes } from '../support/passes.ts';
 import { withOther } from '../support/with-other.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 import { describeDeletions } from './suites/deletions.ts';
@@ -40,7 +40,7 @@ test('a route whose last destination is deleted stays, and is not ready for want
   const route = await create('routes', { name: 'Lonely', sourceId, destinationIds: [destinationId] });
   await world.request('DELETE', `/api/destinations/${destinationId}`);
   expect((await world.request('GET', `/api/routes/${route.id}`)).body.destinationIds).toEqual([]);
-  await passes(async () => {
+  await eventually(async () => {
     const { status } = await world.store.get('Route', { namespace: 'acme', name: route.slug });
     expect(status?.conditions?.find(({ type }) => type === 'Ready')).toMatchObject({ status: 'False', reason: 'NoDestinations' });
   });
@@ -75,11 +75,11 @@ test('a change of a filter is answered when the routes that refer to it are publ
   const conditionOf = async (kind: 'Filter' | 'Route', name: string, type: string) =>
     (await world.store.get(kind, { namespace: 'acme', name })).status?.conditions?.find((condition) => condition.type === type);
   for (const { slug } of routes)
-    await passes(async () => expect(await conditionOf('Route', slug, 'ResolvedRefs')).toMatchObject({ reason: 'SourceNotFound' }));
+    await eventually(async () => expect(await conditionOf('Route', slug, 'ResolvedRefs')).toMatchObject({ reason: 'SourceNotFound' }));
 
   const conditions = [{ field: 'payload.b', operator: 'exists' }];
   const answering = world.request('PATCH', `/api/filters/${filter.id}`, { body: { conditions } });
-  await passes(async () => expect(await conditionOf('Filter', filter.slug, 'Programmed')).toMatchObject({ observedGeneration: 2 }));
+  await eventually(async () => expect(await conditionOf('Filter', filter.slug, 'Programmed')).toMatchObject({ observedGeneration: 2 }));
   await world.store.apply({ kind: 'Source', metadata: key, spec }, { manager: 'kubectl' });
   const { status, headers } = await answering;
   expect([status, headers.get('warning')]).toEqual([200, null]);
@@ -93,9 +93,9 @@ test('a change of a filter that a route cannot take is answered with the warning
     const { id: destinationId } = await own.create('destinations', { url: 'https://hooks.example.com/in' });
     const filter = await own.create('filters', { conditions: [{ field: 'payload.a', operator: 'exists' }] });
     const route = await own.create('routes', { sourceId: source.id, destinationIds: [destinationId], filterId: filter.id });
-    await passes(async () => expect(await own.registry.getOfAny('route', route.id)).toMatchObject({ filter: { logic: 'AND' } }));
+    await eventually(async () => expect(await own.registry.getOfAny('route', route.id)).toMatchObject({ filter: { logic: 'AND' } }));
     await own.store.delete('Source', { namespace: 'acme', name: source.slug });
-    await passes(async () => {
+    await eventually(async () => {
       const { status } = await own.store.get('Route', { namespace: 'acme', name: route.slug });
       expect(status?.conditions).toContainEqual(expect.objectContaining({ type: 'ResolvedRefs', reason: 'SourceNotFound' }));
     });

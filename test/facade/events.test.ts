@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { newTimedId } from '../../src/core/ids.ts';
 import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
+import { eventually } from '../support/eventually.ts';
 import { newEvent } from '../support/new-event.ts';
-import { passes } from '../support/passes.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../support/queue-worker.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
@@ -200,7 +200,7 @@ describe('a delivery', () => {
   const circuit = { failureThreshold: 2, cooldownSeconds: 3600, probeSuccessThreshold: 1 };
   /** The message, once it comes; what comes before it is delivered. */
   const take = (messageId = '') =>
-    passes(async () => {
+    eventually(async () => {
       const jobs = await takeFrom(queue, 'w1', 64, { circuit });
       const wanted = jobs.filter((job) => job.messageId === messageId);
       await settleAll(
@@ -273,7 +273,7 @@ test('of an event with very many deliveries the first thousand are shown, and ho
     maxAttempts: targets[0]?.maxAttempts ?? 1,
   }));
   await world.acceptor.accept({ ...event, targets: many });
-  await passes(async () => {
+  await eventually(async () => {
     const { body } = await get(`events/${event.id}`);
     expect(body.deliveryCount).toBe(1200);
     expect(body.deliveries).toHaveLength(1000);

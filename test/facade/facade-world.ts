@@ -43,7 +43,7 @@ import { MemoryStore } from '../../src/store/memory/memory-store.ts';
 import { createStoreMetrics } from '../../src/store/metrics.ts';
 import type { CompleteStore, ResourceStore } from '../../src/store/store.ts';
 import { startControllers, testKeyring } from '../support/controllers.ts';
-import { passes } from '../support/passes.ts';
+import { eventually } from '../support/eventually.ts';
 import { patientBy, patientClock } from '../support/patient-clock.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
 import { startTestDelivery } from '../support/test-delivery.ts';
@@ -142,7 +142,7 @@ export async function startFacadeWorld(
   blocking.on('error', () => {});
   const registry = new RedisRegistryReader({ redis: redis.client, blocking, prefix, clock, logger });
   registry.start();
-  await passes(() => registry.apiKeyIdByHash('nobody'));
+  await eventually(() => registry.apiKeyIdByHash('nobody'));
   const answers = blockingConnection(redis.url, { blockMs: taskBlockSeconds * 1000 + 30_000 });
   const shared = { redis: redis.client, prefix, clock, logger };
   const sandbox = new Sandbox({ clock: patientBy(3), processes: 1 });
@@ -222,13 +222,13 @@ export async function startFacadeWorld(
   const startWorker: FacadeWorld['startWorker'] = async (more = {}) => {
     const worker = startTestDelivery(redis, { prefix, registry, logger, egress: { allowedCidrs: ['127.0.0.0/8'] }, ...more });
     workers.push(worker);
-    await passes(() => expectTrue(worker.isHealthy()));
+    await eventually(() => expectTrue(worker.isHealthy()));
     return worker;
   };
   const addOrganization: FacadeWorld['addOrganization'] = async (slug, plan = 'enterprise') => {
     await store.apply({ kind: 'Organization', metadata: { name: slug }, spec: { namespace: slug, plan } }, { manager: 'kubectl' });
-    await passes(async () => expectTrue((await registry.organizationIdBySlug(slug)) !== null));
-    await passes(() => store.get('Namespace', { name: slug }));
+    await eventually(async () => expectTrue((await registry.organizationIdBySlug(slug)) !== null));
+    await eventually(() => store.get('Namespace', { name: slug }));
   };
   const organizationId = async (slug: string): Promise<string> => {
     const id = await registry.organizationIdBySlug(slug);
@@ -242,7 +242,7 @@ export async function startFacadeWorld(
       { kind: 'ApiKey', metadata: { name, namespace: organization }, spec: { sha256, prefix: shown, role, scopes, expiresAt } },
       { manager: 'kubectl' },
     );
-    await passes(async () => expectTrue((await registry.apiKeyIdByHash(sha256)) !== null));
+    await eventually(async () => expectTrue((await registry.apiKeyIdByHash(sha256)) !== null));
     return key;
   };
 

@@ -5,7 +5,7 @@ import { Keyring } from '../../src/core/sealing.ts';
 import { IdempotentAnswers, idempotencyKeys } from '../../src/data/intake/idempotent-answers.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
-import { passes } from '../support/passes.ts';
+import { eventually } from '../support/eventually.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 import { describeBrokenOffRequests } from './suites/broken-off-requests.ts';
 
@@ -125,7 +125,7 @@ test('a key that was left half by a crash is refused until its claim runs out, t
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0);
   expect(Number(refused.headers.get('retry-after'))).toBeLessThanOrEqual(60);
   if (half.state === 'claimed') await half.claim.renew(700);
-  await passes(async () => expect((await post('/api/destinations', key, body)).status).toBe(201));
+  await eventually(async () => expect((await post('/api/destinations', key, body)).status).toBe(201));
   expect((await post('/api/destinations', key, body)).headers.get('idempotent-replayed')).toBe('true');
   expect(await countNamed('Left half')).toBe(1);
 });

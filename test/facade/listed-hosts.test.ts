@@ -1,8 +1,8 @@
 import type { lookup as systemLookup } from 'node:dns';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { type CloudHosts, startCloudHosts, storeAnswer } from '../support/cloud-hosts.ts';
+import { eventually } from '../support/eventually.ts';
 import { newEvent } from '../support/new-event.ts';
-import { passes } from '../support/passes.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
 const own = 'hooks.acme.example';
@@ -88,7 +88,7 @@ const ways: [string, (host: string) => Promise<Json>][] = [
       const route = await world.create('routes', { sourceId: source.id, destinationIds: [destination.id] });
       const event = newEvent({ org: await world.organizationId('acme'), sourceId: source.id, destinations: [destination.id] });
       await world.acceptor.accept({ ...event, targets: event.targets.map((target) => ({ ...target, routeId: route.id })) });
-      return await passes(async () => {
+      return await eventually(async () => {
         const { body } = await world.request('GET', `/api/deliveries/${event.targets[0]?.messageId}`);
         expect(body.attempts).toBeGreaterThan(0);
         return body;

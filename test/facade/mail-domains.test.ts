@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { passes } from '../support/passes.ts';
+import { eventually } from '../support/eventually.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
 let world: FacadeWorld;
@@ -47,7 +47,7 @@ describe('an address of a domain that the installation does not send to', () => 
     const apply = { manager: 'kubectl' };
     const channel = { type: 'email' as const, email: { addresses: ['a@evil.example'] } };
     await world.store.apply({ kind: 'NotificationChannel', metadata: { namespace: 'acme', name: 'evil' }, spec: channel }, apply);
-    await passes(async () =>
+    await eventually(async () =>
       expect(await conditionOf('NotificationChannel', 'evil', 'Accepted')).toMatchObject({
         status: 'False',
         reason: 'AddressNotAllowed',
@@ -62,7 +62,7 @@ describe('an address of a domain that the installation does not send to', () => 
       notifications: { emails: ['a@evil.example'] },
     };
     await world.store.apply({ kind: 'Route', metadata: { namespace: 'acme', name: 'evil' }, spec }, apply);
-    await passes(async () => {
+    await eventually(async () => {
       expect(await conditionOf('Route', 'evil', 'ResolvedRefs')).toMatchObject({ status: 'False', reason: 'AddressNotAllowed' });
       expect(await conditionOf('Route', 'evil', 'Programmed')).toMatchObject({ status: 'True' });
     });

@@ -13,7 +13,7 @@ import { RedisMessageReader } from '../../src/data/history/message-reader.ts';
 import { javascriptEngine } from '../../src/sandbox/engines/javascript.ts';
 import { jsonataEngine } from '../../src/sandbox/engines/jsonata.ts';
 import { liquidEngine } from '../../src/sandbox/engines/liquid.ts';
-import { passes } from '../support/passes.ts';
+import { eventually } from '../support/eventually.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
 let world: FacadeWorld;
@@ -213,7 +213,7 @@ test('A sent event, its labels and its metadata, a filter and an application kee
   const list = `[${numbers.join(',')}]`;
   const members = `{${numbers.slice(0, 50).map((text, i) => `"n${i}":${text}`)}}`;
   const { body } = await world.request('POST', '/api/event-types', { body: { name: 'numbers.sent' } });
-  await passes(async () => expect(await world.registry.getOfAny('eventType', body.data.id)).not.toBeNull());
+  await eventually(async () => expect(await world.registry.getOfAny('eventType', body.data.id)).not.toBeNull());
   const sent = await world.request('POST', '/api/send-event', {
     rawBody: `{"eventType":"numbers.sent","payload":${list},"labels":${members},"metadata":{"list":${list}}}`,
   });
@@ -256,7 +256,7 @@ test('A JSON Schema that is sent as an object checks all digits of what is sent'
     rawBody: `{"name":"numbers.checked","schema":${JSON.stringify(jsonSchema)}}`,
   });
   expect(type.status).toBe(201);
-  await passes(async () => expect(await world.registry.getOfAny('eventType', type.body.data.id)).not.toBeNull());
+  await eventually(async () => expect(await world.registry.getOfAny('eventType', type.body.data.id)).not.toBeNull());
   const send = async (id: string) =>
     (await world.request('POST', '/api/send-event', { rawBody: `{"eventType":"numbers.checked","payload":{"id":${id}}}` })).status;
   expect([await send('9007199254740993'), await send('9007199254740992')]).toEqual([201, 400]);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { passes } from '../support/passes.ts';
+import { eventually } from '../support/eventually.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
 let world: FacadeWorld;
@@ -16,7 +16,7 @@ async function limit(objectsPerKind: number): Promise<void> {
   const spec = { namespace: 'small', plan: 'free', limits: { objectsPerKind } } as const;
   await world.store.apply({ kind: 'Organization', metadata: { name: 'small' }, spec }, { manager: 'kubectl' });
   const id = await world.organizationId('small');
-  await passes(async () => expect(await world.registry.get('organization', id)).toMatchObject({ objectsPerKind }));
+  await eventually(async () => expect(await world.registry.get('organization', id)).toMatchObject({ objectsPerKind }));
 }
 
 const create = (name: string, path = '/api/filters', body: object = { conditions: [{ field: 'payload.a', operator: 'exists' }] }) =>
@@ -25,7 +25,7 @@ const create = (name: string, path = '/api/filters', body: object = { conditions
 /** Creates a filter, and waits until the API counts it. */
 async function createFilter(name: string): Promise<void> {
   expect((await create(name)).status).toBe(201);
-  await passes(async () => expect((await world.request('GET', '/api/filters', { key })).text).toContain(`"name":"${name}"`));
+  await eventually(async () => expect((await world.request('GET', '/api/filters', { key })).text).toContain(`"name":"${name}"`));
 }
 
 test('an organization with as many resources of a kind as it may have gets no more of that kind until one is deleted or the limit raised', async () => {
@@ -37,10 +37,10 @@ test('an organization with as many resources of a kind as it may have gets no mo
   expect((await create('of another kind', '/api/sources', {})).status).toBe(201);
   expect((await world.request('PATCH', '/api/filters/two', { key, body: { description: 'changed' } })).status).toBe(200);
   expect((await world.request('DELETE', '/api/filters/one', { key })).status).toBe(204);
-  await passes(() => createFilter('three'));
+  await eventually(() => createFilter('three'));
   expect((await create('four')).status).toBe(403);
   await limit(3);
-  await passes(async () => expect((await create('four')).status).toBe(201));
+  await eventually(async () => expect((await create('four')).status).toBe(201));
 });
 
 test('an import stops at the limit, as its dry run says: of destinations the records beyond it fail, routes are imported all or none', async () => {

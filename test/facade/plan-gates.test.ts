@@ -2,8 +2,8 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Plan } from '../../src/core/records.ts';
 import { recordKey } from '../../src/data/shard/record-key.ts';
 import type { SpecInputOf } from '../../src/resources/kinds.ts';
+import { eventually } from '../support/eventually.ts';
 import { newEvent } from '../support/new-event.ts';
-import { passes } from '../support/passes.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { field } from '../support/redis-fields.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
@@ -24,7 +24,7 @@ afterAll(async () => {
 async function plan(slug: string, wanted: Plan): Promise<void> {
   await world.addOrganization(slug, wanted);
   const id = await world.organizationId(slug);
-  await passes(async () => expect(await world.registry.get('organization', id)).toMatchObject({ plan: wanted }));
+  await eventually(async () => expect(await world.registry.get('organization', id)).toMatchObject({ plan: wanted }));
 }
 const named = (namespace: string) => ({ name: 'gated', namespace });
 const destination = (namespace: string, spec: SpecInputOf<'Destination'>) =>
@@ -46,7 +46,7 @@ async function expectConditions(
   accepted: string,
   programmed: string,
 ): Promise<void> {
-  await passes(async () => {
+  await eventually(async () => {
     const { metadata, status } = await world.store.get(kind, named(namespace));
     const of = (type: string) => status?.conditions?.find((condition) => condition.type === type);
     expect(of('Accepted')).toMatchObject({ reason: accepted, observedGeneration: metadata.generation });
@@ -81,7 +81,7 @@ test('after a downgrade the messages of a throttled destination wait, and go out
   await plan('down', 'free');
   await expectConditions('Destination', 'down', 'PlanTooLow', 'Suspended');
   const held = await send();
-  await passes(async () => expect(await world.redis.client.scard('test:{s0}:paused')).toBe(1));
+  await eventually(async () => expect(await world.redis.client.scard('test:{s0}:paused')).toBe(1));
   expect(await status(held)).toBe('pending');
   expect(to.requests).toHaveLength(1);
   const tried = await world.request('POST', '/api/destinations/gated/test', { key, body: {} });
@@ -97,7 +97,7 @@ test('after a downgrade the messages of a throttled destination wait, and go out
   await plan('down', 'starter');
   await expectConditions('Destination', 'down', 'Accepted', 'Programmed');
   await to.arrived(2);
-  await passes(async () => expect(await status(held)).toBe('delivered'));
+  await eventually(async () => expect(await status(held)).toBe('delivered'));
 
   await plan('down', 'free');
   await expectConditions('Destination', 'down', 'PlanTooLow', 'Suspended');
@@ -115,7 +115,7 @@ test('a warehouse keeps its messages below the plan pro', async () => {
   const send = await routeTo('lake', key);
   const before = await world.redis.client.scard('test:{s0}:paused');
   const held = await send();
-  await passes(async () => expect(await world.redis.client.scard('test:{s0}:paused')).toBe(before + 1));
+  await eventually(async () => expect(await world.redis.client.scard('test:{s0}:paused')).toBe(before + 1));
   expect((await world.request('GET', `/api/deliveries/${held}`, { key })).body).toMatchObject({ status: 'pending', attempts: 0 });
   await plan('lake', 'pro');
   await expectConditions('Destination', 'lake', 'Accepted', 'Programmed');
@@ -132,7 +132,7 @@ test('after a downgrade a cron job with a static address does not run, keeps its
 
   await plan('cron', 'free');
   await expectConditions('HttpCronJob', 'cron', 'PlanTooLow', 'Suspended');
-  await passes(async () => expect(await world.registry.getOfAny('cronJob', job.id)).toMatchObject({ enabled: false }));
+  await eventually(async () => expect(await world.registry.getOfAny('cronJob', job.id)).toMatchObject({ enabled: false }));
   const triggered = await world.request('POST', '/api/cron/gated/trigger', { key });
   expect([triggered.status, triggered.body]).toEqual([
     403,
@@ -143,7 +143,7 @@ test('after a downgrade a cron job with a static address does not run, keeps its
 
   await plan('cron', 'pro');
   await expectConditions('HttpCronJob', 'cron', 'Accepted', 'Programmed');
-  await passes(async () => expect(await world.registry.getOfAny('cronJob', job.id)).toMatchObject({ enabled: true }));
+  await eventually(async () => expect(await world.registry.getOfAny('cronJob', job.id)).toMatchObject({ enabled: true }));
 });
 
 test('a destination with a static address needs a paid plan too', async () => {
@@ -178,7 +178,7 @@ test('a destination whose credential no header can carry is not accepted, and ta
     await world.store.apply({ kind: 'Secret', metadata: { name, namespace: 'acme' }, data }, applied);
     const spec = { http: { url: to.url, auth: { type: 'bearer' as const, tokenSecretRef: { name, key: 'token' } } } };
     await world.store.apply({ kind: 'Destination', metadata: { name, namespace: 'acme' }, spec }, applied);
-    await passes(async () => {
+    await eventually(async () => {
       const { status } = await world.store.get('Destination', { name, namespace: 'acme' });
       expect(status?.conditions).toContainEqual(expect.objectContaining({ type: 'Accepted', status: 'False', reason: 'InvalidAuth' }));
     });
@@ -229,10 +229,10 @@ test('a route whose filter, and a destination whose Secret, is gone are disabled
     const disabled = await world.request('PATCH', path, { key, body: { enabled: false } });
     expect([disabled.status, disabled.body.enabled]).toEqual([200, false]);
     const record = path.includes('routes') ? ('route' as const) : ('destination' as const);
-    await passes(async () => expect(await world.registry.getOfAny(record, disabled.body.id)).toMatchObject({ enabled: false }));
+    await eventually(async () => expect(await world.registry.getOfAny(record, disabled.body.id)).toMatchObject({ enabled: false }));
     const held = await send();
     const target = await world.redis.client.hget(`test:{s0}:m:${recordKey(held, 0)}`, field.message.target);
-    await passes(async () => expect(await paused()).toContain(target));
+    await eventually(async () => expect(await paused()).toContain(target));
     expect((await world.request('GET', `/api/deliveries/${held}`, { key })).body).toMatchObject({ status: 'pending', attempts: 0 });
     await restore();
     expect((await world.request('PATCH', path, { key, body: { enabled: true } })).status).toBe(200);

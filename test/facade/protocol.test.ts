@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { PosthornError } from '../../src/core/errors.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
+import { eventually } from '../support/eventually.ts';
 import { newEvent } from '../support/new-event.ts';
-import { passes } from '../support/passes.ts';
 import { assertProperty } from '../support/property.ts';
 import { type FacadeWorld, type RequestOptions, startFacadeWorld } from './facade-world.ts';
 
@@ -222,7 +222,7 @@ describe('every answer', () => {
       { kind: 'Organization', metadata: { name: 'planless' }, spec: { namespace: 'planless' } },
       { manager: 'kubectl' },
     );
-    await passes(() => world.store.get('Namespace', { name: 'planless' }));
+    await eventually(() => world.store.get('Namespace', { name: 'planless' }));
     const key = await world.addKey('planless');
     const { status, headers } = await world.request('GET', '/api/sources', { key });
     expect([status, headers.get('x-ratelimit-limit')]).toEqual([200, null]);

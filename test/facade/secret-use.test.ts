@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
 import type { CompleteStore } from '../../src/store/store.ts';
-import { passes } from '../support/passes.ts';
+import { eventually } from '../support/eventually.ts';
 import { withOther } from '../support/with-other.ts';
 import { startFacadeWorld } from './facade-world.ts';
 import { describeSecretUse } from './suites/secret-use.ts';
@@ -19,10 +19,10 @@ test('where Secrets must consent, the API shows nothing of one without the label
     const spec = { http: { url: 'https://shop.example/a', auth } };
     await world.store.apply({ kind: 'Destination', metadata: { namespace: 'acme', name: 'shop' }, spec }, { manager: 'kubectl' });
     const shown = async () => (await world.request('GET', '/api/destinations/shop')).body.authConfig;
-    await passes(async () => expect(await shown()).toEqual({ token: '••••' }));
+    await eventually(async () => expect(await shown()).toEqual({ token: '••••' }));
     const labels = { 'posthorn.dev/usable': 'true' };
     await world.store.apply({ kind: 'Secret', metadata: { ...metadata, labels }, data }, { manager: 'kubectl' });
-    await passes(async () => expect(await shown()).toEqual({ token: '••••abcd' }));
+    await eventually(async () => expect(await shown()).toEqual({ token: '••••abcd' }));
   } finally {
     await world.stop();
   }
@@ -51,7 +51,7 @@ test('what is not published yet is waited for, then the answer says to send the 
     expect((await patch({ authConfig: { token: 'other-token-wxyz' } })).status).toBe(200);
     released.resolve();
     const shown = async () => (await world.request('GET', '/api/destinations/shop')).body.authConfig;
-    await passes(async () => expect(await shown()).toEqual({ token: '••••wxyz' }));
+    await eventually(async () => expect(await shown()).toEqual({ token: '••••wxyz' }));
     expect((await patch({ authConfig: { token: '••••wxyz' }, url: 'https://other.example/' })).status).toBe(200);
   } finally {
     released.resolve();

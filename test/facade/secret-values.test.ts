@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
-import { passes } from '../support/passes.ts';
+import { eventually } from '../support/eventually.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
 const store = new MemoryStore(systemClock);
@@ -63,12 +63,12 @@ describe.each(Object.entries(cases))('%s in a Secret', (_, { value, http, export
     await store.apply({ kind: 'Destination', metadata: metadata('declared'), spec }, { manager: 'argocd' });
     const exportOf = async (of: string) =>
       (await world.request('GET', '/api/destinations/export?includeSensitive=true', { key: of })).body.destinations;
-    await passes(async () => expect(await exportOf(key)).toMatchObject([exported]));
+    await eventually(async () => expect(await exportOf(key)).toMatchObject([exported]));
     const destinations = await exportOf(key);
     const body = { destinations, conflictStrategy: 'skip' };
     const imported = await world.request('POST', '/api/destinations/import', { key: copyKey, body });
     expect(imported.body).toMatchObject({ success: true, errors: [], warnings: [] });
-    await passes(async () => expect(await exportOf(copyKey)).toEqual(destinations));
+    await eventually(async () => expect(await exportOf(copyKey)).toEqual(destinations));
     const path = '/api/destinations/declared';
     const read = await world.request('GET', path, { key: copyKey });
     expect((await world.request('PATCH', path, { key: copyKey, body: read.body })).status).toBe(200);

@@ -2,8 +2,8 @@ import { generateKeyPairSync } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
+import { eventually } from '../support/eventually.ts';
 import { s3Keys, startS3Server } from '../support/object-stores.ts';
-import { passes } from '../support/passes.ts';
 import { serviceAccountKey } from '../support/service-account.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 import { describeWarehouses } from './suites/warehouses.ts';
@@ -223,7 +223,7 @@ describe('the identity of the platform, in an installation that does not lend it
   test('is a condition of the custom resource, which users can still rename and disable', async () => {
     const spec = { type: 's3', s3: { bucket: 'acme-events', region: 'eu-central-1' }, warehouse: { identity: 'platform' } } as const;
     await store.create({ kind: 'Destination', metadata: { name: 'lake', namespace: 'acme' }, spec }, { manager: 'posthorn-api' });
-    await passes(async () => {
+    await eventually(async () => {
       const lake = await store.get('Destination', { namespace: 'acme', name: 'lake' });
       expect(lake?.status?.conditions).toEqual(
         expect.arrayContaining([

@@ -6,9 +6,9 @@ import { request } from 'undici';
 import { parseAllDocuments } from 'yaml';
 import { z } from 'zod';
 import { AgentOfFile } from './agent-of-file.ts';
+import { eventually } from './eventually.ts';
 import { onFreePort } from './ports.ts';
 import { type ServerProcess, spawnServer } from './server-process.ts';
-import { waitUntil } from './wait-until.ts';
 
 export interface ControlPlane {
   /** `https://127.0.0.1:<port>`; stays the same over `stopApiServer` and `startApiServer`. */
@@ -246,7 +246,7 @@ async function applyCrds(requestJson: ControlPlane['request']): Promise<void> {
   }
   for (const crd of crds) {
     const path = `/apis/${crd.spec.group}/${crd.spec.versions[0].name}/${crd.spec.names.plural}`;
-    await waitUntil(`${crd.metadata.name} to be served`, startDeadlineMs, async () => {
+    await eventually(`${crd.metadata.name} to be served`, startDeadlineMs, async () => {
       await requestJson('GET', path);
       return true;
     });

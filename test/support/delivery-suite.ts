@@ -2,8 +2,8 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/global
 import { RedisMessageReader } from '../../src/data/history/message-reader.ts';
 import { RedisMessageAcceptor } from '../../src/data/queue/message-acceptor.ts';
 import type { Delivery, DeliveryOptions } from '../../src/delivery/start-delivery.ts';
+import { eventually } from './eventually.ts';
 import { newEvent } from './new-event.ts';
-import { passes } from './passes.ts';
 import { patientClock } from './patient-clock.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 import { organizationRecord, RecordRegistry } from './record-registry.ts';
@@ -83,6 +83,6 @@ export function deliverySuite({ shards = 1 } = {}): DeliverySuite {
       await acceptor.accept(event);
       return event.targets[0]?.messageId ?? '';
     },
-    becomes: (messageId, expected) => passes(async () => expect(await reader.delivery('org_a', messageId)).toMatchObject(expected)),
+    becomes: (messageId, expected) => eventually(async () => expect(await reader.delivery('org_a', messageId)).toMatchObject(expected)),
   };
 }

@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { eventually, Hopeless } from './eventually.ts';
 import { onFreePort } from './ports.ts';
-import { Hopeless, waitUntil } from './wait-until.ts';
 
 const script = new URL('../../src/cmd/posthorn.ts', import.meta.url).pathname;
 
@@ -106,7 +106,7 @@ export function startProgram(args: readonly string[], environment: Record<string
     pid: child.pid ?? 0,
     output: () => output,
     waitForOutput: (pattern, deadlineMs = 30_000) =>
-      waitUntil(`output like ${pattern} (so far: ${output.slice(-2000)})`, deadlineMs, () => {
+      eventually(`output like ${pattern} (so far: ${output.slice(-2000)})`, deadlineMs, () => {
         const match = pattern.exec(output);
         if (match === null && closed) throw new Hopeless(`the program ended: ${output}`);
         return match ?? undefined;

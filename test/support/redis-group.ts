@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis, type RedisOptions } from 'ioredis';
 import { commandConnection, type RedisClient } from '../../src/redis/connection.ts';
+import { eventually } from './eventually.ts';
 import { freePort, onFreePort } from './ports.ts';
 import { type ServerProcess, spawnServer } from './server-process.ts';
-import { waitUntil } from './wait-until.ts';
 
 export interface RedisNode {
   readonly port: number;
@@ -116,7 +116,7 @@ export async function clusterClient({ hosts }: RedisGroup, login?: string): Prom
   const client = commandConnection({ mode: 'cluster', url: `redis://${login === undefined ? '' : `${login}@`}${hosts}` });
   client.on('error', () => {});
   await client.connect();
-  await waitUntil('the cluster', 30_000, async () => ((await client.get('posthorn:x').catch(() => '')) === null ? true : undefined));
+  await eventually('the cluster', 30_000, async () => (await client.get('posthorn:x').catch(() => '')) === null);
   return client;
 }
 
@@ -169,11 +169,9 @@ async function joinCluster(nodes: readonly RedisNode[]): Promise<void> {
   // One that has not answered yet goes by another id.
   const knowsAll = (known: readonly string[]): boolean =>
     known.length === ids.length && ids.every((id) => known.some((node) => node.startsWith(`${id} `) && !node.includes('handshake')));
-  await waitUntil('the nodes to know each other', deadlineMs, async () =>
-    (await Promise.all(clients.map(knownNodes))).every(knowsAll) ? true : undefined,
-  );
+  await eventually('the nodes to know each other', deadlineMs, async () => (await Promise.all(clients.map(knownNodes))).every(knowsAll));
   for (const [i, client] of replicas.entries()) await client.call('CLUSTER', 'REPLICATE', ids[i] ?? '');
-  await waitUntil('the cluster to be up', deadlineMs, async () => {
+  await eventually('the cluster to be up', deadlineMs, async () => {
     const states = await Promise.all(clients.map((client) => client.cluster('INFO')));
     const linked = await Promise.all(replicas.map((client) => client.info('replication')));
     const known = await Promise.all(clients.map(knownNodes));
@@ -183,7 +181,7 @@ async function joinCluster(nodes: readonly RedisNode[]): Promise<void> {
       linked.every((link) => link.includes('master_link_status:up')) &&
       known.every((told) => told.filter((node) => node.includes('slave')).length === replicas.length) &&
       offered.every((ids) => ids.size === nodes.length);
-    return isUp ? true : undefined;
+    return isUp;
   });
 }
 
@@ -266,8 +264,8 @@ export async function startRedisSentinel({ tls, users }: SentinelOptions): Promi
   ];
   const master = await startNode(directory, serverArgs, admin);
   const replica = await startNode(directory, (port) => [...serverArgs(port), '--replicaof', `127.0.0.1 ${master.port}`], admin);
-  await waitUntil('the replica to follow', deadlineMs, async () =>
-    (await replica.client.info('replication')).includes('master_link_status:up') ? true : undefined,
+  await eventually('the replica to follow', deadlineMs, async () =>
+    (await replica.client.info('replication')).includes('master_link_status:up'),
   );
   const sentinels = await Promise.all(
     Array.from({ length: 3 }, (_, i) =>
@@ -288,9 +286,9 @@ export async function startRedisSentinel({ tls, users }: SentinelOptions): Promi
       ),
     ),
   );
-  await waitUntil('the sentinels to know each other', deadlineMs, async () => {
+  await eventually('the sentinels to know each other', deadlineMs, async () => {
     const known = await Promise.all(sentinels.map(({ client }) => client.info('sentinel')));
-    return known.every((text) => /slaves=1,sentinels=3/.test(text)) ? true : undefined;
+    return known.every((text) => /slaves=1,sentinels=3/.test(text));
   });
   const nodes = [master, replica];
   return {

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Hopeless, waitUntil } from './wait-until.ts';
+import { eventually, Hopeless } from './eventually.ts';
 
 /** A program that a test has started and will end. */
 export interface ServerProcess {
@@ -51,8 +51,8 @@ export function spawnServer(command: string, args: string[], cwd: string, enviro
   };
   const untilUp: ServerProcess['untilUp'] = async (port, isUp = async () => true, deadlineMs = 90_000) => {
     try {
-      await waitUntil(`${command} to be up`, deadlineMs, async () => {
-        if (!exited()) return (port === null || (await listens(child.pid ?? 0, port))) && (await isUp()) ? true : undefined;
+      await eventually(`${command} to be up`, deadlineMs, async () => {
+        if (!exited()) return (port === null || (await listens(child.pid ?? 0, port))) && (await isUp());
         await Promise.race([closed, sleep(lastWordsMs, undefined, { ref: false })]);
         throw new Hopeless(`${command} has ended: ${output}`);
       });

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { parseAllDocuments } from 'yaml';
 import { z } from 'zod';
 import type { ControlPlane } from './control-plane.ts';
-import { waitUntil } from './wait-until.ts';
+import { eventually } from './eventually.ts';
 
 const object = z.looseObject({
   apiVersion: z.string(),
@@ -59,9 +59,9 @@ async function tokenOf(plane: ControlPlane, file: string, account: string): Prom
     const [group, resource, name, verb] = [rule.apiGroups[0], rule.resources[0], rule.resourceNames?.[0], rule.verbs[0]];
     const resourceAttributes = { namespace: metadata.namespace, group, resource, name, verb };
     const question = { apiVersion: 'authorization.k8s.io/v1', kind: 'SubjectAccessReview', spec: { user, resourceAttributes } };
-    await waitUntil(`the permissions of ${metadata.name}`, 30_000, async () => {
+    await eventually(`the permissions of ${metadata.name}`, 30_000, async () => {
       const answer = await plane.request('POST', '/apis/authorization.k8s.io/v1/subjectaccessreviews', question);
-      return review.parse(answer).status.allowed ? true : undefined;
+      return review.parse(answer).status.allowed;
     });
   }
   const path = `/api/v1/namespaces/posthorn-system/serviceaccounts/${account}/token`;

@@ -2,7 +2,7 @@ import { buffer } from 'node:stream/consumers';
 import PostalMime, { type Email } from 'postal-mime';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
 import { Mailer, type SmtpSettings } from '../../src/delivery/targets/channel/mailer.ts';
-import { waitUntil } from './wait-until.ts';
+import { eventually } from './eventually.ts';
 
 export interface ReceivedMail {
   from: string;
@@ -58,7 +58,7 @@ export async function startSmtpReceiver(options: SMTPServerOptions & { user: str
     port: typeof address === 'object' && address !== null ? address.port : 0,
     mails,
     arrived: async (count) => {
-      await waitUntil(`${count} mails, with ${mails.length} here`, 30_000, () => (mails.length >= count ? true : undefined));
+      await eventually(`${count} mails, with ${mails.length} here`, 30_000, () => mails.length >= count);
       return mails;
     },
     stop: () => new Promise((resolve) => server.close(() => resolve())),

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { createServer } from 'node:https';
 import { buffer } from 'node:stream/consumers';
-import { waitUntil } from './wait-until.ts';
+import { eventually } from './eventually.ts';
 
 export interface TlsRequest {
   method: string;
@@ -64,7 +64,7 @@ export async function startTlsReceiver(options: TlsReceiverOptions): Promise<Tls
     requests,
     url: (path = '/') => `https://${options.address}:${port}${path}`,
     waitForRequests: async (count, deadlineMs = 30_000) => {
-      await waitUntil(`${count} requests, with ${requests.length} here`, deadlineMs, () => (requests.length >= count ? true : undefined));
+      await eventually(`${count} requests, with ${requests.length} here`, deadlineMs, () => requests.length >= count);
     },
     stop: () =>
       new Promise((resolve) => {

@@ -7,8 +7,8 @@ import type { ConfigurationKind, ObjectOf } from '../../src/resources/kinds.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
 import { type RunningControllers, startControllers } from './controllers.ts';
+import { eventually } from './eventually.ts';
 import { silentLogger } from './logger.ts';
-import { passes } from './passes.ts';
 import type { RedisServer } from './redis.ts';
 
 const namespace = 'acme';
@@ -33,7 +33,7 @@ export class WebhookControllers {
   async begin(): Promise<void> {
     this.start();
     await this.store.apply({ kind: 'Organization', metadata: { name: namespace }, spec: { namespace } }, { manager: 'test' });
-    await passes(async () => {
+    await eventually(async () => {
       const { status } = await this.store.get('Organization', { name: namespace });
       this.org = status?.id ?? '';
       expect(this.org).not.toBe('');
@@ -68,7 +68,7 @@ export class WebhookControllers {
 
   /** The object once the controllers have seen what was written last, with this reason in its condition Ready. */
   seen<K extends ConfigurationKind>(kind: K, name: string, reason = 'Ready'): Promise<ObjectOf<K>> {
-    return passes(async () => {
+    return eventually(async () => {
       const object = await this.store.get(kind, { namespace, name });
       expect(object.status?.observedGeneration).toBe(object.metadata.generation);
       expect(conditionOf(object, 'Ready')).toMatchObject({ reason });

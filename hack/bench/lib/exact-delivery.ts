@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { waitUntil } from '../../../test/support/wait-until.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { repeatedArrivals, type Sink, unexpectedArrivals } from './sink.ts';
 
 /** Numbers of events. */
@@ -62,7 +62,7 @@ export async function exactDeliveryOf(compared: () => Exactness, quietMs = 1000)
 
 /** Waits until it is so, at most so long; what does not come is for the check to tell. */
 export async function settled(maxMs: number, isSo: () => boolean): Promise<void> {
-  await waitUntil('deliveries', maxMs, () => (isSo() ? true : undefined)).catch(() => undefined);
+  await eventually('deliveries', maxMs, () => isSo()).catch(() => undefined);
 }
 
 export function sumOf(parts: readonly Exactness[]): Exactness {

@@ -1,4 +1,4 @@
-import { waitUntil } from '../../../test/support/wait-until.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 
 /** A manifest of Posthorn as text. `namespace` undefined: of an Organization. */
 export function manifest(kind: string, name: string, spec: object, namespace?: string): string {
@@ -22,7 +22,7 @@ export class StandaloneClient {
 
   /** Returns the id. `path`: behind `/api/`. */
   async create(path: string, body: object): Promise<string> {
-    return await waitUntil(`${path} to be taken`, 60_000, async () => {
+    return await eventually(`${path} to be taken`, 60_000, async () => {
       const headers = { authorization: `Bearer ${this.#key}`, 'content-type': 'application/json' };
       const answer = await fetch(`${this.#origin}/api/${path}`, { method: 'POST', headers, body: JSON.stringify(body) });
       if (answer.status !== 201) throw new Error(`${path}: ${answer.status} ${await answer.text()}`);

@@ -4,12 +4,12 @@ import { type HttpDestinationRecord, type RouteRecord, recordLayoutVersion, type
 import { Keyring } from '../../../src/core/sealing.ts';
 import { recordSealingContext } from '../../../src/core/sealing-contexts.ts';
 import { RedisRegistryPublisher } from '../../../src/data/registry/registry-publisher.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { freePort } from '../../../test/support/ports.ts';
 import { type Program, startProgram } from '../../../test/support/program.ts';
 import { destinationRecord, organizationRecord, routeRecord } from '../../../test/support/record-registry.ts';
 import { sourceRecord } from '../../../test/support/records.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { waitUntil } from '../../../test/support/wait-until.ts';
 import { meterProcessor, type ProcessorMeter } from './processes.ts';
 import { withAof } from './redis-options.ts';
 
@@ -86,13 +86,13 @@ export async function startWorld(options: {
   };
   for (let i = 0; i < (options.workers ?? 1); i++) await startDelivery();
   // A process that still starts takes its share of the cores.
-  await waitUntil('ingest and the api to be up', 30_000, async () => {
+  await eventually('ingest and the api to be up', 30_000, async () => {
     const answers = [
       fetch(`${originOf('ingest')}/ingest/acme/nobody`, { method: 'POST', body: '{}' }),
       fetch(`${originOf('api')}/api/nothing`, { headers: { authorization: `Bearer ${apiKey}` } }),
     ];
     const statuses = await Promise.all(answers.map((answer) => answer.then(({ status }) => status).catch(() => null)));
-    return statuses.every((status) => status === 404) ? true : undefined;
+    return statuses.every((status) => status === 404);
   });
   return {
     redis,

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { controllerSuite } from '../../../test/support/controller-suite.ts';
-import { passes } from '../../../test/support/passes.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 
 const suite = controllerSuite();
 const sha256 = 'a'.repeat(64);
@@ -12,7 +12,7 @@ beforeEach(async () => {
     { kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme' } },
     { manager: 'test', force: true },
   );
-  await passes(async () =>
+  await eventually(async () =>
     expect((await suite.store.get('Organization', { name: 'acme' })).status?.conditions).toContainEqual(
       expect.objectContaining({ type: 'Ready', status: 'True' }),
     ),
@@ -33,7 +33,7 @@ const nameOfHolder = async (hash = sha256): Promise<string | undefined> => {
 
 /** Waits until each key has come to its condition, and requests with the key are those of the first. */
 async function expectHolder(holder: string, others: string[], hash = sha256): Promise<void> {
-  await passes(async () => {
+  await eventually(async () => {
     for (const name of [holder, ...others]) {
       const { metadata, status } = await suite.store.get('ApiKey', { namespace: 'acme', name });
       expect(status?.observedGeneration).toBe(metadata.generation);

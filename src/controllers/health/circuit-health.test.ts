@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { type RunningControllers, startControllers } from '../../../test/support/controllers.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { failure } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
@@ -34,14 +34,14 @@ beforeEach(async () => {
   const options = { manager: 'test', force: true };
   const organization = await store.apply({ kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme' } }, options);
   controllers = startControllers({ store, redis: redis.client, prefix });
-  await passes(() => store.apply({ kind: 'Source', metadata: { ...destination, name: 'orders' }, spec: {} }, options));
+  await eventually(() => store.apply({ kind: 'Source', metadata: { ...destination, name: 'orders' }, spec: {} }, options));
   const shop = await store.apply({ kind: 'Destination', metadata: destination, spec: { http: { url: 'https://shop.example/' } } }, options);
   const all = await store.apply(
     { kind: 'Route', metadata: route, spec: { sourceRef: { name: 'orders' }, destinationRefs: [{ name: 'shop' }] } },
     options,
   );
   ids = { org: idOf('Organization', organization), route: idOf('Route', all), destination: idOf('Destination', shop) };
-  await passes(async () => expect(await status('Route', 'Ready')).toBe('True'));
+  await eventually(async () => expect(await status('Route', 'Ready')).toBe('True'));
 });
 afterEach(() => controllers.stop());
 
@@ -71,7 +71,7 @@ test('an open circuit stands in the status of its route and its destination, wit
   const before = (await store.get('Route', route)).metadata.generation;
   await open();
   for (const kind of ['Route', 'Destination'] as const) {
-    await passes(async () => expect(await status(kind, 'Delivering')).toBe('False'));
+    await eventually(async () => expect(await status(kind, 'Delivering')).toBe('False'));
     const object = await store.get(kind, kind === 'Route' ? route : destination);
     expect(object.status?.circuit).toMatchObject({ state: 'open' });
     expect(await status(kind, 'Ready')).toBe('True');
@@ -87,18 +87,18 @@ test('what changed while nobody led is found by the next leader', async () => {
   await controllers.stop();
   await open();
   controllers = startControllers({ store, redis: redis.client, prefix });
-  await passes(async () => expect(await status('Route', 'Delivering')).toBe('False'));
+  await eventually(async () => expect(await status('Route', 'Delivering')).toBe('False'));
   await controllers.stop();
   await new Circuits({ redis: redis.client, prefix }).reset(ids.org, ids.route, [ids.destination]);
   controllers = startControllers({ store, redis: redis.client, prefix });
-  await passes(async () => expect(await status('Route', 'Delivering')).toBe('True'));
+  await eventually(async () => expect(await status('Route', 'Delivering')).toBe('True'));
   expect((await store.get('Route', route)).status?.circuit?.state).toBe('closed');
 });
 
 test('a circuit that moves to and fro makes one write in half a minute', async () => {
   const circuits = new Circuits({ redis: redis.client, prefix });
   await open();
-  await passes(async () => expect(await status('Route', 'Delivering')).toBe('False'));
+  await eventually(async () => expect(await status('Route', 'Delivering')).toBe('False'));
   const version = (await store.get('Route', route)).metadata.resourceVersion;
   await circuits.reset(ids.org, ids.route, [ids.destination]);
   await open();
@@ -112,13 +112,13 @@ test('circuits of webhook endpoints and of channels do not keep those of routes 
   await open({ org: webhookOrganization(ids.org), route: 'app_a', destination: 'ep_a' });
   await open({ org: alertOrganization(ids.org), route: '~nch_a', destination: 'nch_a' });
   await open();
-  await passes(async () => expect(await status('Route', 'Delivering')).toBe('False'));
+  await eventually(async () => expect(await status('Route', 'Delivering')).toBe('False'));
   expect(await new Circuits({ redis: redis.client, prefix }).broken()).toHaveLength(3);
   // And of a leader that finds them there.
   await controllers.stop();
   await new Circuits({ redis: redis.client, prefix }).reset(ids.org, ids.route, [ids.destination]);
   controllers = startControllers({ store, redis: redis.client, prefix });
-  await passes(async () => expect(await status('Route', 'Delivering')).toBe('True'));
+  await eventually(async () => expect(await status('Route', 'Delivering')).toBe('True'));
 });
 
 test('the circuit of a webhook endpoint stands in its status', async () => {
@@ -134,7 +134,7 @@ test('the circuit of a webhook endpoint stands in its status', async () => {
   };
   const endpoint = await store.apply({ kind: 'WebhookEndpoint', metadata: hooks, spec }, options);
   const read = () => store.get('WebhookEndpoint', hooks);
-  await passes(async () =>
+  await eventually(async () =>
     expect((await read()).status?.conditions).toContainEqual(expect.objectContaining({ type: 'Ready', status: 'True' })),
   );
   await open({
@@ -142,7 +142,7 @@ test('the circuit of a webhook endpoint stands in its status', async () => {
     route: idOf('WebhookApplication', application),
     destination: idOf('WebhookEndpoint', endpoint),
   });
-  await passes(async () => expect((await read()).status?.circuit).toMatchObject({ state: 'open', since: expect.any(String) }));
+  await eventually(async () => expect((await read()).status?.circuit).toMatchObject({ state: 'open', since: expect.any(String) }));
   const conditions = (await read()).status?.conditions;
   expect(conditions).toContainEqual(expect.objectContaining({ type: 'Delivering', status: 'False', reason: 'CircuitOpen' }));
   expect(conditions).toContainEqual(expect.objectContaining({ type: 'Ready', status: 'True' }));
@@ -158,13 +158,13 @@ test('many circuits that open at once are told of ten a second, their destinatio
       ),
     ),
   );
-  await passes(() => expect(controllers.caches.Route.list()).toHaveLength(names.length + 1));
+  await eventually(() => expect(controllers.caches.Route.list()).toHaveLength(names.length + 1));
   await controllers.stop();
   for (const object of routes) await open({ ...ids, route: idOf('Route', object) });
   controllers = startControllers({ store, redis: redis.client, prefix });
   const told = () => controllers.events.filter(({ reason }) => reason === 'CircuitOpen');
   const toldAtMs: number[] = [];
-  await passes(() => {
+  await eventually(() => {
     while (toldAtMs.length < told().length) toldAtMs.push(performance.now());
     expect(toldAtMs).toHaveLength(names.length + 1);
   });

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { type RunningControllers, startControllers } from '../../../test/support/controllers.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import type { Clock } from '../../core/clock.ts';
 import { MailBudget, SpentMailBudgets } from '../../data/alerts/mail-budget.ts';
@@ -37,7 +37,7 @@ beforeEach(async () => {
   watch(null);
   const spec = { namespace: 'acme' };
   org = idOf('Organization', await store.apply({ kind: 'Organization', metadata: { name: 'acme' }, spec }, options));
-  await passes(() => putChannel('mail', { type: 'email', email: { addresses: ['team@example.com'] } }));
+  await eventually(() => putChannel('mail', { type: 'email', email: { addresses: ['team@example.com'] } }));
 });
 afterEach(async () => {
   health.end.abort();
@@ -89,10 +89,10 @@ test('an organization that has used up its e-mails of the day is told so at its 
   await putChannel('hook', { type: 'webhook', webhook: { url: 'https://ops.example/' } });
   await putRoute('mails', { notifications: { onFailure: true, emails: ['team@example.com'] } });
   await putRoute('silent');
-  await passes(async () => expect(await condition('NotificationChannel', 'mail', 'Ready')).toBe('True Ready'));
+  await eventually(async () => expect(await condition('NotificationChannel', 'mail', 'Ready')).toBe('True Ready'));
   expect(await condition('NotificationChannel', 'mail')).toBeUndefined();
   expect(await refuse()).toBeNull();
-  await passes(async () => {
+  await eventually(async () => {
     expect(await condition('NotificationChannel', 'mail')).toBe('False MailBudgetSpent');
     expect(await condition('Route', 'mails')).toBe('False MailBudgetSpent');
   });
@@ -104,22 +104,24 @@ test('an organization that has used up its e-mails of the day is told so at its 
   ]);
   expect(events[0]?.message).toBe('the organization has used its e-mail budget of 2026-11-25 (UTC); no e-mail is sent before midnight');
   offsetMs += dayMs;
-  await passes(async () => {
+  await eventually(async () => {
     expect(await condition('NotificationChannel', 'mail')).toBe('True MailBudgetLeft');
     expect(await condition('Route', 'mails')).toBe('True MailBudgetLeft');
   });
   expect([await condition('NotificationChannel', 'hook'), await condition('Route', 'silent')]).toEqual([undefined, undefined]);
   await putRoute('mails');
-  await passes(async () => expect(await condition('Route', 'mails')).toBeUndefined());
+  await eventually(async () => expect(await condition('Route', 'mails')).toBeUndefined());
 });
 
 test('a budget that another organization has used up shows nowhere else', async () => {
   await store.apply({ kind: 'Organization', metadata: { name: 'globex' }, spec: { namespace: 'globex' } }, options);
   const email = { type: 'email', email: { addresses: ['team@globex.example'] } };
-  await passes(() => store.apply({ kind: 'NotificationChannel', metadata: { namespace: 'globex', name: 'mail' }, spec: email }, options));
-  await passes(async () => expect(await condition('NotificationChannel', 'mail', 'Ready', 'globex')).toBe('True Ready'));
+  await eventually(() =>
+    store.apply({ kind: 'NotificationChannel', metadata: { namespace: 'globex', name: 'mail' }, spec: email }, options),
+  );
+  await eventually(async () => expect(await condition('NotificationChannel', 'mail', 'Ready', 'globex')).toBe('True Ready'));
   await refuse();
-  await passes(async () => expect(await condition('NotificationChannel', 'mail')).toBe('False MailBudgetSpent'));
+  await eventually(async () => expect(await condition('NotificationChannel', 'mail')).toBe('False MailBudgetSpent'));
   expect(await condition('NotificationChannel', 'mail', 'WithinMailBudget', 'globex')).toBeUndefined();
 });
 
@@ -132,7 +134,7 @@ test('recipients that have not confirmed their address stand in the conditions o
   await putRoute('silent');
   const said = async (kind: 'NotificationChannel' | 'Route', name: string) =>
     (await store.get(kind, { namespace: 'acme', name })).status?.conditions?.find(({ type }) => type === 'RecipientsConfirmed');
-  await passes(async () => {
+  await eventually(async () => {
     expect(await condition('NotificationChannel', 'mail', 'RecipientsConfirmed')).toBe('False AwaitingConfirmation');
     expect(await said('Route', 'mails')).toMatchObject({
       reason: 'AwaitingConfirmation',
@@ -141,10 +143,10 @@ test('recipients that have not confirmed their address stand in the conditions o
   });
   await recipients.decide('org_other', 'team@example.com', 'confirmed');
   await recipients.decide(org, 'b@example.com', 'declined');
-  await passes(async () => expect((await said('Route', 'mails'))?.message).toMatch(/team@example.com, b@example.com \(declined\)$/));
+  await eventually(async () => expect((await said('Route', 'mails'))?.message).toMatch(/team@example.com, b@example.com \(declined\)$/));
   expect(await condition('NotificationChannel', 'mail', 'RecipientsConfirmed')).toBe('False AwaitingConfirmation');
   await recipients.decide(org, 'Team@example.com', 'confirmed');
-  await passes(async () => {
+  await eventually(async () => {
     expect(await condition('NotificationChannel', 'mail', 'RecipientsConfirmed')).toBe('True Confirmed');
     expect(await condition('Route', 'mails', 'RecipientsConfirmed')).toBe('False Declined');
   });

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
+import { eventually } from '../../../test/support/eventually.ts';
 import { FakeClock } from '../../../test/support/fake-clock.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
-import { passes } from '../../../test/support/passes.ts';
 import type { CircuitState } from '../../core/circuit.ts';
 import type { CircuitTransition } from '../../data/queue/circuits.ts';
 import { ControllerMetrics } from '../../runtime/controller-metrics.ts';
@@ -64,7 +64,7 @@ async function lead(routes: number): Promise<void> {
   const abort = new AbortController();
   const caches = controllerCaches({ store, clock, logger: silentLogger, metrics: createStoreMetrics(new Registry()) });
   const following = caches.run(abort.signal);
-  await passes(() => expect([caches.Route.size, caches.Destination.size]).toEqual([routes, 1]));
+  await eventually(() => expect([caches.Route.size, caches.Destination.size]).toEqual([routes, 1]));
   const options: HealthOptions = {
     caches,
     circuits: { broken: async () => [] },

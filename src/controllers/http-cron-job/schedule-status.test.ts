@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
+import { eventually } from '../../../test/support/eventually.ts';
 import { FakeClock } from '../../../test/support/fake-clock.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { CronRuns } from '../../data/cron/cron-runs.ts';
 import type { SpecInputOf } from '../../resources/kinds.ts';
@@ -69,7 +69,7 @@ async function times(afterMs: number): Promise<unknown[]> {
   const { status } = await store.get('HttpCronJob', key);
   return [status?.lastScheduleTime, status?.nextScheduleTime];
 }
-const become = (expected: unknown[]) => passes(async () => expect(await times(minuteMs)).toEqual(expected));
+const become = (expected: unknown[]) => eventually(async () => expect(await times(minuteMs)).toEqual(expected));
 
 test('the status of a cron job has its last and its next slot, over a change of the clocks too', async () => {
   await apply();
@@ -88,13 +88,13 @@ test('a job that is disabled, or suspended by the plan, has no next time', async
   await become([undefined, '2025-03-30T04:30:00Z']);
   const suspended = { type: 'Programmed', status: 'False', reason: 'Suspended', message: '', lastTransitionTime: '2026-01-01T00:00:00Z' };
   await store.applyStatus('HttpCronJob', key, { conditions: [suspended] }, { manager: 'posthorn-status' });
-  await passes(async () => expect(await times(6 * minuteMs)).toEqual([undefined, undefined]));
+  await eventually(async () => expect(await times(6 * minuteMs)).toEqual([undefined, undefined]));
 });
 
 test('what runs each minute is written once in five minutes', async () => {
   await apply({ schedule: '* * * * *', timeZone: 'UTC' });
   await run(startMs - 10_000);
-  await passes(async () => expect((await times(minuteMs))[0]).toBe('2025-03-29T20:00:00Z'));
+  await eventually(async () => expect((await times(minuteMs))[0]).toBe('2025-03-29T20:00:00Z'));
   const versions = new Set<string>();
   const beganMs = clock.now();
   while (clock.now() < beganMs + 20 * minuteMs) {

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { type RunningControllers, startControllers } from '../../../test/support/controllers.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { field } from '../../../test/support/redis-fields.ts';
 import type { Clock } from '../../core/clock.ts';
@@ -61,41 +61,41 @@ const record = async () => controllers.registry.get('organization', idOf('Organi
 
 test('an archive is in force with its warehouse; without one the organization says so and is in force all the same', async () => {
   await put({ archive });
-  await passes(async () => expect(await condition('ResolvedRefs')).toBe('False DestinationNotFound'));
+  await eventually(async () => expect(await condition('ResolvedRefs')).toBe('False DestinationNotFound'));
   expect(await condition('Programmed')).toBe('True Programmed');
   expect(await condition('Ready')).toBe('False DestinationNotFound');
   expect((await record())?.archive).toEqual({ destinationId: null });
   await putDestination({ http: { url: 'https://shop.example/' } });
-  await passes(async () => expect(await condition('ResolvedRefs')).toBe('False DestinationNotWarehouse'));
+  await eventually(async () => expect(await condition('ResolvedRefs')).toBe('False DestinationNotWarehouse'));
   await store.delete('Destination', { namespace: 'acme', name: 'keep' });
-  await passes(async () => expect(await condition('ResolvedRefs')).toBe('False DestinationNotFound'));
+  await eventually(async () => expect(await condition('ResolvedRefs')).toBe('False DestinationNotFound'));
   const s3 = { bucket: 'history', region: 'eu-west-1' };
   const warehouse = await putDestination({ type: 's3', s3, warehouse: { identity: 'platform' } });
-  await passes(async () => expect(await condition('Ready')).toBe('True Ready'));
+  await eventually(async () => expect(await condition('Ready')).toBe('True Ready'));
   expect((await record())?.archive).toEqual({ destinationId: idOf('Destination', warehouse) });
   expect(await redis.client.smembers(registryKeys(prefix).index('archives'))).toHaveLength(1);
   await store.delete('Destination', { namespace: 'acme', name: 'keep' });
-  await passes(async () => expect(await condition('ResolvedRefs')).toBe('False DestinationNotFound'));
+  await eventually(async () => expect(await condition('ResolvedRefs')).toBe('False DestinationNotFound'));
   expect((await record())?.archive).toEqual({ destinationId: null });
 });
 
 test('the condition Archiving says that nothing can be written, and that something was lost, with an event each', async () => {
   await put({ archive });
-  await passes(async () => expect(await condition('Archiving')).toBe('True Archiving'));
+  await eventually(async () => expect(await condition('Archiving')).toBe('True Archiving'));
   const org = idOf('Organization', await put({ archive }));
   const limits = { records: 1000, bytes: 1_000_000, ageMs: 0 };
   const written = new MessageArchive({ redis: redis.client, prefix, limits });
   await written.set(org, null);
   await written.failed(org, 'the store answered 403 (AccessDenied)', { firstMs: 1000, maxMs: 1000 });
-  await passes(async () => expect(await condition('Archiving')).toBe('False CannotBeWritten'));
+  await eventually(async () => expect(await condition('Archiving')).toBe('False CannotBeWritten'));
   expect(controllers.events.at(-1)).toMatchObject({
     type: 'Warning',
     reason: 'CannotBeWritten',
     message: expect.stringContaining('the store answered 403 (AccessDenied)'),
   });
   await redis.client.hset(`${shardBase(prefix, 0)}ar:${org}`, field.archive.lost, 7, field.archive.lastLossMs, systemClock.now());
-  await passes(async () => expect(await condition('Archiving')).toBe('False HistoryLost'));
+  await eventually(async () => expect(await condition('Archiving')).toBe('False HistoryLost'));
   expect(controllers.events.at(-1)).toMatchObject({ type: 'Warning', message: expect.stringMatching(/^7 messages were removed/) });
   await put();
-  await passes(async () => expect(await condition('Archiving')).toBeUndefined());
+  await eventually(async () => expect(await condition('Archiving')).toBeUndefined());
 });

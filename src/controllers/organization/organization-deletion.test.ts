@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { type RunningControllers, startControllers } from '../../../test/support/controllers.ts';
-import { passes } from '../../../test/support/passes.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
@@ -54,7 +54,7 @@ function start(): void {
 }
 
 function shows(ready: string): Promise<string | undefined> {
-  return passes(async () => {
+  return eventually(async () => {
     const { status } = await store.get('Organization', { name: 'acme' });
     const condition = status?.conditions?.find(({ type }) => type === 'Ready');
     expect(`${condition?.status} ${condition?.reason}`).toBe(ready);
@@ -64,7 +64,7 @@ function shows(ready: string): Promise<string | undefined> {
 
 const isThere = (): Promise<boolean> => store.list('Organization').then(({ items }) => items.length > 0);
 const isGone = (): Promise<void> =>
-  passes(async () => expect(store.get('Organization', { name: 'acme' })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' }));
+  eventually(async () => expect(store.get('Organization', { name: 'acme' })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' }));
 
 test('an organization that is deleted and cannot be cleaned up says why, and goes once it can', async () => {
   fault = new PosthornError('UNAVAILABLE', 'Redis does not answer');
@@ -90,7 +90,7 @@ test('one that was deleted long before anybody led stays until what was under wa
   stoppedAtMs = systemClock.now() + 20_000;
   start();
   // The second because its namespace goes.
-  await passes(() => expect(purges).toBeGreaterThan(1));
+  await eventually(() => expect(purges).toBeGreaterThan(1));
   const purgesBefore = purges;
   stoppedAtMs += 3000;
   await isGone();

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { type RunningControllers, startControllers } from '../../../test/support/controllers.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { field } from '../../../test/support/redis-fields.ts';
 import { PosthornError } from '../../core/errors.ts';
@@ -80,41 +80,41 @@ const everything = (mark: string | null) => [mark, mark, mark, mark];
 
 test('an organization is served by the pool that it names, and by the default one while that is not there', async () => {
   const org = idOf('Organization', await put('eu'));
-  await passes(async () => expect(await condition('ResolvedRefs')).toBe('False DeliveryPoolNotFound'));
+  await eventually(async () => expect(await condition('ResolvedRefs')).toBe('False DeliveryPoolNotFound'));
   expect(await condition('Programmed')).toBe('True Programmed');
   expect(await servedBy(org)).toEqual(everything(null));
   await putPool('eu');
-  await passes(async () => expect(await condition('Ready')).toBe('True Ready'));
+  await eventually(async () => expect(await condition('Ready')).toBe('True Ready'));
   expect(await servedBy(org)).toEqual(everything('@eu'));
   await putPool('us');
   await put('us');
-  await passes(async () => expect(await servedBy(org)).toEqual(everything('@us')));
+  await eventually(async () => expect(await servedBy(org)).toEqual(everything('@us')));
   await store.delete('DeliveryPool', { namespace, name: 'us' });
-  await passes(async () => expect(await servedBy(org)).toEqual(everything(null)));
-  await passes(async () => expect(await condition('ResolvedRefs')).toBe('False DeliveryPoolNotFound'));
+  await eventually(async () => expect(await servedBy(org)).toEqual(everything(null)));
+  await eventually(async () => expect(await condition('ResolvedRefs')).toBe('False DeliveryPoolNotFound'));
 });
 
 test('it goes back to the default pool when it names none any more, also while nobody led', async () => {
   await putPool('eu');
   const org = idOf('Organization', await put('eu'));
-  await passes(async () => expect(await servedBy(org)).toEqual(everything('@eu')));
+  await eventually(async () => expect(await servedBy(org)).toEqual(everything('@eu')));
   await stop();
   await put();
   start();
-  await passes(async () => expect(await servedBy(org)).toEqual(everything(null)));
+  await eventually(async () => expect(await servedBy(org)).toEqual(everything(null)));
 });
 
 test('a pool that went while nobody led serves nobody', async () => {
   await putPool('eu');
   const org = idOf('Organization', await put('eu'));
-  await passes(async () => expect(await servedBy(org)).toEqual(everything('@eu')));
+  await eventually(async () => expect(await servedBy(org)).toEqual(everything('@eu')));
   await stop();
   await store.delete('DeliveryPool', { namespace, name: 'eu' });
   await redis.client.flushall();
   start({}, { knowsPools: false });
-  await passes(async () => expect(await controllers.registry.get('organization', org)).not.toBeNull());
+  await eventually(async () => expect(await controllers.registry.get('organization', org)).not.toBeNull());
   follow();
-  await passes(async () => expect(await condition('ResolvedRefs')).toBe('False DeliveryPoolNotFound'));
+  await eventually(async () => expect(await condition('ResolvedRefs')).toBe('False DeliveryPoolNotFound'));
   expect(await servedBy(org)).toEqual(everything(null));
 });
 
@@ -123,20 +123,20 @@ test('a pool that could not be assigned, and is not wanted any more, is taken ba
   await stop();
   start({ assign: () => Promise.reject(new PosthornError('UNAVAILABLE', 'Redis does not answer')) });
   const org = idOf('Organization', await put('eu'));
-  await passes(async () => expect((await controllers.registry.get('organization', org))?.deliveryPool).toBe('eu'));
+  await eventually(async () => expect((await controllers.registry.get('organization', org))?.deliveryPool).toBe('eu'));
   await stop();
   await new OrganizationPools({ redis: redis.client, prefix, shards: 1 }).assign(org, 'eu');
   await put();
   start();
-  await passes(async () => expect(await servedBy(org)).toEqual(everything(null)));
+  await eventually(async () => expect(await servedBy(org)).toEqual(everything(null)));
 });
 
 test('an emptied Redis is told again', async () => {
   await putPool('eu');
   const org = idOf('Organization', await put('eu'));
-  await passes(async () => expect(await servedBy(org)).toEqual(everything('@eu')));
+  await eventually(async () => expect(await servedBy(org)).toEqual(everything('@eu')));
   await stop();
   await redis.client.flushall();
   start();
-  await passes(async () => expect(await servedBy(org)).toEqual(everything('@eu')));
+  await eventually(async () => expect(await servedBy(org)).toEqual(everything('@eu')));
 });

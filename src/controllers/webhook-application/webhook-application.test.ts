@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { pino } from 'pino';
 import { controllerSuite } from '../../../test/support/controller-suite.ts';
-import { passes } from '../../../test/support/passes.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { RedisWebhookStore } from '../../data/webhooks/redis-webhook-store.ts';
 import type { ObjectOf } from '../../resources/kinds.ts';
 import { systemClock } from '../../runtime/clock.ts';
@@ -15,7 +15,7 @@ beforeEach(async () => {
   webhooks = new RedisWebhookStore({ redis: redis.client, prefix, clock: systemClock, logger: pino({ level: 'silent' }) });
   suite.start();
   await store.apply({ kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme' } }, { manager: 'test' });
-  org = await passes(async () => {
+  org = await eventually(async () => {
     await store.get('Namespace', { name: 'acme' });
     const { status } = await store.get('Organization', { name: 'acme' });
     return status?.id ?? Promise.reject(new Error('the organization has no id yet'));
@@ -30,7 +30,7 @@ const apply = (spec: object, name = 'shop', annotations: Record<string, string> 
 
 /** The application once the controllers have seen what was written last. */
 function seen(name = 'shop', ready?: string): Promise<ObjectOf<'WebhookApplication'>> {
-  return passes(async () => {
+  return eventually(async () => {
     const object = await suite.store.get('WebhookApplication', { namespace: 'acme', name });
     expect(object.status?.observedGeneration).toBe(object.metadata.generation);
     if (ready !== undefined) expect(condition(object, 'Ready')).toMatchObject({ reason: ready });
@@ -78,7 +78,7 @@ test('one that is deleted is gone, with the endpoints below it', async () => {
     sealSecret: () => ({ sealed: 's', prefix: 'whsec_abcd', version: 1, previous: [] }),
   });
   await suite.store.delete('WebhookApplication', { namespace: 'acme', name: 'shop' });
-  await passes(async () => expect(await webhooks.application(org, id)).toBeNull());
+  await eventually(async () => expect(await webhooks.application(org, id)).toBeNull());
   expect(await webhooks.endpoint(org, endpoint.id)).toBeNull();
 });
 
@@ -136,7 +136,7 @@ test('what went while nobody led is removed by the next leader, and what the API
   await suite.controllers.stop();
   await suite.store.delete('WebhookApplication', { namespace: 'acme', name: 'shop' });
   suite.start();
-  await passes(async () => expect(await webhooks.application(org, id)).toBeNull());
+  await eventually(async () => expect(await webhooks.application(org, id)).toBeNull());
   expect([...(await webhooks.applicationsById(org, [second, made.id])).keys()].sort()).toEqual([second, made.id].sort());
 });
 
@@ -144,12 +144,12 @@ test('after Redis has lost everything it is there again under the same id', asyn
   await apply({ externalId: 'customer-17' });
   const { id } = (await seen('shop', 'Ready')).status ?? {};
   await suite.redis.client.flushall();
-  await passes(async () => expect((await webhooks.applicationByExternalId(org, 'customer-17'))?.id).toBe(id));
+  await eventually(async () => expect((await webhooks.applicationByExternalId(org, 'customer-17'))?.id).toBe(id));
 });
 
 test('without its organization it is not in force', async () => {
   await apply({});
   const id = (await seen('shop', 'Ready')).status?.id ?? '';
   await suite.store.delete('Organization', { name: 'acme' });
-  await passes(async () => expect(await webhooks.application(org, id)).toBeNull());
+  await eventually(async () => expect(await webhooks.application(org, id)).toBeNull());
 });

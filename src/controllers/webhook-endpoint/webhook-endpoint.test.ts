@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { testKeyring } from '../../../test/support/controllers.ts';
-import { passes } from '../../../test/support/passes.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { conditionOf, signingSecret, WebhookControllers } from '../../../test/support/webhook-controllers.ts';
 import { webhookSecretSealingContext } from '../../core/sealing-contexts.ts';
@@ -71,11 +71,11 @@ test('its secret is replaced through the Secret: the new one with the old one be
   const id = await ready();
   const first = await stored(id);
   await world.secret(`${signingSecret(2)} ${signingSecret(1)}\n`);
-  await passes(async () => expect((await stored(id)).secret).toMatchObject({ version: 2, prefix: signingSecret(2).slice(0, 10) }));
+  await eventually(async () => expect((await stored(id)).secret).toMatchObject({ version: 2, prefix: signingSecret(2).slice(0, 10) }));
   const { secret } = await stored(id);
   expect(secret.previous).toEqual([{ sealed: first.secret.sealed, validUntilMs: Date.parse('9999-12-31T23:59:59Z') }]);
   await world.secret(signingSecret(2));
-  await passes(async () => expect((await stored(id)).secret).toEqual({ ...secret, previous: [] }));
+  await eventually(async () => expect((await stored(id)).secret).toEqual({ ...secret, previous: [] }));
 });
 
 test('what is replaced in the Secret while nobody leads is replaced by the next leader', async () => {
@@ -84,7 +84,7 @@ test('what is replaced in the Secret while nobody leads is replaced by the next 
   await world.stop();
   await world.secret(`${signingSecret(2)} ${signingSecret(1)}`);
   world.start();
-  await passes(async () => expect((await stored(id)).secret).toMatchObject({ version: 2, previous: [expect.anything()] }));
+  await eventually(async () => expect((await stored(id)).secret).toMatchObject({ version: 2, previous: [expect.anything()] }));
 });
 
 test.each([
@@ -165,7 +165,7 @@ test('an application that was made anew while nobody led takes it over', async (
   await world.delete('WebhookApplication', 'shop');
   await world.apply('WebhookApplication', 'shop', {});
   world.start();
-  await passes(async () => expect((await stored(id)).applicationId).not.toBe(applicationId));
+  await eventually(async () => expect((await stored(id)).applicationId).not.toBe(applicationId));
 });
 
 test('what a 410 disabled stays so, also for the next leader, until the spec is changed', async () => {
@@ -173,29 +173,29 @@ test('what a 410 disabled stays so, also for the next leader, until the spec is 
   const id = await ready();
   await disableEndpoint(world.webhooks, world.org, id, 'gone');
   await world.secret(signingSecret(4));
-  await passes(async () => expect((await stored(id)).secret.version).toBe(2));
+  await eventually(async () => expect((await stored(id)).secret.version).toBe(2));
   await world.stop();
   world.start();
   await world.secret(signingSecret(5));
-  await passes(async () => expect((await stored(id)).secret.version).toBe(3));
+  await eventually(async () => expect((await stored(id)).secret.version).toBe(3));
   expect(await stored(id)).toMatchObject({ isDisabled: true, disabledReason: 'gone' });
   await apply({ url: 'https://shop.example/moved' });
-  await passes(async () =>
+  await eventually(async () =>
     expect(await stored(id)).toMatchObject({ isDisabled: false, disabledReason: null, url: 'https://shop.example/moved' }),
   );
   await apply({ enabled: false, disabledReason: 'Moved.' });
-  await passes(async () => expect(await stored(id)).toMatchObject({ isDisabled: true, disabledReason: 'Moved.' }));
+  await eventually(async () => expect(await stored(id)).toMatchObject({ isDisabled: true, disabledReason: 'Moved.' }));
 });
 
 test('one that is deleted is gone, also when nobody led', async () => {
   await apply();
   const id = await ready();
   await world.delete('WebhookEndpoint', 'hooks');
-  await passes(async () => expect(await world.webhooks.endpoint(world.org, id)).toBeNull());
+  await eventually(async () => expect(await world.webhooks.endpoint(world.org, id)).toBeNull());
   await apply();
   const second = await ready();
   await world.stop();
   await world.delete('WebhookEndpoint', 'hooks');
   world.start();
-  await passes(async () => expect(await world.webhooks.endpoint(world.org, second)).toBeNull());
+  await eventually(async () => expect(await world.webhooks.endpoint(world.org, second)).toBeNull());
 });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
+import { eventually } from '../../../test/support/eventually.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { WebhookControllers } from '../../../test/support/webhook-controllers.ts';
 import { newWebhookEndpoint } from '../../../test/support/webhooks.ts';
@@ -43,7 +43,7 @@ test('an event type that was never accepted takes its subscriptions along, too',
   await world.seen('WebhookEventType', 'never', 'InvalidSchema');
   const subscription = await subscribe(id);
   await world.delete('WebhookEventType', 'never');
-  await passes(async () => expect(await stored(subscription.id)).toBeNull());
+  await eventually(async () => expect(await stored(subscription.id)).toBeNull());
 });
 
 test('one that comes back under its id is subscribed to again', async () => {
@@ -51,8 +51,8 @@ test('one that comes back under its id is subscribed to again', async () => {
   await world.seen('WebhookEventType', 'back');
   const subscription = await subscribe(first);
   await world.delete('WebhookEventType', 'back');
-  await passes(async () => expect(await stored(subscription.id)).toBeNull());
-  await passes(() => expect(subscribe(first)).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' }));
+  await eventually(async () => expect(await stored(subscription.id)).toBeNull());
+  await eventually(() => expect(subscribe(first)).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' }));
   expect(await eventType('back', { id: first })).toBe(first);
   await world.seen('WebhookEventType', 'back');
   expect((await subscribe(first)).eventTypeId).toBe(first);
@@ -65,7 +65,7 @@ test('what is left of event types that are gone is deleted by the next leader, a
   await world.stop();
   await world.delete('WebhookEventType', 'unknown');
   world.start();
-  await passes(async () => expect(await stored(left.id)).toBeNull());
+  await eventually(async () => expect(await stored(left.id)).toBeNull());
   expect(await stored(kept.id)).toEqual(kept);
 });
 
@@ -93,6 +93,6 @@ test('what an organization that is gone has left is retracted, and nothing is wr
   const purger = new RedisMessagePurger({ redis: redis.client, prefix: 'test:' });
   await purger.purgeOrganization(org, new AbortController().signal);
   world.start();
-  await passes(async () => expect(await registry.ids('eventType')).toEqual([]));
+  await eventually(async () => expect(await registry.ids('eventType')).toEqual([]));
   expect(await redis.client.keys(`*{wh:${org}}*`)).toEqual([]);
 });

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from '@jest/globals';
 import { controllerSuite } from '../../../test/support/controller-suite.ts';
-import { passes } from '../../../test/support/passes.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import type { ObjectOf } from '../../resources/kinds.ts';
 import { systemClock } from '../../runtime/clock.ts';
 
@@ -9,7 +9,7 @@ const suite = controllerSuite();
 beforeEach(async () => {
   suite.start();
   await suite.store.apply({ kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme' } }, { manager: 'test' });
-  await passes(() => suite.store.get('Namespace', { name: 'acme' }));
+  await eventually(() => suite.store.get('Namespace', { name: 'acme' }));
 });
 
 const key = { namespace: 'acme', name: 'order.line-item' };
@@ -21,7 +21,7 @@ const apply = (spec: object) =>
 
 /** The event type once the controllers have seen what was written last. */
 function seen(): Promise<ObjectOf<'WebhookEventType'>> {
-  return passes(async () => {
+  return eventually(async () => {
     const object = await suite.store.get('WebhookEventType', key);
     expect(object.status?.observedGeneration).toBe(object.metadata.generation);
     return object;
@@ -75,6 +75,6 @@ test('an event type that is deleted is no longer published', async () => {
   await apply({});
   const { status } = await seen();
   await suite.store.delete('WebhookEventType', key);
-  await passes(async () => expect(await suite.controllers.registry.get('eventType', status?.id ?? '')).toBeNull());
+  await eventually(async () => expect(await suite.controllers.registry.get('eventType', status?.id ?? '')).toBeNull());
   expect(await suite.redis.client.exists(`${suite.prefix}{cfg}:ix:event-type`)).toBe(0);
 });

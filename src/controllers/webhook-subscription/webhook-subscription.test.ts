@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { eventually } from '../../../test/support/eventually.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { conditionOf, WebhookControllers } from '../../../test/support/webhook-controllers.ts';
 import type { Clock } from '../../core/clock.ts';
@@ -163,7 +163,7 @@ test('an application that was made anew while nobody led takes it over with its 
   await world.apply('WebhookApplication', 'shop', {});
   world.start();
   const application = await world.idOf('WebhookApplication', 'shop');
-  await passes(async () => expect((await stored(id))?.applicationId).toBe(application));
+  await eventually(async () => expect((await stored(id))?.applicationId).toBe(application));
 });
 
 test('it ends with its event type, as those that the API made do, and comes back with another of that name', async () => {
@@ -181,7 +181,7 @@ test('it ends with its event type, as those that the API made do, and comes back
   await world.delete('WebhookEventType', 'order.sent');
   await seen('EventTypeNotFound');
   expect(await stored(id)).toBeNull();
-  await passes(async () => expect(await stored(made.id)).toBeNull());
+  await eventually(async () => expect(await stored(made.id)).toBeNull());
   await world.apply('WebhookEventType', 'order.paid', { name: 'order.paid' });
   await ready();
   expect((await stored(id))?.eventTypeId).toBe(await world.idOf('WebhookEventType', 'order.paid'));
@@ -193,20 +193,20 @@ test('an event type that was deleted while nobody led takes its subscriptions al
   await world.stop();
   await world.delete('WebhookEventType', 'order.paid');
   world.start();
-  await passes(async () => expect(await stored(id)).toBeNull());
+  await eventually(async () => expect(await stored(id)).toBeNull());
 });
 
 test('one that is deleted is gone, also when nobody led', async () => {
   await apply();
   const id = await ready();
   await world.delete('WebhookSubscription', 'paid');
-  await passes(async () => expect(await stored(id)).toBeNull());
+  await eventually(async () => expect(await stored(id)).toBeNull());
   await apply();
   const second = await ready();
   await world.stop();
   await world.delete('WebhookSubscription', 'paid');
   world.start();
-  await passes(async () => expect(await stored(second)).toBeNull());
+  await eventually(async () => expect(await stored(second)).toBeNull());
 });
 
 /** Controllers that look at nothing again by themselves, and whose first creation of an endpoint is not answered; before it comes `meanwhile`. */
@@ -246,7 +246,7 @@ test('one whose endpoint moved to an application made anew without an answer tha
     await seen('EndpointNotProgrammed');
   });
   const application = await world.idOf('WebhookApplication', 'shop');
-  await passes(async () => expect((await stored(id))?.applicationId).toBe(application));
+  await eventually(async () => expect((await stored(id))?.applicationId).toBe(application));
 });
 
 test('everything applied at once is in force at once, in whatever order', async () => {

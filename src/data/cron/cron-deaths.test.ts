@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type Death, dieEverywhere } from '../../../test/support/dying-client.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { waitUntil } from '../../../test/support/wait-until.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { type CronRun, CronRuns } from './cron-runs.ts';
@@ -58,7 +58,7 @@ test.each<Death>(['before', 'after'])(
       look: async (world) => {
         const runs = new CronRuns({ redis: redis.client, prefix });
         // Turns of a process that has died end by themselves.
-        await waitUntil('the turn', 5000, async () => (await runs.turn('next', 1)).isOurs || undefined);
+        await eventually('the turn', 5000, async () => (await runs.turn('next', 1)).isOurs);
         await run(redis.client, 'next', world);
         expect(await runs.organizationsWaiting()).toBe(0);
         // What the dead process was given, also by an answer that it has not heard: it is made no more.

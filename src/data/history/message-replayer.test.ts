@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { type Death, dieEverywhere } from '../../../test/support/dying-client.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { dead, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
@@ -58,7 +58,7 @@ async function deadLetters(places = [0, 0, 1]): Promise<string[]> {
   }));
   await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock }).accept(event);
   let taken = 0;
-  await passes(async () => {
+  await eventually(async () => {
     for (const queue of queues) {
       const jobs = await takeFrom(queue, 'w1', 64);
       await settleAll(queue, 'w1', jobs, dead);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { passes } from '../../../test/support/passes.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { type IdempotencyClaim, IdempotentAnswers, type IdempotentAnswersOptions, idempotencyKeys } from './idempotent-answers.ts';
 
@@ -50,7 +50,7 @@ test('a claim that its holder left half can be taken over once it has run out, a
   const answers = answersWith({ claimMs: 200 });
   const late = await claimed(answers, org, 'k');
   let next: IdempotencyClaim | undefined;
-  await passes(async () => {
+  await eventually(async () => {
     const taken = await answers.claim(org, 'k', 'r');
     expect(taken).toMatchObject({ state: 'claimed', isTakenOver: true });
     if (taken.state === 'claimed') next = taken.claim;

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { eventually } from '../../../test/support/eventually.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { waitUntil } from '../../../test/support/wait-until.ts';
 import { newTimedId } from '../../core/ids.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { RedisStatisticsReader } from '../analytics/redis-statistics-reader.ts';
@@ -68,7 +68,7 @@ describe('a mark', () => {
     const first = claimOf({ marks: [newMark()], windowMs: 40 });
     await intake.claim(first);
     await intake.settle(first, 'stored');
-    const answer = await waitUntil('the end of the window', 30_000, async () => {
+    const answer = await eventually('the end of the window', 30_000, async () => {
       const answered = await intake.claim(claimOf({ marks: first.marks, windowMs: 40 }));
       return answered.outcome === 'store' ? answered : undefined;
     });
@@ -148,7 +148,7 @@ describe('two marks of an event', () => {
   test('of which one is from before the window name the event from before', async () => {
     const content = newMark();
     const { eventId } = await stored([newMark(), content]);
-    const answer = await waitUntil('the end of the window', 30_000, async () => {
+    const answer = await eventually('the end of the window', 30_000, async () => {
       const answered = await intake.claim(claimOf({ marks: [newMark(), content], windowMs: 40 }));
       return answered.outcome === 'store' ? answered : undefined;
     });

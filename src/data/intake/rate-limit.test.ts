@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
+import { eventually } from '../../../test/support/eventually.ts';
 import { FakeClock } from '../../../test/support/fake-clock.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { startRedis } from '../../../test/support/redis.ts';
 import { commandConnection } from '../../redis/connection.ts';
 import { RateLimiter } from './rate-limit.ts';
@@ -14,12 +14,12 @@ test('who has waited for Redis in vain is not let go on to wait again; without R
   const limiter = new RateLimiter({ redis, prefix: 'test:', clock, logger: silentLogger });
   try {
     redis.connect().catch(() => {});
-    await passes(() => expect(redis.status).toBe('ready'));
+    await eventually(() => expect(redis.status).toBe('ready'));
     server.freeze();
     await expect(limiter.take('key_a', 1)).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfterSeconds: 1 });
     expect(await limiter.take('key_a', 1)).toBeNull();
     await server.kill('SIGKILL');
-    await passes(() => expect(redis.status).not.toBe('ready'));
+    await eventually(() => expect(redis.status).not.toBe('ready'));
     await clock.advance(5001);
     expect(await limiter.take('key_a', 1)).toBeNull();
   } finally {

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { z } from 'zod';
+import { eventually } from '../../../test/support/eventually.ts';
 import { FakeClock } from '../../../test/support/fake-clock.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { defaultPool } from '../../core/default-pool.ts';
 import { PosthornError } from '../../core/errors.ts';
@@ -57,13 +57,13 @@ function call(number: number, { org = 'org_a' } = {}): Promise<{ doubled: number
   return answered;
 }
 async function taken(from = queue): Promise<Task> {
-  return await passes(async () => {
+  return await eventually(async () => {
     const { task } = await from.take(`t${++tokens}`);
     if (task === null) throw new Error('there is no task');
     return task;
   });
 }
-const waiting = (count: number) => passes(async () => expect(await redis.client.llen(taskKeys(prefix).queue)).toBe(count));
+const waiting = (count: number) => eventually(async () => expect(await redis.client.llen(taskKeys(prefix).queue)).toBe(count));
 
 describe('a task', () => {
   test('reaches a worker that sleeps on the doorbell, and its answer the caller', async () => {
@@ -110,7 +110,7 @@ describe('a task', () => {
     for (const key of tasks) {
       expect(await redis.client.pttl(key)).toBeLessThanOrEqual(60_000);
       await redis.client.pexpire(key, 1);
-      await passes(async () => expect(await redis.client.exists(key)).toBe(0));
+      await eventually(async () => expect(await redis.client.exists(key)).toBe(0));
     }
     await expect(queue.answer(task, { result: { doubled: 2 } })).resolves.toBe(false);
     expect((await queue.take('later')).task).toBeNull();
@@ -173,7 +173,7 @@ test('a caller that waits while Redis goes away is told so at once', async () =>
     const lonely = new RedisTaskCaller({ redis: own.client, blocking: client, prefix, clock, logger: silentLogger });
     const answered = lonely.call(double, { org: 'org_a', input: { number: 1 }, timeoutMs: 60_000 });
     answered.catch(() => undefined);
-    await passes(() => expect(client.status).toBe('ready'));
+    await eventually(() => expect(client.status).toBe('ready'));
     await own.kill('SIGKILL');
     await expect(answered).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     await expect(lonely.call(double, { org: 'org_a', input: { number: 1 }, timeoutMs: 60_000 })).rejects.toMatchObject({
@@ -193,7 +193,8 @@ describe('a task of an organization that has a pool of its own', () => {
     await new RedisWorkerDirectory({ redis: redis.client, prefix, shards: 1 }).beat('w2@x', 1);
     there = new TaskQueue({ redis: redis.client, blocking: blocking(), prefix, pool: 'x' });
   });
-  const waitingThere = (count: number) => passes(async () => expect(await redis.client.llen(`${taskKeys(prefix).queue}@x`)).toBe(count));
+  const waitingThere = (count: number) =>
+    eventually(async () => expect(await redis.client.llen(`${taskKeys(prefix).queue}@x`)).toBe(count));
   const takenHere = async () => (await queue.take(`t${++tokens}`)).task;
   const takenThere = async () => (await there.take(`t${++tokens}`)).task;
 

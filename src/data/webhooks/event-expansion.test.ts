@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { eventually } from '../../../test/support/eventually.ts';
 import { FakeClock } from '../../../test/support/fake-clock.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { field } from '../../../test/support/redis-fields.ts';
-import { waitUntil } from '../../../test/support/wait-until.ts';
 import { newWebhookEndpoint } from '../../../test/support/webhooks.ts';
 import type { Clock } from '../../core/clock.ts';
 import { newTimedId } from '../../core/ids.ts';
@@ -249,7 +249,7 @@ describe('an event with more than a thousand targets', () => {
       const other = { ...eventOf({ first: [], total: 0, isCounted: true, rest: null }, {}), org: webhookOrganization('org_b') };
       if (isBesideOthers) await acceptor.accept(other);
       await acceptor.accept(eventOf(await match({ country: 'at' }), { country: 'at' }));
-      await waitUntil('all messages', 60_000, async () => ((await stored()).left === 0 ? true : undefined));
+      await eventually('all messages', 60_000, async () => (await stored()).left === 0);
       expect(pauses.length).toBeGreaterThan(50);
       medians.push(pauses.sort((a, b) => b - a)[Math.floor(pauses.length / 2)] ?? 0);
     }
@@ -271,7 +271,7 @@ describe('an event with more than a thousand targets', () => {
     const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock, findFurther: sending.findFurther });
     await acceptor.accept(eventOf(matches, { country: 'at' }));
     await acceptor.accept(few);
-    await waitUntil('all messages', 60_000, async () => ((await stored()).left === 0 ? true : undefined));
+    await eventually('all messages', 60_000, async () => (await stored()).left === 0);
     expect(pauses).toBeGreaterThan(200);
     expect(pausesOfFew).toBeGreaterThan(0);
     expect(pausesOfFew).toBeLessThan(50);

@@ -1,11 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
+import { eventually } from '../../../test/support/eventually.ts';
 import { FakeClock } from '../../../test/support/fake-clock.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { clusterClient, moveSlots, type RedisGroup, startRedisCluster } from '../../../test/support/redis-group.ts';
-import { waitUntil } from '../../../test/support/wait-until.ts';
 import { allPages, newWebhookEndpoint } from '../../../test/support/webhooks.ts';
 import type { RedisAddress } from '../../redis/address.ts';
 import { blockingConnection, commandConnection, type RedisClient } from '../../redis/connection.ts';
@@ -75,7 +74,7 @@ test('on a Redis Cluster, as the user that operations has, the store works, also
   const [endpointId = ''] = made;
   expect((await directory.endpoint(org, endpointId))?.isDisabled).toBe(false);
   await store.updateEndpoint(org, endpointId, { isDisabled: true });
-  await passes(async () => expect((await directory.endpoint(org, endpointId))?.isDisabled).toBe(true));
+  await eventually(async () => expect((await directory.endpoint(org, endpointId))?.isDisabled).toBe(true));
   expect(await candidates.version(org, 'etp_a')).not.toBe(before);
   await store.deleteApplication(org, applicationId);
   await new WebhookSweeper(options).sweep();
@@ -90,8 +89,8 @@ test('a change is waited for at the primary that has it', async () => {
   connection.on('error', () => {});
   await connection.connect();
   const infos = async (section: string) => Promise.all((await cluster.masters()).map(({ client }) => client.info(section)));
-  await waitUntil('each primary to have its replica', 30_000, async () =>
-    (await infos('replication')).every((text) => text.includes('state=online')) ? true : undefined,
+  await eventually('each primary to have its replica', 30_000, async () =>
+    (await infos('replication')).every((text) => text.includes('state=online')),
   );
   try {
     const registry = new Registry();

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { eventually } from '../../../test/support/eventually.ts';
 import { FakeClock } from '../../../test/support/fake-clock.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { newWebhookEndpoint } from '../../../test/support/webhooks.ts';
 import { blockingConnection } from '../../redis/connection.ts';
@@ -36,7 +36,7 @@ async function open(maxEntries?: number): Promise<void> {
   heard = [];
   directory.onChange((changeKey) => heard.push(changeKey));
   directory.start();
-  await passes(() => expect(heard).toEqual(['*']));
+  await eventually(() => expect(heard).toEqual(['*']));
 }
 
 async function make() {
@@ -71,13 +71,13 @@ test('objects are read three times, and again after a change of them or of what 
   expect(await readAll()).toEqual([application, endpoint, subscription]);
   expect(await callsOf(readAll)).toBe(0);
   const changed = await store.updateEndpoint(org, endpoint.id, { url: 'https://elsewhere.example' });
-  await passes(async () => expect(await readAll()).toEqual([application, changed, subscription]));
+  await eventually(async () => expect(await readAll()).toEqual([application, changed, subscription]));
   await store.updateSubscription(org, subscription.id, { transformId: 'trf_x' });
-  await passes(async () => expect((await directory.subscription(org, subscription.id))?.transformId).toBe('trf_x'));
+  await eventually(async () => expect((await directory.subscription(org, subscription.id))?.transformId).toBe('trf_x'));
   // The first change of a store flushes; from then on each is told.
   expect(heard.slice(1)).toEqual(['*', `webhookSubscription:${subscription.id}`]);
   await store.deleteApplication(org, application.id);
-  await passes(async () => expect(await readAll()).toEqual([null, null, null]));
+  await eventually(async () => expect(await readAll()).toEqual([null, null, null]));
   expect(heard).toContain(`webhookApplication:${application.id}`);
 });
 
@@ -98,7 +98,7 @@ test('subscriptions of a deleted event type are gone', async () => {
   await keep(() => directory.subscription(org, subscription.id));
   expect(await directory.subscription(org, subscription.id)).toEqual(subscription);
   await store.deleteEventType(org, 'etp_a');
-  await passes(async () => expect(await directory.subscription(org, subscription.id)).toBeNull());
+  await eventually(async () => expect(await directory.subscription(org, subscription.id)).toBeNull());
 });
 
 test('what is not there is asked for anew, and found once it is made', async () => {
@@ -149,7 +149,7 @@ test('after Redis was emptied nothing of before is served', async () => {
   await redis.kill('SIGKILL');
   await redis.start();
   const beganAtMs = clock.now();
-  await passes(async () => {
+  await eventually(async () => {
     await clock.advance(100);
     expect(await directory.application(org, application.id)).toBeNull();
   });

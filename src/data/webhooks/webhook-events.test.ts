@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { eventually } from '../../../test/support/eventually.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { dead, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
@@ -62,7 +62,7 @@ function webhookEvent(endpoints: number, webhook: WebhookEventPart = part): NewE
 
 async function take(count: number): Promise<Job[]> {
   const jobs: Job[] = [];
-  await passes(async () => {
+  await eventually(async () => {
     for (const queue of queues) {
       await queue.promote();
       jobs.push(...(await takeFrom(queue, 'w1', 64)));
@@ -78,7 +78,7 @@ const subscriptionOf = (shard: number, messageId: string) =>
 test.each([3, 120])('an event for %i endpoints is the last one of each of their applications', async (endpoints) => {
   const event = webhookEvent(endpoints);
   await acceptor.accept(event);
-  await passes(async () => {
+  await eventually(async () => {
     for (const application of ['app_0', 'app_1'])
       expect((await reader.eventCounters(org, application)).lastEventAtMs).toBeGreaterThanOrEqual(event.receivedAtMs - 1000);
   });

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { dyingClient } from '../../../test/support/dying-client.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { FakeClock } from '../../../test/support/fake-clock.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { allCandidates, allPages, newWebhookEndpoint } from '../../../test/support/webhooks.ts';
 import type { RedisClient } from '../../redis/connection.ts';
@@ -99,7 +99,7 @@ test('thousands of things that were deleted at once are all finished', async () 
 describe.each(deletions)('deleting %s', (_, remove, left) => {
   test('takes along what is below it, and gives back what that took', async () => {
     await remove(store, await makeWorld());
-    await passes(async () => expect(await sizes()).toEqual(left));
+    await eventually(async () => expect(await sizes()).toEqual(left));
   });
 
   test.each(['before', 'after'] as const)(
@@ -114,7 +114,7 @@ describe.each(deletions)('deleting %s', (_, remove, left) => {
         const whole = await sizes();
         const { client, count } = dyingClient(redis.client, nth, moment);
         void remove(storeOn(client), world);
-        await passes(() => expect(count()).toBe(nth));
+        await eventually(() => expect(count()).toBe(nth));
         await redis.client.ping();
         const isMade = JSON.stringify(await sizes()) !== JSON.stringify(whole);
         if (isMade) await expectGone(world, left);
@@ -187,14 +187,14 @@ test('a large deletion is answered before everything is removed, and goes on', a
   await store.deleteApplication(org, id);
   expect((await sizes())['sb']).toBeGreaterThan(0);
   expect((await store.subscriptions(org, {}, { limit: 10 })).items).toEqual([]);
-  await passes(async () => expect(await sizes()).toMatchObject({ ap: 0, ep: 0, sb: 0, es: 0, doom: 0 }));
+  await eventually(async () => expect(await sizes()).toMatchObject({ ap: 0, ep: 0, sb: 0, es: 0, doom: 0 }));
 });
 
 test('the periodic look goes on after Redis was away', async () => {
   const { applicationId } = await makeWorld();
   const { client, count } = dyingClient(redis.client, 3, 'after');
   void storeOn(client).deleteApplication(org, applicationId);
-  await passes(() => expect(count()).toBe(3));
+  await eventually(() => expect(count()).toBe(3));
   const stop = new AbortController();
   let failures = 2;
   const failing = new Proxy(redis.client, {
@@ -205,7 +205,7 @@ test('the periodic look goes on after Redis was away', async () => {
     },
   });
   const running = new WebhookSweeper({ redis: failing, prefix, clock, logger: silentLogger }).run(stop.signal);
-  await passes(async () => {
+  await eventually(async () => {
     await clock.advance(40_000);
     expect((await sizes())['ep']).toBe(1);
   });

@@ -3,9 +3,9 @@ import { Registry } from 'prom-client';
 import { awayFromTheEndOf } from '../../../test/support/away-from-the-end-of.ts';
 import { testKeyring } from '../../../test/support/controllers.ts';
 import { rowsOfObjects } from '../../../test/support/duckdb.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { type StoreServer, s3Keys, startS3Server } from '../../../test/support/object-stores.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { type Receiver, startReceiver } from '../../../test/support/receiver.ts';
 import {
@@ -113,10 +113,10 @@ test('what has ended is read as partitioned tables, one of deliveries and one of
   await acceptor.accept(newEvent({ destinations: [], filteredRoutes: ['rte_a'] }));
   const gone = newWebhookEvent('org_a', [{ id: 'ep_gone', applicationId: 'app_a' }], { webhook: { labels: { country: 'at' } } });
   await acceptor.accept(gone);
-  await passes(async () => expect(await figure(metrics, 'posthorn_archived_messages_total')).toBe(4));
+  await eventually(async () => expect(await figure(metrics, 'posthorn_archived_messages_total')).toBe(4));
   // A dead letter is archived, in both meanings, when its time is over.
-  await passes(async () => expect(await queue.prune(due)).toMatchObject({ lost: 0 }));
-  await passes(async () => expect(await figure(metrics, 'posthorn_archived_messages_total')).toBe(5));
+  await eventually(async () => expect(await queue.prune(due)).toMatchObject({ lost: 0 }));
+  await eventually(async () => expect(await figure(metrics, 'posthorn_archived_messages_total')).toBe(5));
 
   const today = new Date().toISOString().slice(0, 10);
   for (const key of (await store.objects()).keys())
@@ -165,7 +165,7 @@ test('a payload above 1 MiB is null in the archive, and the rest of its record i
   const large = newEvent({ payload: Buffer.alloc(1_048_577, 'x') });
   await acceptor.accept(large);
   await acceptor.accept(newEvent());
-  await passes(async () => expect(await figure(metrics, 'posthorn_archived_messages_total')).toBe(2));
+  await eventually(async () => expect(await figure(metrics, 'posthorn_archived_messages_total')).toBe(2));
   const found = (await lines()).map(({ eventId, status, payload }) => ({ eventId, status, payload }));
   expect(found).toContainEqual({ eventId: large.id, status: 'delivered', payload: null });
   expect(found).toContainEqual(expect.objectContaining({ status: 'delivered', payload: { a: 1 } }));
@@ -176,15 +176,15 @@ test('a store that is down gets everything when it is up again; until then it is
   await store.halt();
   const event = newEvent();
   await acceptor.accept(event);
-  await passes(async () => expect(await figure(metrics, 'posthorn_archive_uploads_total')).toBeGreaterThan(0));
-  await passes(async () =>
+  await eventually(async () => expect(await figure(metrics, 'posthorn_archive_uploads_total')).toBeGreaterThan(0));
+  await eventually(async () =>
     expect((await new ArchiveTroubles({ redis: redis.client, prefix }).all()).get('org_a')?.failing?.message).toMatch(/ECONNREFUSED/),
   );
   expect(await queue.prune(due)).toMatchObject({ removed: 0, lost: 0 });
   expect(await reader.delivery('org_a', event.targets[0]?.messageId ?? '')).toMatchObject({ status: 'delivered' });
   await store.resume();
   await tryNow();
-  await passes(async () => expect(await figure(metrics, 'posthorn_archived_messages_total')).toBe(1), 30_000);
+  await eventually(async () => expect(await figure(metrics, 'posthorn_archived_messages_total')).toBe(1), 30_000);
   expect(await lines()).toMatchObject([{ id: event.targets[0]?.messageId }]);
   expect((await new ArchiveTroubles({ redis: redis.client, prefix }).all()).get('org_a')).toBeUndefined();
   expect(await queue.prune(due)).toMatchObject({ removed: 1, lost: 0 });
@@ -195,13 +195,13 @@ test('an archive without its destination, or with one that is disabled, waits an
   const metrics = start();
   await acceptor.accept(newEvent());
   const why = async () => (await new ArchiveTroubles({ redis: redis.client, prefix }).all()).get('org_a')?.failing?.message;
-  await passes(async () => expect(await why()).toBe('the destination of the archive is not there, or is no warehouse'));
+  await eventually(async () => expect(await why()).toBe('the destination of the archive is not there, or is no warehouse'));
   putWarehouse({ fileFormat: 'json' }, false);
   registry.put('organization', organizationRecord({ archive: { destinationId: 'dst_w' } }));
-  await passes(async () => expect(await why()).toBe('the destination of the archive is disabled, or suspended by the plan'));
+  await eventually(async () => expect(await why()).toBe('the destination of the archive is disabled, or suspended by the plan'));
   putWarehouse({ fileFormat: 'json' });
   await tryNow();
-  await passes(async () => expect(await figure(metrics, 'posthorn_archived_messages_total')).toBe(1), 30_000);
+  await eventually(async () => expect(await figure(metrics, 'posthorn_archived_messages_total')).toBe(1), 30_000);
   const [[key, content] = ['', Buffer.alloc(0)]] = await store.objects();
   expect(key).toMatch(/^archive\/deliveries\/date=[-0-9]+\/[0-9A-Z]{26}\.json$/);
   expect(JSON.parse(content.toString())).toMatchObject([{ status: 'delivered' }]);
@@ -216,8 +216,8 @@ test('an archive of an organization that has a pool of its own is written by no 
   for (const org of ['org_a', 'org_b']) await acceptor.accept({ ...ended(), org });
   const written = (metrics: Registry) => figure(metrics, 'posthorn_archived_messages_total');
   const here = start();
-  await passes(async () => expect(await written(here)).toBe(1));
+  await eventually(async () => expect(await written(here)).toBe(1));
   const there = start('x');
-  await passes(async () => expect(await written(there)).toBe(1));
+  await eventually(async () => expect(await written(there)).toBe(1));
   expect(await written(here)).toBe(1);
 });

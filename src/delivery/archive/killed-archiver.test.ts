@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
+import { eventually } from '../../../test/support/eventually.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { startS3Server } from '../../../test/support/object-stores.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import type { Program } from '../../../test/support/program.ts';
 import { organizationRecord, warehouseRecord } from '../../../test/support/record-registry.ts';
@@ -50,7 +50,7 @@ test('workers that are killed while they write an archive lose no message and wr
     /** What a dead worker held would be given out after 150 s. */
     const holdEnds = () => redis.client.zadd(`${base}az`, 'XX', 0, 'org_a');
     let worker = await startWorker();
-    await passes(async () => expect(await redis.client.exists(`${base}arc`)).toBe(1));
+    await eventually(async () => expect(await redis.client.exists(`${base}arc`)).toBe(1));
     const sent: string[] = [];
     const send = async (): Promise<void> => {
       const events = Array.from({ length: 50 }, () => newEvent({ destinations: [], filteredRoutes: ['rte_a'] }));
@@ -70,7 +70,7 @@ test('workers that are killed while they write an archive lose no message and wr
       await holdEnds();
       worker = await startWorker();
     }
-    await passes(async () => {
+    await eventually(async () => {
       await prune();
       expect(await redis.client.exists(`${base}fin`, `${base}fin:org_a`)).toBe(0);
     });

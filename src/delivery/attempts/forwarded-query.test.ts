@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { deliverySuite } from '../../../test/support/delivery-suite.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { destinationRecord, routeRecord } from '../../../test/support/record-registry.ts';
 import { recordLayoutVersion, type TransformRecord } from '../../core/records.ts';
 import { RedisMessageReplayer } from '../../data/history/message-replayer.ts';
@@ -52,7 +52,7 @@ describe('the query of an event', () => {
     suite.registry.put('transform', { v: recordLayoutVersion, id: 'trf_a', org: 'org_a', type: 'jsonata', code, generation: 1 });
     worker();
     const id = await send({ query: 'state=on&tag=a&tag=b' });
-    await passes(async () => expect(await suite.reader.delivery('org_a', id)).toMatchObject({ status: 'delivered', attempts: 2 }));
+    await eventually(async () => expect(await suite.reader.delivery('org_a', id)).toMatchObject({ status: 'delivered', attempts: 2 }));
     await replayer.replay('org_a', id);
     const requests = await to.arrived(3);
     expect(requests.map(({ path, body }) => [path, body.toString()])).toEqual(

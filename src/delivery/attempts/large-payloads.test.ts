@@ -3,10 +3,10 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 import { testKeyring } from '../../../test/support/controllers.ts';
 import { deliverySuite } from '../../../test/support/delivery-suite.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { chunksOf, largeJson, largePayload, mebibyte, sha256 } from '../../../test/support/large-payloads.ts';
 import { longestTurnOfBestRunMs } from '../../../test/support/longest-turn.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { destinationRecord, routeRecord } from '../../../test/support/record-registry.ts';
 import { recordLayoutVersion, type TransformRecord } from '../../core/records.ts';
 import { recordSealingContext } from '../../core/sealing-contexts.ts';
@@ -162,7 +162,7 @@ describe('a transform of a payload above 1 MiB', () => {
     suite.registry.put('transform', { v: recordLayoutVersion, id: 'trf_a', org: 'org_a', type: 'javascript', code, generation: 1 });
     worker({ maxPayloadBytes: 32 * mebibyte });
     const event = await send({ payload: largeJson(2 * mebibyte) });
-    await passes(
+    await eventually(
       async () => expect(await suite.reader.delivery('org_a', messageId(event))).toMatchObject({ status: 'transform_failed' }),
       90_000,
     );

@@ -3,8 +3,8 @@ import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 import { testKeyring } from '../../../test/support/controllers.ts';
 import { deliverySuite } from '../../../test/support/delivery-suite.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { destinationRecord, organizationRecord, routeRecord } from '../../../test/support/record-registry.ts';
 import { recordLayoutVersion, type TransformRecord } from '../../core/records.ts';
 import { recordSealingContext } from '../../core/sealing-contexts.ts';
@@ -32,7 +32,7 @@ async function send(changes: Parameters<typeof newEvent>[0] = {}): Promise<NewEv
 }
 const messageId = (event: NewEvent, at = 0): string => event.targets[at]?.messageId ?? '';
 async function ended(id: string, expected: object): Promise<void> {
-  await passes(async () => expect(await suite.reader.delivery('org_a', id)).toMatchObject(expected));
+  await eventually(async () => expect(await suite.reader.delivery('org_a', id)).toMatchObject(expected));
 }
 
 /** Code whose output is another one each time. */
@@ -194,7 +194,7 @@ describe('a delivery with a transform', () => {
     await ended(messageId(event, 1), { status: 'delivered' });
     expect(await suite.redis.client.keys(`${prefix}{s0}:y:*`)).toHaveLength(1);
     const queue = new RedisDeliveryQueue({ redis: suite.redis.client, prefix });
-    await passes(async () => {
+    await eventually(async () => {
       await queue.prune({ finishedMs: -1000, deadLettersMs: -1000 });
       expect(await suite.redis.client.keys(`${prefix}{s0}:[yem]:*`)).toEqual([]);
     });
@@ -276,7 +276,7 @@ describe('a delivery with a transform', () => {
     suite.registry.put('destination', destinationRecord({ url: to.url }));
     worker();
     const event = await send();
-    await passes(async () => expect(await suite.redis.client.scard(`${prefix}{s0}:paused`)).toBe(1));
+    await eventually(async () => expect(await suite.redis.client.scard(`${prefix}{s0}:paused`)).toBe(1));
     expect(to.requests).toHaveLength(0);
     transform('jsonata', 'payload.id');
     const [request] = await to.arrived(1);
@@ -340,7 +340,7 @@ test('endless transforms of one organization hold up neither the transforms of a
   const slow: NewEvent[] = [];
   for (let i = 0; i < 40; i++) slow.push(await sendTo('org_a', 'rte_slow', 'dst_a'));
   // The organization has to be known as a slow one.
-  await passes(
+  await eventually(
     async () => expect((await suite.reader.deliveries('org_a', { status: 'transform_failed' }, { limit: 100 })).items).not.toEqual([]),
     120_000,
   );

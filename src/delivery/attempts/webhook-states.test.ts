@@ -2,8 +2,8 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { testKeyring } from '../../../test/support/controllers.ts';
 import { deliverySuite } from '../../../test/support/delivery-suite.ts';
 import { endCooldowns } from '../../../test/support/end-cooldowns.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { MemoryDirectory, webhookApplication, webhookEndpoint } from '../../../test/support/memory-directory.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { newWebhookEvent } from '../../../test/support/webhook-messages.ts';
 import { webhookSecretSealingContext } from '../../core/sealing-contexts.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
@@ -55,7 +55,7 @@ async function send(to: WebhookEndpoint): Promise<string> {
   await suite.acceptor.accept(event);
   return event.targets[0]?.messageId ?? '';
 }
-const becomes = (id: string, expected: object) => passes(async () => expect(await messages.message(org, id)).toMatchObject(expected));
+const becomes = (id: string, expected: object) => eventually(async () => expect(await messages.message(org, id)).toMatchObject(expected));
 
 describe('a message', () => {
   test('is pending while its endpoint is disabled, processing while the endpoint has not answered, then a success', async () => {
@@ -63,10 +63,10 @@ describe('a message', () => {
     const to = await endpoint({ isDisabled: true });
     worker([]);
     const id = await send(to);
-    await passes(async () => expect(await suite.redis.client.scard(`${prefix}{s0}:paused`)).toBe(1));
+    await eventually(async () => expect(await suite.redis.client.scard(`${prefix}{s0}:paused`)).toBe(1));
     await becomes(id, { status: 'pending', attempts: 0, completedAtMs: null, waitingFor: 'endpoint_disabled', waitingUntilMs: null });
     directory.putEndpoint({ ...to, isDisabled: false, revision: 2 });
-    await passes(() => expect(held).toHaveLength(1));
+    await eventually(() => expect(held).toHaveLength(1));
     await becomes(id, { status: 'processing', attempts: 0 });
     held[0]?.();
     await becomes(id, { status: 'success', attempts: 1, completedAtMs: expect.any(Number) });

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { Webhook } from 'svix';
 import { testKeyring } from '../../../test/support/controllers.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { type Receiver, startReceiver } from '../../../test/support/receiver.ts';
 import { organizationRecord, RecordRegistry } from '../../../test/support/record-registry.ts';
@@ -78,7 +78,7 @@ async function send(): Promise<string> {
 }
 
 const shows = (id: string, expected: object) =>
-  passes(async () => expect(await reader.delivery(webhookOrganization(org), id)).toMatchObject(expected));
+  eventually(async () => expect(await reader.delivery(webhookOrganization(org), id)).toMatchObject(expected));
 
 test('an endpoint that answers 410 is disabled in the store; enabled again it gets what has waited', async () => {
   answer = 410;
@@ -86,7 +86,7 @@ test('an endpoint that answers 410 is disabled in the store; enabled again it ge
   expect(await store.endpoint(org, endpoint.id)).toMatchObject({ isDisabled: true, disabledReason: 'the endpoint answered 410 Gone' });
   answer = 200;
   const waiting = await send();
-  await passes(async () => expect(await redis.client.scard(`${prefix}{s0}:paused`)).toBe(1));
+  await eventually(async () => expect(await redis.client.scard(`${prefix}{s0}:paused`)).toBe(1));
   await store.updateEndpoint(org, endpoint.id, { isDisabled: false, disabledReason: null });
   await shows(waiting, { status: 'delivered' });
 });
@@ -96,7 +96,7 @@ test('a rotation of the secret and a new URL are in force for the next attempt',
   await receiver.arrived(1);
   const secret = { ...endpoint.secret, sealed: seal(endpoint.id, 2), version: 2 };
   await store.updateEndpoint(org, endpoint.id, { secret, url: `${receiver.url}/new` });
-  await passes(async () => expect((await directory.endpoint(org, endpoint.id))?.url).toMatch('/new'));
+  await eventually(async () => expect((await directory.endpoint(org, endpoint.id))?.url).toMatch('/new'));
   await send();
   const [, request] = await receiver.arrived(2);
   expect(request?.path).toBe('/new');
@@ -115,9 +115,9 @@ test('an application that is deleted leaves what its endpoints wait for to the d
 
 test('an application that is disabled pauses its endpoints until it is enabled', async () => {
   await store.updateApplication(org, application.id, { isDisabled: true });
-  await passes(async () => expect((await directory.application(org, application.id))?.isDisabled).toBe(true));
+  await eventually(async () => expect((await directory.application(org, application.id))?.isDisabled).toBe(true));
   const waiting = await send();
-  await passes(async () => expect(await redis.client.scard(`${prefix}{s0}:paused`)).toBe(1));
+  await eventually(async () => expect(await redis.client.scard(`${prefix}{s0}:paused`)).toBe(1));
   expect(receiver.requests).toEqual([]);
   await store.updateApplication(org, application.id, { isDisabled: false });
   await shows(waiting, { status: 'delivered' });

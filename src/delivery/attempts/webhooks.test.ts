@@ -2,9 +2,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { testKeyring } from '../../../test/support/controllers.ts';
 import { deliverySuite } from '../../../test/support/delivery-suite.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { MemoryDirectory, webhookApplication, webhookEndpoint } from '../../../test/support/memory-directory.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { passes } from '../../../test/support/passes.ts';
 import type { startReceiver } from '../../../test/support/receiver.ts';
 import { organizationRecord } from '../../../test/support/record-registry.ts';
 import { field } from '../../../test/support/redis-fields.ts';
@@ -80,7 +80,7 @@ async function send(body = '{"a": 1.0}', { endpoints = ['ep_a'], transformId = n
 const messageOf = ({ targets }: NewEvent): string => targets[0]?.messageId ?? '';
 
 async function ended(event: NewEvent, expected: Partial<DeliveryView>): Promise<void> {
-  await passes(async () => expect(await suite.reader.delivery(org, messageOf(event))).toMatchObject(expected));
+  await eventually(async () => expect(await suite.reader.delivery(org, messageOf(event))).toMatchObject(expected));
 }
 
 describe('a delivery', () => {
@@ -181,9 +181,9 @@ describe('secrets', () => {
       isInGrace = attempts.map(({ startedAtMs }) => startedAtMs < validUntilMs);
       expect(new Set(isInGrace)).toEqual(new Set(wanted));
     };
-    await passes(() => bothSeen([true]));
+    await eventually(() => bothSeen([true]));
     aheadMs = minuteMs;
-    await passes(() => bothSeen([true, false]));
+    await eventually(() => bothSeen([true, false]));
     for (const [i, expected] of isInGrace.entries()) {
       const request = requests.find(({ headers }) => headers['x-posthorn-attempt'] === String(i + 1));
       if (request === undefined) throw new Error(`attempt ${i + 1} has not arrived`);
@@ -240,7 +240,7 @@ describe('an endpoint', () => {
     });
     expect(directory.reasons).toEqual(['the endpoint answered 410 Gone']);
     const waiting = await send();
-    await passes(async () => expect(await suite.redis.client.smembers(`${prefix}{s0}:paused`)).toHaveLength(1));
+    await eventually(async () => expect(await suite.redis.client.smembers(`${prefix}{s0}:paused`)).toHaveLength(1));
     await ended(waiting, { status: 'pending', attempts: 0 });
     expect(requests).toHaveLength(1);
   });
@@ -250,7 +250,7 @@ describe('an endpoint', () => {
     const disabled = endpoint(url, { isDisabled: true });
     worker();
     await send();
-    await passes(async () => expect(await suite.redis.client.smembers(`${prefix}{s0}:paused`)).toHaveLength(1));
+    await eventually(async () => expect(await suite.redis.client.smembers(`${prefix}{s0}:paused`)).toHaveLength(1));
     expect(requests).toEqual([]);
     directory.putEndpoint({ ...disabled, isDisabled: false, revision: 2 });
     await arrived(1);
@@ -262,7 +262,7 @@ describe('an endpoint', () => {
     directory.putApplication(webhookApplication({ isDisabled: true, revision: 2 }));
     worker();
     await send();
-    await passes(async () => expect(await suite.redis.client.smembers(`${prefix}{s0}:paused`)).toHaveLength(1));
+    await eventually(async () => expect(await suite.redis.client.smembers(`${prefix}{s0}:paused`)).toHaveLength(1));
     expect(requests).toEqual([]);
     directory.putApplication(webhookApplication({ revision: 3 }));
     await arrived(1);
@@ -316,7 +316,7 @@ test.each([
   await send('{}', { endpoints });
   await send('{}', { endpoints });
   await arrived(7);
-  await passes(async () => expect(await suite.redis.client.zcard(`${prefix}{s0}:wait:app_a`)).toBeGreaterThanOrEqual(2));
+  await eventually(async () => expect(await suite.redis.client.zcard(`${prefix}{s0}:wait:app_a`)).toBeGreaterThanOrEqual(2));
   expect(requests).toHaveLength(7);
   if (isStopped) await before.stop(1000);
   directory.putApplication(webhookApplication({ rateLimits: { ...rateLimits, perMinute: 100 }, revision: 2 }));
@@ -333,7 +333,7 @@ test('what waits by the limit of an application goes when it was raised while th
   await send();
   await send();
   await arrived(1);
-  await passes(async () => expect(await suite.redis.client.zcard(`${prefix}{s0}:wait:app_a`)).toBe(1));
+  await eventually(async () => expect(await suite.redis.client.zcard(`${prefix}{s0}:wait:app_a`)).toBe(1));
   // What a worker looks at when it starts is over.
   await sleep(1000);
   directory.putUnseen(webhookApplication({ rateLimits: { ...rateLimits, perHour: 1000 }, revision: 2 }));
@@ -351,7 +351,9 @@ test('a limit of an application that was used up, and raised while no worker ran
   await first.stop(1000);
   directory.putApplication(webhookApplication({ rateLimits: { ...rateLimits, perHour: 1000 }, revision: 2 }));
   worker();
-  await passes(async () => expect(await suite.redis.client.hget(`${prefix}{s0}:l:app_a`, field.limiter.windows)).toContain('3600000 1000'));
+  await eventually(async () =>
+    expect(await suite.redis.client.hget(`${prefix}{s0}:l:app_a`, field.limiter.windows)).toContain('3600000 1000'),
+  );
   await send();
   await arrived(2);
 });
@@ -366,7 +368,7 @@ describe('the transform of a subscription', () => {
     transform('(event) => ({ random: Math.random(), type: event.type, tier: event.labels.tier })');
     worker();
     await send('{}', { endpoints: ['ep_a', 'ep_b'], transformId: 'trf_a' });
-    await passes(async () => expect(requests).toHaveLength(4));
+    await eventually(async () => expect(requests).toHaveLength(4));
     expect(new Set(requests.map(({ body }) => body.toString())).size).toBe(1);
     expect(JSON.parse(requests[0]?.body.toString() ?? '')).toMatchObject({ type: 'order.paid', tier: 'gold' });
     expect(requests.every((request) => verifies(request, secretOf(1)))).toBe(true);

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { deliverySuite } from '../../../test/support/delivery-suite.ts';
-import { passes } from '../../../test/support/passes.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import type { Receiver } from '../../../test/support/receiver.ts';
 import { destinationRecord, routeRecord } from '../../../test/support/record-registry.ts';
 import { field } from '../../../test/support/redis-fields.ts';
@@ -34,7 +34,7 @@ function route(circuit: Partial<RouteRecord['circuit']> = {}, failover: string[]
     }),
   );
 }
-const waitsUnderLimit = () => passes(async () => expect(await suite.redis.client.zcard(`${shardBase(prefix, 0)}waiting`)).toBe(1));
+const waitsUnderLimit = () => eventually(async () => expect(await suite.redis.client.zcard(`${shardBase(prefix, 0)}waiting`)).toBe(1));
 
 /** A receiver that has got the first of so many messages; the others wait. */
 async function waitingUnderLimit(messages: number): Promise<Receiver> {
@@ -67,7 +67,7 @@ describe('what waits by an earlier setting', () => {
   test('of a rate goes out at once when the destination is enabled again without it', async () => {
     const to = await waitingUnderLimit(2);
     throttled(to.url, hourly, false);
-    await passes(async () => expect(await suite.redis.client.scard(`${shardBase(prefix, 0)}paused`)).toBe(1));
+    await eventually(async () => expect(await suite.redis.client.scard(`${shardBase(prefix, 0)}paused`)).toBe(1));
     throttled(to.url, off);
     await to.arrived(2);
   });
@@ -144,7 +144,7 @@ describe('a new setting', () => {
     await send();
     await to.arrived(1);
     throttled(to.url, hourly);
-    await passes(async () =>
+    await eventually(async () =>
       expect(await suite.redis.client.hget(`${shardBase(prefix, 0)}l:dst_a`, field.limiter.emissionUs)).toBe('3600000000'),
     );
     for (let k = 0; k < 5; k++) await send();

@@ -1,8 +1,8 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { deliverySuite } from '../../../test/support/delivery-suite.ts';
 import { endCooldowns } from '../../../test/support/end-cooldowns.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { type Receiver, startReceiver } from '../../../test/support/receiver.ts';
 import { destinationRecord, routeRecord } from '../../../test/support/record-registry.ts';
 import { field } from '../../../test/support/redis-fields.ts';
@@ -31,7 +31,7 @@ async function receiver(health: { status: number }): Promise<Receiver> {
 async function waitLong(): Promise<void> {
   const { client } = suite.redis;
   const base = `${prefix}{s0}:`;
-  await passes(async () => expect(await client.exists(`${base}due`)).toBe(0));
+  await eventually(async () => expect(await client.exists(`${base}due`)).toBe(0));
   const longAgoMs = systemClock.now() - 73 * 3_600_000;
   for (const message of await client.keys(`${base}m:*`)) {
     await client.hset(message, field.message.indexStamp, `${longAgoMs}-1`);
@@ -140,9 +140,9 @@ describe('failover', () => {
     suite.registry.put('destination', destinationRecord({ url: spare.url }, { id: 'dst_spare' }));
     route({ failureThreshold: 1 }, ['dst_spare']);
     await send();
-    await passes(() => expect(answers).toHaveLength(1));
+    await eventually(() => expect(answers).toHaveLength(1));
     const id = await send();
-    await passes(() => expect(answers).toHaveLength(2));
+    await eventually(() => expect(answers).toHaveLength(2));
     await becomes(id, { status: 'processing', attempts: 0, failedOverFrom: 'dst_a', lastErrorType: 'circuit_open' });
     for (const answer of answers) answer();
     await becomes(id, { status: 'delivered', attempts: 1, lastErrorType: null });
@@ -177,10 +177,10 @@ test('what exceeds the queue limit is a dead letter that can be seen, and the re
   suite.registry.put('destination', destinationRecord({ url: to.url }, { throttle }));
   route({});
   await becomes(await send(), { status: 'delivered' });
-  await passes(async () => expect(await suite.redis.client.hget(`${prefix}{s0}:l:dst_a`, field.limiter.maxQueued)).toBe('3'));
+  await eventually(async () => expect(await suite.redis.client.hget(`${prefix}{s0}:l:dst_a`, field.limiter.maxQueued)).toBe('3'));
   const events = Array.from({ length: 20 }, () => newEvent());
   await Promise.all(events.map((event) => suite.acceptor.accept(event)));
-  await passes(async () => {
+  await eventually(async () => {
     const { items } = await suite.reader.deliveries('org_a', {}, { limit: 100 });
     expect(items.filter(({ status }) => status === 'delivered').length + (await dead()).length).toBe(21);
   });

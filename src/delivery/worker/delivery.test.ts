@@ -4,8 +4,8 @@ import { Webhook } from 'standardwebhooks';
 import { createCertificateAuthority } from '../../../test/support/certificate-authority.ts';
 import { testKeyring } from '../../../test/support/controllers.ts';
 import { deliverySuite } from '../../../test/support/delivery-suite.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { freePort } from '../../../test/support/ports.ts';
 import { destinationRecord, organizationRecord, RecordRegistry, routeRecord } from '../../../test/support/record-registry.ts';
@@ -36,7 +36,7 @@ async function delivery(id: string) {
   return found;
 }
 async function ended(id: string, expected: object): Promise<void> {
-  await passes(async () => expect(await delivery(id)).toMatchObject(expected));
+  await eventually(async () => expect(await delivery(id)).toMatchObject(expected));
 }
 
 describe('a delivery', () => {
@@ -290,7 +290,7 @@ describe('configuration', () => {
     destination(to.url, { enabled: false });
     worker();
     const id = await send();
-    await passes(async () => expect(await suite.redis.client.scard(`${prefix}{s0}:paused`)).toBe(1));
+    await eventually(async () => expect(await suite.redis.client.scard(`${prefix}{s0}:paused`)).toBe(1));
     expect(to.requests).toEqual([]);
     destination(to.url, { enabled: true, generation: 2 });
     await to.arrived(1);
@@ -303,7 +303,7 @@ describe('configuration', () => {
     suite.registry.put('route', routeRecord({ enabled: false }));
     worker();
     const id = await send();
-    await passes(async () => expect(await suite.redis.client.scard(`${prefix}{s0}:paused`)).toBe(1));
+    await eventually(async () => expect(await suite.redis.client.scard(`${prefix}{s0}:paused`)).toBe(1));
     expect((await delivery(id)).status).toBe('pending');
     expect(to.requests).toEqual([]);
     suite.registry.put('route', routeRecord({ enabled: true, generation: 2 }));
@@ -321,7 +321,7 @@ describe('configuration', () => {
     const { url, arrived } = await receiver();
     worker();
     const id = await send();
-    await passes(async () => expect(await suite.redis.client.scard(`${prefix}{s0}:paused`)).toBe(1));
+    await eventually(async () => expect(await suite.redis.client.scard(`${prefix}{s0}:paused`)).toBe(1));
     expect((await delivery(id)).status).toBe('pending');
     destination(url);
     await arrived(1);
@@ -381,9 +381,9 @@ test('what is accepted before Redis is killed is delivered after it is back', as
   destination(to.url);
   await own.start();
   const after = newEvent();
-  await passes(() => owned.accept(after));
+  await eventually(() => owned.accept(after));
   await to.arrived(1);
-  await passes(async () => {
+  await eventually(async () => {
     const ids = to.requests.map(({ headers }) => headers['webhook-id']);
     expect(ids).toContain(after.targets[0]?.messageId);
   });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { eventually } from '../../../test/support/eventually.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { startReceiver } from '../../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, RecordRegistry, routeRecord } from '../../../test/support/record-registry.ts';
@@ -35,7 +35,7 @@ test('what a worker delivers until it is stopped is counted exactly, and percent
   const delivery = startTestDelivery(redis, { prefix, registry });
   await receiver.arrived(messages, 60_000);
   // Statistics are made while the worker works, not ten seconds later.
-  await passes(async () => {
+  await eventually(async () => {
     const names = await redis.client.zrange(`${prefix}{s0}:tallies`, '0', '-1');
     for (const name of names) await redis.client.zadd(`${prefix}{s0}:tallies`, 'XX', 1, name);
     expect(await redis.client.keys(`${prefix}{s0}:st:org_a:h*`)).not.toEqual([]);

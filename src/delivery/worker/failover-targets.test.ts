@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { deliverySuite } from '../../../test/support/delivery-suite.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { type Receiver, startReceiver } from '../../../test/support/receiver.ts';
 import { destinationRecord, routeRecord } from '../../../test/support/record-registry.ts';
 import { field } from '../../../test/support/redis-fields.ts';
@@ -97,7 +97,7 @@ const obstacles: Record<string, (there: World, number: 1 | 2, place: Place) => P
     there.health[number].status = 0;
     suite.registry.put('route', routeRecord({ id: 'rte_full', destinations: [{ id: ids[number], shard: shardOf(place) }] }));
     await suite.acceptor.accept(eventTo('rte_full', ids[number], shardOf(place)));
-    await passes(() => expect(there.counts()[number]).toBe(2));
+    await eventually(() => expect(there.counts()[number]).toBe(2));
     return 2;
   },
 };
@@ -248,7 +248,7 @@ describe.each<Place>(['same', 'other'])('in the %s shard', (place) => {
       const there = await world(place, [200, 200, 200]);
       there.put(0, { enabled: false });
       const id = await send();
-      await passes(async () => expect(await suite.redis.client.scard(`${prefix}{s0}:paused`)).toBe(1));
+      await eventually(async () => expect(await suite.redis.client.scard(`${prefix}{s0}:paused`)).toBe(1));
       await becomes(id, { status: 'pending', attempts: 0, destinationId: 'dst_a', waitingFor: 'destination_disabled' });
       there.put(0);
       await becomes(id, { status: 'delivered', attempts: 1, destinationId: 'dst_a' });
@@ -292,10 +292,10 @@ describe.each<Place>(['same', 'other'])('in the %s shard', (place) => {
       const views = await Promise.all(sent.map((id) => suite.reader.delivery('org_a', id)));
       return views.map((view) => view?.deadLetterReason ?? view?.destinationId);
     };
-    await passes(async () =>
+    await eventually(async () =>
       expect(await placesOf()).toEqual(['dst_a', 'dst_a', 'dst_b', 'dst_b', 'dst_b', 'queue_limit_exceeded', 'queue_limit_exceeded']),
     );
-    await passes(() => expect(there.counts()).toEqual([2, 2, 0]));
+    await eventually(() => expect(there.counts()).toEqual([2, 2, 0]));
     expect(there.spares[0].requests[1]?.headers).toMatchObject({ 'x-posthorn-failure-reason': 'queue_limit_exceeded' });
   });
 

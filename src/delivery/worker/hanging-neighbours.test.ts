@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { deliverySuite } from '../../../test/support/delivery-suite.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { passes } from '../../../test/support/passes.ts';
 import type { Receiver } from '../../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, routeRecord } from '../../../test/support/record-registry.ts';
 import { newTimedId } from '../../core/ids.ts';
@@ -42,13 +42,13 @@ test('the first event of a new destination is delivered at once beside 200 recei
   await send('org_a', 'a0', 0);
   for (let i = 0; i < 200; i++) for (let k = 0; k < 2; k++) await send('org_a', `a${i}`, i % shards);
   // A quarter of the slots, and a quarter of the probe band.
-  await passes(() => expect(hanging.requests.length).toBe(16 + 4));
+  await eventually(() => expect(hanging.requests.length).toBe(16 + 4));
   for (const org of ['b', 'c']) {
     for (let shard = 0; shard < shards; shard++) {
       const before = fast.requests.length;
       const began = performance.now();
       await send(`org_${org}`, `${org}${shard}`, shard);
-      await passes(() => expect(fast.requests.length).toBe(before + 1));
+      await eventually(() => expect(fast.requests.length).toBe(before + 1));
       expect(performance.now() - began).toBeLessThan(soonMs);
     }
   }
@@ -61,8 +61,8 @@ test('shards that a new worker asks at the same time give one organization no mo
   for (let i = 0; i < 100; i++) put('org_a', `a${i}`, hanging, i % shards);
   for (let i = 0; i < 100; i++) await send('org_a', `a${i}`, i % shards);
   suite.worker({ concurrency: slots });
-  await passes(() => expect(hanging.requests.length).toBe(16 + 4));
-  await passes(async () => expect(await slowOf('org_a')).toBe(16 + 4));
+  await eventually(() => expect(hanging.requests.length).toBe(16 + 4));
+  await eventually(async () => expect(await slowOf('org_a')).toBe(16 + 4));
   expect(hanging.requests.length).toBe(16 + 4);
 });
 
@@ -77,14 +77,14 @@ test('receivers that were fast and hang all at once leave slots for other organi
   put('org_b', 'b', fast, 0);
   suite.worker({ concurrency: slots });
   for (let i = 0; i < 40; i++) await send('org_a', `a${i % 4}`, 0);
-  await passes(() => expect(turning.requests.length).toBe(40));
-  await passes(async () => expect(await suite.redis.client.zcard(`${shardBase(suite.prefix, 0)}held`)).toBe(0));
+  await eventually(() => expect(turning.requests.length).toBe(40));
+  await eventually(async () => expect(await suite.redis.client.zcard(`${shardBase(suite.prefix, 0)}held`)).toBe(0));
   hangs = true;
   for (let i = 0; i < 4 * slots; i++) await send('org_a', `a${i % 4}`, 0);
-  await passes(() => expect(turning.requests.length).toBeGreaterThanOrEqual(40 + slots / 2));
+  await eventually(() => expect(turning.requests.length).toBeGreaterThanOrEqual(40 + slots / 2));
   const began = performance.now();
   await send('org_b', 'b', 0);
-  await passes(() => expect(fast.requests.length).toBe(1));
+  await eventually(() => expect(fast.requests.length).toBe(1));
   expect(performance.now() - began).toBeLessThan(soonMs);
   expect(turning.requests.length).toBeLessThanOrEqual(40 + slots - slots / 8);
 });
@@ -119,7 +119,7 @@ test('names whose name servers are silent delay no other organization, also when
   }
   suite.worker({ concurrency: slots, lookup });
   for (let i = 0; i < 20; i++) await send('org_a', `a${i}`, 0);
-  await passes(() => expect(hanging.length).toBeGreaterThan(0));
+  await eventually(() => expect(hanging.length).toBeGreaterThan(0));
   for (const org of ['b', 'c', 'd']) {
     if (org === 'd') suite.registry.put('organization', { ...organizationRecord(), id: 'org_d' });
     suite.registry.put(
@@ -129,7 +129,7 @@ test('names whose name servers are silent delay no other organization, also when
     suite.registry.put('route', routeRecord({ id: `rte_${org}`, org: `org_${org}`, destinations: [{ id: `dst_${org}`, shard: 0 }] }));
     const before = fast.requests.length;
     await send(`org_${org}`, org, 0);
-    await passes(() => expect(fast.requests.length).toBe(before + 1));
+    await eventually(() => expect(fast.requests.length).toBe(before + 1));
   }
   expect(hanging).toHaveLength(1);
 });

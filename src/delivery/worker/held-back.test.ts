@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { eventually } from '../../../test/support/eventually.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { startReceiver } from '../../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, RecordRegistry, routeRecord } from '../../../test/support/record-registry.ts';
@@ -60,7 +60,7 @@ test('beside others the busiest organization has nothing of what is taken out of
   ends.push(() => delivery.stop(1000));
   await send('a', 200);
   expect(orders.some((order) => order?.without?.includes('org_a'))).toBe(false);
-  await passes(async () => {
+  await eventually(async () => {
     await send('a', 8);
     await send('b', 1);
     expect(orders).toContainEqual({ busiest: 'org_a', without: ['org_a'] });
@@ -68,7 +68,7 @@ test('beside others the busiest organization has nothing of what is taken out of
   const reader = new RedisMessageReader({ redis: redis.client, prefix });
   const unfinished = async (letter: string): Promise<number> =>
     (await reader.deliveries(`org_${letter}`, { status: 'pending' }, { limit: 100 })).items.length;
-  await passes(async () => {
+  await eventually(async () => {
     expect(to.requests).toHaveLength(sent.a + sent.b);
     expect([await unfinished('a'), await unfinished('b')]).toEqual([0, 0]);
   });

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { startCuttableLine } from '../../../test/support/cuttable-line.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { startReceiver } from '../../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, RecordRegistry, routeRecord } from '../../../test/support/record-registry.ts';
@@ -79,7 +79,7 @@ async function waiting(url: string): Promise<{ events: NewEvent[]; registry: Rec
 /** All messages become delivered, each after so many attempts. */
 async function areDelivered(attempts: number): Promise<void> {
   const reader = new RedisMessageReader({ redis: redis.client, prefix });
-  await passes(async () => {
+  await eventually(async () => {
     const { items } = await reader.deliveries('org_a', {}, { limit: 100 });
     expect(items.map((item) => ({ status: item.status, attempts: item.attempts }))).toEqual(
       Array.from({ length: messages }, () => ({ status: 'delivered', attempts })),

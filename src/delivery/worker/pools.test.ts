@@ -2,8 +2,8 @@ import { expect, test } from '@jest/globals';
 import { Counter, Registry } from 'prom-client';
 import { deliverySuite } from '../../../test/support/delivery-suite.ts';
 import { destinationPerShard } from '../../../test/support/destination-per-shard.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { destinationRecord, organizationRecord } from '../../../test/support/record-registry.ts';
 import { defaultPool } from '../../core/default-pool.ts';
 import { recordLayoutVersion } from '../../core/records.ts';
@@ -36,7 +36,7 @@ test('an organization that moves between pools all the while loses nothing, and 
       sent.push(...event.targets.map(({ messageId }) => messageId));
     }
   }
-  await passes(() => expect(new Set(to.requests.map(({ headers }) => headers['webhook-id']))).toEqual(new Set(sent)));
+  await eventually(() => expect(new Set(to.requests.map(({ headers }) => headers['webhook-id']))).toEqual(new Set(sent)));
   expect(to.requests).toHaveLength(sent.length);
   expect((await checkShards({ redis: suite.redis.client, prefix, shards })).findings).toEqual([]);
   for (const registry of Object.values(metrics)) expect(await outcomes(registry)).toBeGreaterThan(0);
@@ -69,7 +69,7 @@ test('runs of cron jobs and tests of destinations are made by workers of the poo
   for (const pool of ['x', defaultPool]) {
     await pools.assign('org_a', pool);
     // Once a worker of the pool lives.
-    expect(await passes(tested)).toMatchObject({ success: true });
+    expect(await eventually(tested)).toMatchObject({ success: true });
     for (let k = 0; k < 15; k++) {
       const count = to.requests.length;
       await queueRun(to.url, { k: makers.length + k });

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { deliverySuite } from '../../../test/support/delivery-suite.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { destinationRecord, organizationRecord, routeRecord } from '../../../test/support/record-registry.ts';
 import { newTimedId } from '../../core/ids.ts';
 import { recordLayoutVersion } from '../../core/records.ts';
@@ -45,7 +45,7 @@ test.each(['destination', 'transform'] as const)(
     expect([foreign.requests.length, own.requests.length]).toEqual([0, 0]);
     if (isDestination) suite.registry.put('destination', destinationRecord({ url: own.url }, { generation: 2 }));
     else suite.registry.put('transform', { ...transform, org: 'org_a' } as never);
-    await passes(() => expect(own.requests.length).toBe(1));
+    await eventually(() => expect(own.requests.length).toBe(1));
     expect(foreign.requests.length).toBe(0);
   },
 );

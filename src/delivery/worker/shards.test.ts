@@ -2,8 +2,8 @@ import { afterEach, expect, test } from '@jest/globals';
 import { acceptOnly } from '../../../test/support/accept-only.ts';
 import { deliverySuite } from '../../../test/support/delivery-suite.ts';
 import { destinationPerShard } from '../../../test/support/destination-per-shard.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { destinationRecord, routeRecord } from '../../../test/support/record-registry.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
@@ -25,7 +25,7 @@ afterEach(async () => {
 const destinations = (url: string): NewEvent => destinationPerShard(suite.registry, shards, (shard) => `${url}/${shard}`)();
 
 const isDelivered = (id: string) =>
-  passes(async () => expect(await suite.reader.event('org_a', id)).toMatchObject({ status: 'delivered' }));
+  eventually(async () => expect(await suite.reader.event('org_a', id)).toMatchObject({ status: 'delivered' }));
 
 test('a worker delivers from every shard', async () => {
   const to = await receiver();
@@ -76,7 +76,7 @@ test('what a dead worker held in any shard is put back', async () => {
   const event = destinations(to.url);
   await new RedisMessageAcceptor({ redis: suite.redis.client, prefix, clock: patientClock }).accept(event);
   const queues = Array.from({ length: shards }, (_, shard) => new RedisDeliveryQueue({ redis: suite.redis.client, prefix, shard }));
-  await passes(async () =>
+  await eventually(async () =>
     expect((await Promise.all(queues.map((queue) => queue.figures()))).map(({ unfinished }) => unfinished)).toEqual([1, 1, 1, 1]),
   );
   for (const queue of queues) {
@@ -98,7 +98,7 @@ test('a full worker passes the bell on to one that is free', async () => {
   await suite.acceptor.accept(newEvent({ destinations: ['dst_hanging'] }));
   await hanging.arrived(1);
   worker({ concurrency: 10 });
-  await passes(async () => expect(await suite.redis.client.zcard(workerKeys(prefix).alive)).toBe(2));
+  await eventually(async () => expect(await suite.redis.client.zcard(workerKeys(prefix).alive)).toBe(2));
   const begin = performance.now();
   for (let i = 1; i <= 10; i++) {
     await suite.acceptor.accept(newEvent());

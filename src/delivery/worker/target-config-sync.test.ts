@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { acceptOnly } from '../../../test/support/accept-only.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { organizationRecord, RecordRegistry } from '../../../test/support/record-registry.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
@@ -97,7 +97,7 @@ test('a review that finds many such targets walks once', async () => {
   for (const { number } of targets) await redis.client.sadd(`${prefix}{s0}:paused`, number);
   const reviewing = keeper();
   reviewing.start();
-  await passes(async () => expect(await redis.client.zcard(retries)).toBe(0));
+  await eventually(async () => expect(await redis.client.zcard(retries)).toBe(0));
   reviewing.stop();
   expect(walks.map((each) => each.sort())).toEqual([['dst_a', 'dst_b', 'dst_c']]);
 });
@@ -120,7 +120,7 @@ test('a walk that Redis breaks off is made again by itself', async () => {
   const failing = keeper();
   await expect(Promise.all(targets.map((target) => failing.configure(target)))).rejects.toThrow('the connection broke');
   expect(await redis.client.zcard(retries)).toBe(2);
-  await passes(async () => expect(await redis.client.zcard(retries)).toBe(0));
+  await eventually(async () => expect(await redis.client.zcard(retries)).toBe(0));
   failing.stop();
 });
 
@@ -147,7 +147,7 @@ describe('while a walk for another target is under way', () => {
     stalled = { destinationId: 'dst_other', goOn: gate.promise };
     stopping = keeper((each) => (each.destinationId === 'dst_serves' ? Promise.resolve(serving) : movesOn()));
     other = stopping.configure(target('dst_other')).catch((error: unknown) => error);
-    await passes(() => expect(walks).toEqual([['dst_other']]));
+    await eventually(() => expect(walks).toEqual([['dst_other']]));
   });
   afterEach(async () => {
     gate.resolve();
@@ -167,10 +167,10 @@ describe('while a walk for another target is under way', () => {
   test('a review puts the settings of further targets in force', async () => {
     await redis.client.sadd(`${prefix}{s0}:paused`, target('dst_own').number);
     stopping.review();
-    await passes(async () => expect(await revisionOf('dst_own')).toBe('2'));
+    await eventually(async () => expect(await revisionOf('dst_own')).toBe('2'));
     await redis.client.sadd(`${prefix}{s0}:paused`, target('dst_fresh').number);
     stopping.review();
-    await passes(async () => expect(await revisionOf('dst_fresh')).toBe('2'));
+    await eventually(async () => expect(await revisionOf('dst_fresh')).toBe('2'));
   });
 
   test.each<[ends: string, end: () => void]>([
@@ -178,12 +178,12 @@ describe('while a walk for another target is under way', () => {
     ['fails', () => gate.reject(new Error('the connection broke'))],
   ])('one whose own messages wait is done after its own walk, although the other %s', async (ends, end) => {
     const own = stopping.configure(target('dst_own'));
-    await passes(async () => expect(await revisionOf('dst_own')).toBe('2'));
+    await eventually(async () => expect(await revisionOf('dst_own')).toBe('2'));
     stalled = null;
     end();
     await own;
     expect(await redis.client.zrange(retries, '0', '-1')).not.toContainEqual(expect.stringMatching(`^${target('dst_own').number} `));
     expect(await other).toEqual(ends === 'fails' ? new Error('the connection broke') : undefined);
-    await passes(async () => expect(await redis.client.zcard(retries)).toBe(2));
+    await eventually(async () => expect(await redis.client.zcard(retries)).toBe(2));
   });
 });

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, request, type Server } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { waitUntil } from '../../../test/support/wait-until.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { readBody } from './read-body.ts';
 
 const limit = 1000;
@@ -63,8 +63,8 @@ test('a client that hangs up amid its body is no defect', async () => {
   const outgoing = request({ port, host: '127.0.0.1', method: 'POST', headers: { 'content-length': 100 } });
   outgoing.on('error', () => undefined);
   outgoing.write('some');
-  await waitUntil('the server to have the request', 30_000, () => (arrived > 0 ? true : undefined));
+  await eventually('the server to have the request', 30_000, () => arrived > 0);
   outgoing.destroy();
-  const outcome = await waitUntil('the outcome', 30_000, () => outcomes[0]);
+  const outcome = await eventually('the outcome', 30_000, () => outcomes[0]);
   expect(outcome).toMatchObject({ code: 'BAD_REQUEST' });
 });

@@ -3,7 +3,7 @@ import { createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
 import express from 'express';
-import { passes } from '../../../test/support/passes.ts';
+import { eventually } from '../../../test/support/eventually.ts';
 import { StreamedAnswer, sendStreamed } from './streamed-answer.ts';
 
 const stops: (() => void)[] = [];
@@ -39,7 +39,7 @@ test('an answer is made no faster than it is read', async () => {
   };
   const response = await answerOf(pieces());
   // What has not been read lies in the buffers of the system, which are far smaller than the answer.
-  const atRest = await passes(async () => {
+  const atRest = await eventually(async () => {
     const before = made;
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(made).toBe(before);
@@ -62,7 +62,7 @@ test('what makes an answer is ended when its reader leaves', async () => {
   };
   const response = await answerOf(pieces());
   response.destroy();
-  await passes(async () => expect(hasEnded).toBe(true));
+  await eventually(async () => expect(hasEnded).toBe(true));
 });
 
 test('an answer that fails on the way is broken off', async () => {

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
+import { eventually } from '../../../test/support/eventually.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { MemoryStore } from '../../store/memory/memory-store.ts';
 import { systemClock } from '../clock.ts';
 import { ManifestApplier } from './apply.ts';
@@ -48,9 +48,9 @@ test.each(Object.entries(resources))(
     const manifest = `${head} ${kind}\nmetadata: {name: ${kind === 'WebhookEventType' ? 'order.paid' : 'shop'}, namespace: acme-hooks}\n${spec}\n`;
     writeFileSync(join(directory, 'all.yaml'), `${manifest}---\n${organization}`);
     start();
-    await passes(async () => expect(loads.map(({ waiting, errors }) => [waiting, errors])).toEqual([[1, []]]));
+    await eventually(async () => expect(loads.map(({ waiting, errors }) => [waiting, errors])).toEqual([[1, []]]));
     await store.apply({ kind: 'Namespace', metadata: { name: 'acme-hooks' } }, { manager: 'test' });
-    await passes(async () => expect(loads.map(({ waiting }) => waiting)).toEqual([1, 0]));
+    await eventually(async () => expect(loads.map(({ waiting }) => waiting)).toEqual([1, 0]));
     expect(loads.flatMap(({ errors }) => errors)).toEqual([]);
   },
 );
@@ -62,5 +62,7 @@ test.each([
   const manifest = `${head} Source\nmetadata: {name: shop, namespace: ${namespace}}\n${resources.Source}\n`;
   writeFileSync(join(directory, 'all.yaml'), `${manifest}---\n${beside}`);
   start();
-  await passes(async () => expect(loads[0]?.errors).toMatchObject([{ file: 'Source shop', message: expect.stringContaining(namespace) }]));
+  await eventually(async () =>
+    expect(loads[0]?.errors).toMatchObject([{ file: 'Source shop', message: expect.stringContaining(namespace) }]),
+  );
 });

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
+import { eventually } from '../../../test/support/eventually.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { waitUntil } from '../../../test/support/wait-until.ts';
 import { Keyring } from '../../core/sealing.ts';
 import { blockingConnection } from '../../redis/connection.ts';
 import type { Kind } from '../../resources/kinds.ts';
@@ -57,7 +57,7 @@ function collect<K extends Kind>(of: ResourceStore, kind: K, from: Version) {
       return (error as { code?: string }).code ?? String(error);
     }
   })();
-  const opening = () => waitUntil('the watch to be open', 30_000, () => events.length > 0 || undefined);
+  const opening = () => eventually('the watch to be open', 30_000, () => events.length > 0);
   return { events, ended, opening, stop: () => stop.abort() };
 }
 
@@ -108,7 +108,7 @@ test('what one process writes another one sees', async () => {
   const watch = collect(other, 'Namespace', version);
   await watch.opening();
   await putNamespace('shop');
-  await waitUntil('the event', 30_000, () => watch.events.length > 1 || undefined);
+  await eventually('the event', 30_000, () => watch.events.length > 1);
   expect(watch.events[1]).toMatchObject({ type: 'added', object: { metadata: { name: 'shop' } } });
   watch.stop();
   expect(await watch.ended).toBe('closed');
@@ -118,13 +118,9 @@ test('all watches share one connection, which goes with the last of them', async
   const { version } = await store.list('Namespace');
   const watches = [collect(store, 'Namespace', version), collect(store, 'Route', version), collect(store, 'Secret', version)];
   await Promise.all(watches.map((watch) => watch.opening()));
-  await waitUntil('one connection', 30_000, () => opened === 1 || undefined);
+  await eventually('one connection', 30_000, () => opened === 1);
   for (const watch of watches) watch.stop();
-  await waitUntil(
-    'no blocked client',
-    30_000,
-    async () => (await server.client.info('clients')).includes('blocked_clients:0') || undefined,
-  );
+  await eventually('no blocked client', 30_000, async () => (await server.client.info('clients')).includes('blocked_clients:0'));
 });
 
 test('a watch of a kind that nobody touches gets bookmarks, so that its version stays in the log', async () => {
@@ -132,7 +128,7 @@ test('a watch of a kind that nobody touches gets bookmarks, so that its version 
   const watch = collect(store, 'Route', version);
   await watch.opening();
   for (let i = 0; i < 600; i++) await putNamespace('busy', `${i}`);
-  await waitUntil('a bookmark', 30_000, () => watch.events.length > 1 || undefined);
+  await eventually('a bookmark', 30_000, () => watch.events.length > 1);
   expect(watch.events.map((event) => event.type)).toEqual(['bookmark', 'bookmark']);
   watch.stop();
 });
@@ -157,9 +153,9 @@ test('a Redis that is killed ends watches UNAVAILABLE; back again, they go on fr
   expect(await watch.ended).toBe('UNAVAILABLE');
   await expect(putNamespace('late')).rejects.toMatchObject({ code: 'UNAVAILABLE' });
   await server.start();
-  await waitUntil('a write', 30_000, () => putNamespace('late').then(() => true));
+  await eventually('a write', 30_000, () => putNamespace('late').then(() => true));
   const again = collect(store, 'Namespace', version);
-  await waitUntil('the event', 30_000, () => again.events.some((event) => event.type === 'added') || undefined);
+  await eventually('the event', 30_000, () => again.events.some((event) => event.type === 'added'));
   again.stop();
 });
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { hashApiKey } from '../../../src/core/api-keys.ts';
-import { passes } from '../../support/passes.ts';
+import { eventually } from '../../support/eventually.ts';
 import type { FacadeWorld, RequestOptions } from '../facade-world.ts';
 
 /** What API keys are made with, with any store behind the API. */
@@ -94,7 +94,7 @@ export function describeApiKeys(start: () => Promise<FacadeWorld>): void {
     test('tells when it was last used', async () => {
       const { body } = await create({ name: 'Used' });
       await world.request('GET', '/api/sources', { key: body.key });
-      await passes(async () => {
+      await eventually(async () => {
         const list = await world.request('GET', '/api/api-keys?pageSize=100');
         const shown = list.body.data.find(({ id }: { id: string }) => id === body.apiKey.id);
         expect(Date.parse(shown.lastUsedAt)).toBeGreaterThan(Date.parse(body.apiKey.createdAt) - 60_000);
@@ -138,7 +138,7 @@ export function describeApiKeys(start: () => Promise<FacadeWorld>): void {
       const { key } = await made((await made(maker)).key);
       expect(await statusOf(key)).toBe(200);
       await change(maker, { expiresAt: '2020-01-01T00:00:00Z' });
-      await passes(async () => expect(await statusOf(key)).toBe(401));
+      await eventually(async () => expect(await statusOf(key)).toBe(401));
     });
 
     test('is deleted with its maker, and so are the keys that it made, and no others', async () => {
@@ -156,10 +156,10 @@ export function describeApiKeys(start: () => Promise<FacadeWorld>): void {
       const child = await made(maker);
       const grandchild = await made(child.key);
       await world.store.delete('ApiKey', declared(maker));
-      for (const { key } of [child, grandchild]) await passes(async () => expect(await statusOf(key)).toBe(401));
+      for (const { key } of [child, grandchild]) await eventually(async () => expect(await statusOf(key)).toBe(401));
       expect((await shown(child.id)).createdBy).toEqual({ name: declared(maker).name, keyId: null });
       const [object] = (await world.store.list('ApiKey', { namespace: 'acme' })).items.filter(({ status }) => status?.id === child.id);
-      await passes(async () => {
+      await eventually(async () => {
         const { status } = await world.store.get('ApiKey', { name: object?.metadata.name ?? '', namespace: 'acme' });
         expect(status?.conditions).toContainEqual(
           expect.objectContaining({ type: 'ResolvedRefs', status: 'False', reason: 'KeyNotFound' }),
@@ -171,7 +171,7 @@ export function describeApiKeys(start: () => Promise<FacadeWorld>): void {
       const maker = await world.addKey('acme');
       const { key } = await made(maker);
       await change(maker, { sha256: hashApiKey('another') });
-      await passes(async () => expect(await statusOf(key)).toBe(401));
+      await eventually(async () => expect(await statusOf(key)).toBe(401));
     });
 
     test('does no more than its maker does now, and is shown so', async () => {
@@ -179,10 +179,10 @@ export function describeApiKeys(start: () => Promise<FacadeWorld>): void {
       const { id, key } = await made(maker);
       expect(await statusOf(key, 'POST', { name: 'More' })).toBe(201);
       await change(maker, { role: 'developer' });
-      await passes(async () => expect(await statusOf(key, 'POST', { name: 'More' })).toBe(403));
+      await eventually(async () => expect(await statusOf(key, 'POST', { name: 'More' })).toBe(403));
       expect(await shown(id)).toMatchObject({ role: 'developer', scopes: ['read', 'write', 'delete'] });
       await change(maker, { role: 'admin', scopes: ['read'] });
-      await passes(async () => expect((await shown(id)).scopes).toEqual(['read']));
+      await eventually(async () => expect((await shown(id)).scopes).toEqual(['read']));
       expect(await statusOf(key, 'POST', { name: 'More' })).toBe(403);
     });
 
@@ -200,7 +200,7 @@ export function describeApiKeys(start: () => Promise<FacadeWorld>): void {
         { kind: 'ApiKey', metadata: { name, namespace: 'acme' }, spec: { name: 'Twin', sha256: hashApiKey(maker), role: 'viewer' } },
         { manager: 'kubectl' },
       );
-      const twin = await passes(async () => {
+      const twin = await eventually(async () => {
         const { status } = await world.store.get('ApiKey', { name, namespace: 'acme' });
         expect(status?.conditions).toContainEqual(expect.objectContaining({ type: 'Accepted', status: 'False', reason: 'KeyTaken' }));
         return status;
@@ -230,10 +230,10 @@ export function describeApiKeys(start: () => Promise<FacadeWorld>): void {
         );
       const key = `${manager}-before`;
       await apply(key);
-      await passes(async () => expect(await statusOf(key)).toBe(200));
+      await eventually(async () => expect(await statusOf(key)).toBe(200));
       const child = await made(key);
       await apply(`${manager}-after`);
-      await passes(async () => expect(await statusOf(key)).toBe(401));
+      await eventually(async () => expect(await statusOf(key)).toBe(401));
       expect([await statusOf(child.key), (await shown(child.id)).createdBy]).toEqual([200, { name: 'Of all', keyId: null }]);
     });
   });

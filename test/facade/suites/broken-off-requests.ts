@@ -3,7 +3,7 @@ import { PosthornError } from '../../../src/core/errors.ts';
 import { maskedUnread } from '../../../src/core/masking.ts';
 import type { Kind } from '../../../src/resources/kinds.ts';
 import type { CompleteStore, ResourceStore } from '../../../src/store/store.ts';
-import { passes } from '../../support/passes.ts';
+import { eventually } from '../../support/eventually.ts';
 import { withOther } from '../../support/with-other.ts';
 import { breakOff } from '../broken-off.ts';
 import type { FacadeWorld } from '../facade-world.ts';
@@ -41,7 +41,7 @@ export function describeBrokenOffRequests(start: (around: (store: CompleteStore)
   async function loseSecret(slug: string): Promise<void> {
     const { spec } = await world.store.get('Destination', { namespace: 'acme', name: slug });
     await world.store.delete('Secret', { namespace: 'acme', name: spec.http?.auth?.tokenSecretRef?.name ?? '' });
-    await passes(async () =>
+    await eventually(async () =>
       expect((await world.request('GET', `/api/destinations/${slug}`)).body.authConfig).toEqual({ token: maskedUnread }),
     );
   }
@@ -66,7 +66,7 @@ export function describeBrokenOffRequests(start: (around: (store: CompleteStore)
     const second = await post('/api/destinations', key, body);
     expect([second.status, second.body.authConfig]).toEqual([201, { token: '••••0042' }]);
     expect([second.body.slug, second.body.id === first.body.id]).toEqual([first.body.slug, false]);
-    await passes(async () => expect(await countNamed('Partial')).toBe(1));
+    await eventually(async () => expect(await countNamed('Partial')).toBe(1));
   });
 
   test('by an answer of the API server that was lost is completed at once', async () => {
@@ -115,7 +115,7 @@ export function describeBrokenOffRequests(start: (around: (store: CompleteStore)
       lostKind = 'Route';
       const answer = await world.request('POST', '/api/routes/import', { body: { routes, conflictStrategy } });
       expect([answer.status, lostKind]).toEqual([503, null]);
-      await passes(async () => expect(await names(there)).toEqual([there.name]));
+      await eventually(async () => expect(await names(there)).toEqual([there.name]));
       expect((await world.request('GET', `/api/routes/${there.id}`)).body).toMatchObject({
         priority: 1,
         destinationIds: there.destinationIds,
@@ -142,7 +142,7 @@ export function describeBrokenOffRequests(start: (around: (store: CompleteStore)
       expect((await send()).body).toEqual(first.body);
       const lost = `${there.slug}-new`;
       await world.store.delete('Route', { namespace: 'acme', name: lost });
-      await passes(async () => expect(await names(there)).toHaveLength(made.length - 1));
+      await eventually(async () => expect(await names(there)).toHaveLength(made.length - 1));
       await breakOff(world, key);
       const { routes: last } = (await send()).body;
       const expected = first.body.routes.map((route: { name: string }) =>
@@ -162,14 +162,14 @@ export function describeBrokenOffRequests(start: (around: (store: CompleteStore)
         ['Destination', two.slug],
       ] as const)
         await world.store.delete(kind, { namespace: 'acme', name });
-      await passes(async () => {
+      await eventually(async () => {
         expect(await names(there)).toHaveLength(3);
         expect((await world.request('GET', `/api/destinations/${two.slug}`)).status).toBe(404);
         expect((await world.request('GET', '/api/destinations?pageSize=100')).text).not.toContain(two.id);
       });
       await breakOff(world, key);
       expect((await send()).body).toMatchObject({ imported: 0, routes: [], errors: [expect.stringContaining(two.slug)] });
-      await passes(async () => expect(await names(there)).toEqual([there.name]));
+      await eventually(async () => expect(await names(there)).toEqual([there.name]));
     });
   });
 
@@ -208,7 +208,7 @@ export function describeBrokenOffRequests(start: (around: (store: CompleteStore)
         // It came so far that one was not made, and one was without its Secret.
         await world.store.delete('Destination', { namespace: 'acme', name: `${base}-waiting` });
         await loseSecret(`${base}-new`);
-        await passes(async () => expect(slugsOf(await exported())).not.toContain(`${base}-waiting`));
+        await eventually(async () => expect(slugsOf(await exported())).not.toContain(`${base}-waiting`));
         await breakOff(world, key);
         expect([(await send()).body, await exported()]).toEqual([first.body, made]);
       },
@@ -304,7 +304,7 @@ export function describeBrokenOffRequests(start: (around: (store: CompleteStore)
           const hasDied = deathAfter === 0 && status === 503;
           deathAfter = null;
           if (hasDied) await world.finishBegun();
-          await passes(() => check(made));
+          await eventually(() => check(made));
           if (!hasDied) return expect(writes).toBeGreaterThanOrEqual(2);
         }
       },
@@ -356,7 +356,7 @@ export function describeBrokenOffRequests(start: (around: (store: CompleteStore)
     await breakOff(world, key);
     const second = await post('/api/api-keys', key, { name: 'Unseen' });
     expect([second.status, second.body.key === first.body.key]).toEqual([201, false]);
-    await passes(async () => {
+    await eventually(async () => {
       const { data } = (await world.request('GET', '/api/api-keys?pageSize=100')).body;
       expect(data.filter(({ name }: { name: string }) => name === 'Unseen')).toHaveLength(1);
     });

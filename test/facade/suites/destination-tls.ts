@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type CertificateAuthority, createCertificateAuthority } from '../../support/certificate-authority.ts';
-import { passes } from '../../support/passes.ts';
+import { eventually } from '../../support/eventually.ts';
 import type { FacadeWorld } from '../facade-world.ts';
 
 /** A private certificate authority and mutual TLS of destinations, with any store behind the API. */
@@ -117,7 +117,7 @@ export function describeDestinationTls(start: () => Promise<FacadeWorld>): void 
       const shown = (of: object) => ({ description: 'By Git', useStaticIp: true, tls: { caBundle: authority.text, ...of } });
       expect(await read('git', key)).toMatchObject(shown(masked));
       const left = shown({ clientCertificate: redacted, clientKey: redacted });
-      await passes(async () => expect((await exportOf(key)).destinations).toMatchObject([left]));
+      await eventually(async () => expect((await exportOf(key)).destinations).toMatchObject([left]));
       expect((await exportOf(key, sensitive)).destinations).toMatchObject([shown(own)]);
       expect((await change('git', { name: 'Named', tls: { caBundle: authority.text, ...masked } }, key)).status).toBe(200);
     });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { passes } from '../../support/passes.ts';
+import { eventually } from '../../support/eventually.ts';
 import type { FacadeWorld } from '../facade-world.ts';
 import { signingSecret, portableRequests as varied, portableWarehouses as warehouses } from './portable-destinations.ts';
 
@@ -136,7 +136,7 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
       const metadata = { name, namespace: `org-${keys.length - 1}` };
       await world.store.apply({ kind: 'Destination', metadata, spec: { type: 'http', http: { url } } }, { manager: 'kubectl' });
     }
-    await passes(async () => expect((await exportOf(from)).destinations).toHaveLength(slugs.length));
+    await eventually(async () => expect((await exportOf(from)).destinations).toHaveLength(slugs.length));
     const document = await exportOf(from);
     for (const [conflictStrategy, outcome] of [
       ['overwrite', 'imported'],

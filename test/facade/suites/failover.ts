@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { eventually } from '../../support/eventually.ts';
 import { newEvent } from '../../support/new-event.ts';
-import { passes } from '../../support/passes.ts';
 import { type Receiver, startReceiver } from '../../support/receiver.ts';
 import type { FacadeWorld } from '../facade-world.ts';
 
@@ -38,7 +38,7 @@ export function describeFailover(start: () => Promise<FacadeWorld>): void {
     const organization = { kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme', plan: wanted } } as const;
     await world.store.apply(organization, { manager: 'kubectl', force: true });
     const id = await world.organizationId('acme');
-    await passes(async () => expect((await world.registry.get('organization', id))?.plan).toBe(wanted));
+    await eventually(async () => expect((await world.registry.get('organization', id))?.plan).toBe(wanted));
   }
   const key = (destination: Made) => ({ namespace: 'acme', name: destination.slug });
 
@@ -93,7 +93,7 @@ export function describeFailover(start: () => Promise<FacadeWorld>): void {
   }
 
   const becomes = (id: string, expected: object) =>
-    passes(async () => expect((await world.request('GET', `/api/deliveries/${id}`)).body).toMatchObject(expected));
+    eventually(async () => expect((await world.request('GET', `/api/deliveries/${id}`)).body).toMatchObject(expected));
 
   describe.each(stops)('of a route, a destination that is %s', (_, stop, waitsFor) => {
     test('as a failover destination is passed over for the next one', async () => {
@@ -101,7 +101,7 @@ export function describeFailover(start: () => Promise<FacadeWorld>): void {
       const [first, spare, last] = made.destinations;
       await becomes(await send(made), { status: 'retrying', destinationId: spare.id, failedOverFrom: first.id, waitingFor: 'retry' });
       await stop(spare);
-      await passes(async () => {
+      await eventually(async () => {
         const record = await world.registry.getOf(await world.organizationId('acme'), 'route', made.route.id);
         expect(record?.failover.destinations.map(({ id }) => id)).toEqual([last.id]);
       });
@@ -121,7 +121,7 @@ export function describeFailover(start: () => Promise<FacadeWorld>): void {
       const made = await makeRoute(0);
       const [first, spare] = made.destinations;
       await stop(first);
-      await passes(async () => {
+      await eventually(async () => {
         const record = await world.registry.getOf(await world.organizationId('acme'), 'destination', first.id);
         expect(record?.enabled ?? false).toBe(false);
       });

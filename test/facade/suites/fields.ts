@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { passes } from '../../support/passes.ts';
+import { eventually } from '../../support/eventually.ts';
 import type { Answer, FacadeWorld } from '../facade-world.ts';
 import { acceptedOfDestinations, refusedOfDestinations } from './destination-values.ts';
 import { acceptedValues, refusedValues } from './field-values.ts';
@@ -286,7 +286,7 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
       expect([createdAt, updatedAt]).toEqual([expect.stringMatching(isoTime), expect.stringMatching(isoTime)]);
       expect(Date.parse(updatedAt)).toBeGreaterThanOrEqual(Date.parse(createdAt));
       // The clock of the store may count seconds alone.
-      await passes(async () => {
+      await eventually(async () => {
         const changed = (await patch(`${family}/${id}`, { name: `${family} ${++made}` })).body;
         expect(changed.createdAt).toBe(createdAt);
         expect(Date.parse(changed.updatedAt)).toBeGreaterThan(Date.parse(updatedAt));

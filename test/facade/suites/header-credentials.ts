@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { passes } from '../../support/passes.ts';
+import { eventually } from '../../support/eventually.ts';
 import type { FacadeWorld } from '../facade-world.ts';
 
 type Headers = Record<string, string>;
@@ -139,7 +139,7 @@ export function describeHeaderCredentials(start: () => Promise<FacadeWorld>): vo
       return 'http' in spec ? spec.http?.headers : 'headers' in spec ? spec.headers : undefined;
     };
     const request = (method: string, name: string, body?: object) => world.request(method, `${path}/${name}`, { ...(body && { body }) });
-    const shown = async (name: string, text: string) => passes(async () => expect((await request('GET', name)).text).toContain(text));
+    const shown = async (name: string, text: string) => eventually(async () => expect((await request('GET', name)).text).toContain(text));
     const byReference = [{ name: 'Authorization', valueSecretRef: { name: expect.any(String), key: expect.stringMatching(/^header-/) } }];
 
     test('are in Secrets when the API was given them, each made anew for another value', async () => {
@@ -209,7 +209,7 @@ export function describeHeaderCredentials(start: () => Promise<FacadeWorld>): vo
       expect(stolen?.[0]?.valueSecretRef).toBeDefined();
       const name = `thief-${kind.toLowerCase()}`;
       await world.store.create({ kind, metadata: metadataOf(name), spec: specOf({ headers: stolen }) }, { manager: 'kubectl' });
-      await passes(async () => {
+      await eventually(async () => {
         const { status } = await world.store.get(kind, metadataOf(name));
         expect(status?.conditions).toContainEqual(expect.objectContaining({ type: 'ResolvedRefs', reason: 'SecretNotShared' }));
       });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { PosthornKind } from '../../../src/resources/kinds.ts';
-import { passes } from '../../support/passes.ts';
+import { eventually } from '../../support/eventually.ts';
 import type { FacadeWorld } from '../facade-world.ts';
 
 /** What refers to what, slugs and URLs, with any store behind the API. */
@@ -126,7 +126,7 @@ export function describeReferences(start: () => Promise<FacadeWorld>): void {
       const route = await world.create('routes', { sourceId: source.id, destinationIds: [target.id] });
       expect((await world.request('DELETE', `/api/destinations/${target.id}`)).status).toBe(204);
       expect((await get(`routes/${route.id}`)).destinationIds).toEqual([]);
-      await passes(async () => {
+      await eventually(async () => {
         const { status } = await world.store.get('Route', { namespace: 'acme', name: route.slug });
         const ready = status?.conditions?.find(({ type }) => type === 'Ready');
         expect([ready?.status, ready?.reason]).toEqual(['False', 'NoDestinations']);
@@ -204,7 +204,7 @@ export function describeReferences(start: () => Promise<FacadeWorld>): void {
         const record = await get(path);
         return record.cronJob ?? record;
       };
-      await passes(async () => expect(await read()).toMatchObject({ slug: key.name, name: key.name }));
+      await eventually(async () => expect(await read()).toMatchObject({ slug: key.name, name: key.name }));
       const { generation } = (await world.store.get(kind, key)).metadata;
       const { status, text } = await patch(path, await read());
       expect([status, text]).toEqual([200, expect.any(String)]);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { passes } from '../../support/passes.ts';
+import { eventually } from '../../support/eventually.ts';
 import type { FacadeWorld } from '../facade-world.ts';
 
 /** What other replicas see of a write, with any store behind the API. */
@@ -30,6 +30,6 @@ export function describeReplicas(start: () => Promise<FacadeWorld>): void {
       (await request('GET', `/api/destinations?search=${name}`)).body.data.length;
     await created('Listed');
     expect(await named(world.request, 'Listed')).toBe(1);
-    await passes(async () => expect(await named(other, 'Listed')).toBe(1));
+    await eventually(async () => expect(await named(other, 'Listed')).toBe(1));
   });
 }

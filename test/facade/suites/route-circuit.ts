@@ -2,10 +2,10 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { CircuitSetting } from '../../../src/core/circuit.ts';
 import type { Outcome } from '../../../src/data/queue/delivery-queue.ts';
 import { RedisDeliveryQueue } from '../../../src/data/queue/redis-delivery-queue.ts';
+import { eventually } from '../../support/eventually.ts';
 import { newEvent } from '../../support/new-event.ts';
 import { delivered, failure, settleAll } from '../../support/queue-worker.ts';
 import { targetSetting } from '../../support/target-setting.ts';
-import { waitUntil } from '../../support/wait-until.ts';
 import type { FacadeWorld } from '../facade-world.ts';
 
 /** The circuit of a route, read, reset and configured, with any store behind the API. */
@@ -66,7 +66,7 @@ export function describeRouteCircuit(start: () => Promise<FacadeWorld>): void {
 
   /** A message that is taken, once it may be, and ends so. */
   async function settleNext(queue: RedisDeliveryQueue, outcome: Outcome): Promise<void> {
-    const jobs = await waitUntil('a job', 30_000, async () => {
+    const jobs = await eventually('a job', 30_000, async () => {
       await queue.tend('w1', 64);
       await queue.promote();
       const taken = await queue.dequeue('w1', 1);

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { passes } from '../../support/passes.ts';
+import { eventually } from '../../support/eventually.ts';
 import type { FacadeWorld } from '../facade-world.ts';
 
 /** Who hears of a route, with any store behind the API. */
@@ -117,7 +117,7 @@ export function describeRouteNotifications(start: () => Promise<FacadeWorld>): v
     expect((await world.request('DELETE', `/api/notification-channels/${one.id}`)).status).toBe(204);
     expect((await world.request('GET', `/api/routes/${both.id}`)).body.notificationChannelIds).toEqual([two.id]);
     expect((await world.request('GET', `/api/routes/${alone.id}`)).body.notificationChannelIds).toEqual([]);
-    await passes(async () => expect((await record(alone.id)).notifications.channelIds).toEqual([]));
+    await eventually(async () => expect((await record(alone.id)).notifications.channelIds).toEqual([]));
   });
 
   test('a channel in the list of a route that Git owns stays, and the answer names the route', async () => {
@@ -133,7 +133,7 @@ export function describeRouteNotifications(start: () => Promise<FacadeWorld>): v
       { manager: 'argocd' },
     );
     expect(sourceId).toBeDefined();
-    await passes(async () => expect((await world.request('GET', '/api/routes?pageSize=100')).text).toContain('from-git'));
+    await eventually(async () => expect((await world.request('GET', '/api/routes?pageSize=100')).text).toContain('from-git'));
     const answer = await world.request('DELETE', `/api/notification-channels/${made.id}`);
     expect(answer).toMatchObject({ status: 409, body: { code: 'FIELD_MANAGED', message: expect.stringContaining('from-git') } });
     expect((await world.request('GET', `/api/notification-channels/${made.id}`)).status).toBe(200);
@@ -152,10 +152,10 @@ export function describeRouteNotifications(start: () => Promise<FacadeWorld>): v
       { manager: 'kubectl', force: true },
     );
     const ready = async () => (await stored(slug)).status?.conditions?.find(({ type }) => type === 'Ready');
-    await passes(async () => expect(await ready()).toMatchObject({ status: 'False', reason: 'ChannelNotFound' }));
+    await eventually(async () => expect(await ready()).toMatchObject({ status: 'False', reason: 'ChannelNotFound' }));
     expect((await record(id)).notifications.channelIds).toEqual([made.id]);
     await world.create('notification-channels', { slug: 'later', type: 'email', config: { addresses: ['later@example.com'] } });
-    await passes(async () => expect(await ready()).toMatchObject({ status: 'True' }));
+    await eventually(async () => expect(await ready()).toMatchObject({ status: 'True' }));
     expect((await record(id)).notifications.channelIds).toHaveLength(2);
   });
 }

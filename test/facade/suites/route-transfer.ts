@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { passes } from '../../support/passes.ts';
+import { eventually } from '../../support/eventually.ts';
 import type { FacadeWorld } from '../facade-world.ts';
 import { variedRoutes } from './varied-routes.ts';
 
@@ -349,7 +349,7 @@ export function describeRouteTransfer(start: () => Promise<FacadeWorld>): void {
         const spec = { name, sourceRef: { name: 'bank' }, destinationRefs: [{ name }], description: 'By Git', priority: 5 };
         await world.store.apply({ kind: 'Route', metadata: { name, namespace }, spec }, { manager: 'argocd' });
       }
-      await passes(async () => expect(await named(key)).toEqual(['one', 'two']));
+      await eventually(async () => expect(await named(key)).toEqual(['one', 'two']));
       const routes = [
         good,
         { name: 'one', sourceSlug: 'bank', destinationSlugs: ['one'], description: 'By Git', priority: 6 },

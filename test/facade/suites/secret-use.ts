@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { passes } from '../../support/passes.ts';
+import { eventually } from '../../support/eventually.ts';
 import type { FacadeWorld } from '../facade-world.ts';
 
 /** For which object and place the API makes Secrets, with any store behind it. */
@@ -65,7 +65,7 @@ export function describeSecretUse(start: () => Promise<FacadeWorld>): void {
     test('gets no credential of the API sent to another origin', async () => {
       const { id, slug } = await made();
       await withKubectl(slug, { http: { ...(await httpOf(slug)), url: 'https://evil.example/' } });
-      await passes(async () =>
+      await eventually(async () =>
         expect(await resolvedRefs(slug)).toMatchObject({
           status: 'False',
           reason: 'SecretNotShared',
@@ -82,7 +82,7 @@ export function describeSecretUse(start: () => Promise<FacadeWorld>): void {
       const http = { url: 'https://shop.example/a', auth: { type: 'bearer', tokenSecretRef } };
       const thief = `thief-of-${slug}`;
       await withKubectl(thief, { http });
-      await passes(async () => expect(await resolvedRefs(thief)).toMatchObject({ status: 'False', reason: 'SecretNotShared' }));
+      await eventually(async () => expect(await resolvedRefs(thief)).toMatchObject({ status: 'False', reason: 'SecretNotShared' }));
       const { body } = await world.request('GET', `/api/destinations/${thief}`);
       expect(body.authConfig).toEqual({ token: '••••' });
       const moved = await patch(thief, { url: 'https://evil.example/' });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { passes } from '../../support/passes.ts';
+import { eventually } from '../../support/eventually.ts';
 import { breakOff } from '../broken-off.ts';
 import type { Answer, FacadeWorld } from '../facade-world.ts';
 
@@ -263,7 +263,7 @@ export function describeSources(start: () => Promise<FacadeWorld>): void {
       const spec = { provider: 'github' as const, signingSecretRef: { name: 'in-git', key: 'secret' } };
       await world.store.apply({ kind: 'Secret', metadata, data: { secret: Buffer.from('x').toString('base64') } }, { manager: 'argocd' });
       await world.store.apply({ kind: 'Source', metadata, spec }, { manager: 'argocd' });
-      await passes(async () => expect((await world.request('GET', '/api/sources/in-git')).status).toBe(200));
+      await eventually(async () => expect((await world.request('GET', '/api/sources/in-git')).status).toBe(200));
       const answer = await rotate('in-git');
       expect([answer.status, answer.body.code]).toEqual([409, 'FIELD_MANAGED']);
       expect(answer.body.message).toContain('argocd');

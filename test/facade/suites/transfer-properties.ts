@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { parseManifests } from '../../../src/runtime/manifests/parse.ts';
-import { passes } from '../../support/passes.ts';
+import { eventually } from '../../support/eventually.ts';
 import type { FacadeWorld } from '../facade-world.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: parts of a JSON document
@@ -140,7 +140,7 @@ export function describeTransferProperties(start: () => Promise<FacadeWorld>, co
       expect(errors).toEqual([]);
       for (const { metadata, ...object } of objects)
         await world.store.apply({ ...object, metadata: { name: metadata.name, namespace: 'git' } }, { manager: 'kubectl' });
-      await passes(async () => expect(apart((await request('git', 'GET', path)).body)).toEqual(apart(document)));
+      await eventually(async () => expect(apart((await request('git', 'GET', path)).body)).toEqual(apart(document)));
     }
   }, 120_000);
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { passes } from '../../support/passes.ts';
+import { eventually } from '../../support/eventually.ts';
 import type { FacadeWorld } from '../facade-world.ts';
 
 /** Transforms and schemas, and the routes that use them, with any store behind the API. */
@@ -154,7 +154,7 @@ export function describeTransforms(start: () => Promise<FacadeWorld>): void {
     });
 
     test.each(['filters', 'transforms', 'schemas'])('%s count the routes that use them, and cannot be deleted before', async (path) => {
-      await passes(async () => expect((await read(`${path}/${made[path]?.id}`)).routeCount).toBe(1));
+      await eventually(async () => expect((await read(`${path}/${made[path]?.id}`)).routeCount).toBe(1));
       const { status, body } = await world.request('DELETE', `/api/${path}/${made[path]?.id}`);
       expect(status).toBe(409);
       expect(body).toMatchObject({ error: 'Conflict', code: 'IN_USE', message: expect.stringContaining('with-all') });
@@ -188,7 +188,7 @@ export function describeTransforms(start: () => Promise<FacadeWorld>): void {
       await apply('Transform', 'no-output', { type: 'javascript', code: 'const handler = (event) => event.payload;' });
       await apply('PayloadSchema', 'broken', { jsonSchema: { type: 'objekt' } });
       await apply('PayloadSchema', 'large', { jsonSchema: { description: 'x'.repeat(65_536) } });
-      await passes(async () => {
+      await eventually(async () => {
         expect(await condition('Transform', 'broken', 'Accepted')).toMatchObject({
           status: 'False',
           reason: 'InvalidTransform',
@@ -209,19 +209,19 @@ export function describeTransforms(start: () => Promise<FacadeWorld>): void {
       await create('destinations', { name: 'waiting', url: 'https://hooks.example.com/in' });
       const spec = { sourceRef: { name: 'waiting' }, destinationRefs: [{ name: 'waiting' }] };
       await apply('Route', 'waiting', { ...spec, transformRef: { name: 'later' }, schemaRef: { name: 'later' } });
-      await passes(async () =>
+      await eventually(async () =>
         expect(await condition('Route', 'waiting', 'ResolvedRefs')).toMatchObject({ status: 'False', reason: 'TransformNotFound' }),
       );
       await apply('Transform', 'later', { code: '(' });
-      await passes(async () =>
+      await eventually(async () =>
         expect(await condition('Route', 'waiting', 'ResolvedRefs')).toMatchObject({ status: 'False', reason: 'TransformNotAccepted' }),
       );
       await apply('Transform', 'later', { code: 'payload' });
-      await passes(async () =>
+      await eventually(async () =>
         expect(await condition('Route', 'waiting', 'ResolvedRefs')).toMatchObject({ status: 'False', reason: 'PayloadSchemaNotFound' }),
       );
       await apply('PayloadSchema', 'later', { jsonSchema: {} });
-      await passes(async () => expect(await condition('Route', 'waiting', 'Ready')).toMatchObject({ status: 'True' }));
+      await eventually(async () => expect(await condition('Route', 'waiting', 'Ready')).toMatchObject({ status: 'True' }));
     });
   });
 }

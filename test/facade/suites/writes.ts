@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { passes } from '../../support/passes.ts';
+import { eventually } from '../../support/eventually.ts';
 import type { Answer, FacadeWorld } from '../facade-world.ts';
 import { portableRequests, portableWarehouses } from './portable-destinations.ts';
 
@@ -293,7 +293,7 @@ export function describeWrites(start: () => Promise<FacadeWorld>): void {
         notifications: { emails: [], channelRefs: [] },
       };
       await world.store.apply({ kind: 'Route', metadata: { name: slug, namespace: 'acme' }, spec }, { manager: 'kubectl' });
-      await passes(async () => expect((await world.request('GET', `/api/routes/${slug}`)).status).toBe(200));
+      await eventually(async () => expect((await world.request('GET', `/api/routes/${slug}`)).status).toBe(200));
 
       const change = await impatient();
       for (const path of [`routes/${both.id}`, `routes/${one.id}`, `routes/${bare.id}`, `routes/${slug}`]) {
@@ -322,7 +322,7 @@ export function describeWrites(start: () => Promise<FacadeWorld>): void {
       return name;
     }
     const settled = (name: string) =>
-      passes(async () => expect((await world.request('GET', `/api/destinations/${name}`)).status).toBe(200));
+      eventually(async () => expect((await world.request('GET', `/api/destinations/${name}`)).status).toBe(200));
 
     test('is not changed through the API, and the answer names the manager', async () => {
       const name = await owned();
@@ -356,7 +356,7 @@ export function describeWrites(start: () => Promise<FacadeWorld>): void {
       const object = { kind, metadata: { name, namespace: 'acme' }, spec: { name: 'By Git', ...ours, ...spec } };
       await world.store.apply(object, { manager: 'argocd' });
       const path = `${family}/${name}`;
-      const before = await passes(async () => {
+      const before = await eventually(async () => {
         const answer = await world.request('GET', `/api/${path}`);
         expect(answer.status).toBe(200);
         return answer.body;
@@ -394,7 +394,7 @@ export function describeWrites(start: () => Promise<FacadeWorld>): void {
       expect((await world.request('GET', '/api/sources', { key: body.key })).status).toBe(200);
       expect((await world.request('GET', '/api/api-keys')).text).not.toContain(body.key);
       expect([200, 204]).toContain((await world.request('DELETE', `/api/api-keys/${body.apiKey.id}`)).status);
-      await passes(async () => expect((await world.request('GET', '/api/sources', { key: body.key })).status).toBe(401));
+      await eventually(async () => expect((await world.request('GET', '/api/sources', { key: body.key })).status).toBe(401));
     });
   });
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { passes } from '../../support/passes.ts';
+import { eventually } from '../../support/eventually.ts';
 import { breakOff } from '../broken-off.ts';
 import { type Answer, type FacadeWorld, startFacadeWorld } from '../facade-world.ts';
 
@@ -77,7 +77,7 @@ describe('an event that was stored by a request that was broken off', () => {
     const first = await post('send-events', body, key);
     expect(first.body.data[1].error).toBe('Not found');
     await post('event-types', { name: 'order.late' });
-    await passes(async () => expect((await post('send-event', late)).status).toBe(201));
+    await eventually(async () => expect((await post('send-event', late)).status).toBe(201));
     await breakOff(world, key);
     const second = await post('send-events', body, key);
     expect([second.body.data[0], second.body.data[2]]).toEqual([first.body.data[0], first.body.data[2]]);

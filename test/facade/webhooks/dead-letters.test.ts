@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import type { DeadLetterReason } from '../../../src/data/shard/messages.ts';
-import { passes } from '../../support/passes.ts';
+import { eventually } from '../../support/eventually.ts';
 import { dead, delivered, failure } from '../../support/queue-worker.ts';
 import { field } from '../../support/redis-fields.ts';
 import { newWebhookEvent } from '../../support/webhook-messages.ts';
@@ -243,7 +243,7 @@ describe('many at once', () => {
   test('count as messages of the month: above it none is queued', async () => {
     const spec = { namespace: 'metered', plan: 'free' as const, limits: { monthlyMessages: 3 } };
     await world.facade.store.apply({ kind: 'Organization', metadata: { name: 'metered' }, spec }, { manager: 'kubectl' });
-    await passes(() => world.facade.store.get('Namespace', { name: 'metered' }));
+    await eventually(() => world.facade.store.get('Namespace', { name: 'metered' }));
     const key = await world.facade.addKey('metered');
     const org = await world.facade.organizationId('metered');
     const { id: applicationId } = await world.store.createApplication({ org, name: 'Customer', shard: 0 });

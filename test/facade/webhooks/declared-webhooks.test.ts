@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { ConfigurationKind } from '../../../src/resources/kinds.ts';
-import { passes } from '../../support/passes.ts';
+import { eventually } from '../../support/eventually.ts';
 import { type FacadeWorld, startFacadeWorld } from '../facade-world.ts';
 
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
@@ -30,7 +30,7 @@ afterAll(() => world.stop());
 /** Returns its id once it is in force. */
 async function apply(kind: ConfigurationKind, name: string, spec: object): Promise<string> {
   await world.store.apply({ kind, metadata: { namespace: 'acme', name }, spec }, options);
-  return await passes(async () => {
+  return await eventually(async () => {
     const { status } = await world.store.get(kind, { namespace: 'acme', name });
     expect(status?.conditions).toContainEqual(expect.objectContaining({ type: 'Ready', status: 'True' }));
     return status?.id ?? '';
@@ -117,7 +117,7 @@ test('what the API makes below it goes with the resource', async () => {
   const made = (await request('POST', 'webhook-endpoints', { applicationId: declared.application, url: 'https://shop.example/more' })).body;
   const subscription = (await request('POST', 'webhook-subscriptions', { endpointId: declared.endpoint, eventTypeId: 'order.sent' })).body;
   expect((await request('POST', 'webhook-subscriptions', { endpointId: declared.endpoint, eventTypeId: 'order.paid' })).status).toBe(409);
-  const gone = (path: string) => passes(async () => expect((await request('GET', path)).status).toBe(404));
+  const gone = (path: string) => eventually(async () => expect((await request('GET', path)).status).toBe(404));
   await world.store.delete('WebhookEndpoint', { namespace: 'acme', name: 'hooks' });
   await gone(`webhook-subscriptions/${subscription.data.id}`);
   await gone(`webhook-subscriptions/${declared.subscription}`);

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { Plan } from '../../../src/core/records.ts';
-import { passes } from '../../support/passes.ts';
-import { waitUntil } from '../../support/wait-until.ts';
+import { eventually } from '../../support/eventually.ts';
 import { newWebhookEndpoint } from '../../support/webhooks.ts';
 import { type FacadeWorld, startFacadeWorld } from '../facade-world.ts';
 
@@ -36,7 +35,7 @@ test('a list has 50 records when nothing is said', async () => {
     await world.store.apply({ kind: 'WebhookEventType', metadata: { name, namespace: 'many' }, spec: { name } }, { manager: 'kubectl' });
   }
   const listed = async (path: string) => (await world.request('GET', `/api${path}`, { key })).body;
-  const eventTypeId = await passes(async () => {
+  const eventTypeId = await eventually(async () => {
     const { data, pagination } = await listed('/event-types');
     expect([data.length, pagination.hasMore]).toEqual([50, true]);
     return data[0].id;
@@ -130,7 +129,7 @@ test('an event may be as large in every part as it may be', async () => {
 test('a send that would cross the messages of the month is refused whole: 429 Monthly limit exceeded', async () => {
   const spec = { namespace: 'metered', plan: 'free' as const, limits: { monthlyMessages: 1 } };
   await world.store.apply({ kind: 'Organization', metadata: { name: 'metered' }, spec }, { manager: 'kubectl' });
-  await passes(() => world.store.get('Namespace', { name: 'metered' }));
+  await eventually(() => world.store.get('Namespace', { name: 'metered' }));
   const key = await world.addKey('metered');
   const make = async (path: string, body: object) => (await world.request('POST', `/api${path}`, { key, body })).body.data;
   await make('/event-types', { name: 'order.paid' });
@@ -152,7 +151,7 @@ test('a send that would cross the messages of the month is refused whole: 429 Mo
 test('an organization that has more than its share of Redis is refused event by event: 429 Queue full, with Retry-After', async () => {
   const spec = { namespace: 'greedy', plan: 'enterprise' as const };
   await world.store.apply({ kind: 'Organization', metadata: { name: 'greedy' }, spec }, { manager: 'kubectl' });
-  await passes(() => world.store.get('Namespace', { name: 'greedy' }));
+  await eventually(() => world.store.get('Namespace', { name: 'greedy' }));
   const key = await world.addKey('greedy');
   await world.request('POST', '/api/event-types', { key, body: { name: 'order.paid' } });
   const body = { eventType: 'order.paid', payload: {} };
@@ -163,7 +162,7 @@ test('an organization that has more than its share of Redis is refused event by 
     const held = String(2 ** 30);
     await client.hdel('test:{s0}:ctl', 'lease');
     await client.hset('test:{s0}:ub', { '*': held, [await world.organizationId('greedy')]: held });
-    const refused = await waitUntil('the organization to be refused', 30_000, async () => {
+    const refused = await eventually('the organization to be refused', 30_000, async () => {
       const answer = await world.request('POST', '/api/send-event', { key, body });
       return answer.status === 429 ? answer : undefined;
     });
@@ -186,11 +185,11 @@ describe('where the matches of an event are not all known at once', () => {
   async function organizationWith(slug: string, monthlyMessages?: number): Promise<{ key: string; endpointIds: string[] }> {
     const spec = { namespace: slug, plan: 'enterprise' as const, ...(monthlyMessages !== undefined && { limits: { monthlyMessages } }) };
     await world.store.apply({ kind: 'Organization', metadata: { name: slug }, spec }, { manager: 'kubectl' });
-    await passes(() => world.store.get('Namespace', { name: slug }));
+    await eventually(() => world.store.get('Namespace', { name: slug }));
     const key = await world.addKey(slug);
     const org = await world.organizationId(slug);
     const { id: eventTypeId } = (await world.request('POST', '/api/event-types', { key, body: { name: 'order.paid' } })).body.data;
-    await passes(async () => expect(await world.registry.getOfAny('eventType', eventTypeId)).not.toBeNull());
+    await eventually(async () => expect(await world.registry.getOfAny('eventType', eventTypeId)).not.toBeNull());
     const { id: applicationId } = await world.webhooks.createApplication({ org, name: 'Customer', shard: 0 });
     const endpointIds: string[] = [];
     for (let n = 0; n < 4; n++) {
@@ -220,7 +219,7 @@ describe('where the matches of an event are not all known at once', () => {
     const { key, endpointIds } = await organizationWith('counting', 5);
     const first = await send(key, { idempotencyKey: 'a' });
     expect([first.status, first.body.data]).toMatchObject([201, { messagesQueued: 4, endpoints: [{ id: endpointIds[0] }] }]);
-    await passes(async () => expect(await queuedOf(key)).toBe(4));
+    await eventually(async () => expect(await queuedOf(key)).toBe(4));
     for (const idempotencyKey of [undefined, 'b']) {
       const refused = await send(key, { idempotencyKey });
       expect([refused.status, refused.body.error, refused.headers.get('x-error-code')]).toEqual([
@@ -241,7 +240,7 @@ describe('where the matches of an event are not all known at once', () => {
     const { key } = await organizationWith('unlimited');
     const counted = jest.spyOn(world.sending.counter, 'total');
     expect((await send(key)).body.data.messagesQueued).toBe(1);
-    await passes(async () => expect(await queuedOf(key)).toBe(4));
+    await eventually(async () => expect(await queuedOf(key)).toBe(4));
     expect(counted).not.toHaveBeenCalled();
   });
 });

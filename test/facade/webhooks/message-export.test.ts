@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { pipeline } from 'node:stream/promises';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { passes } from '../../support/passes.ts';
+import { eventually } from '../../support/eventually.ts';
 import { freePort } from '../../support/ports.ts';
 import { startProgram } from '../../support/program.ts';
 import { dead, delivered, failure } from '../../support/queue-worker.ts';
@@ -317,7 +317,7 @@ test('50,000 events of 4 KiB are exported whole, to a slow reader, too, by a pro
       get({ port, path: `/api/outbound-messages/export?limit=50000${query}`, headers }, resolve).on('error', reject);
     });
   try {
-    await passes(async () => expect((await fetch(`http://127.0.0.1:${port}/api/outbound-messages`)).status).toBe(401));
+    await eventually(async () => expect((await fetch(`http://127.0.0.1:${port}/api/outbound-messages`)).status).toBe(401));
     const json = await answerTo('');
     await redisIsQuiet();
     const ids = new Set<string>();
@@ -337,7 +337,7 @@ test('50,000 events of 4 KiB are exported whole, to a slow reader, too, by a pro
 /** Resolves when no script is run any more. */
 async function redisIsQuiet(): Promise<void> {
   const scripts = async () => /cmdstat_evalsha:calls=\d+/.exec(await world.facade.redis.client.info('commandstats'))?.[0];
-  await passes(async () => {
+  await eventually(async () => {
     const before = await scripts();
     await new Promise((resolve) => setTimeout(resolve, 500));
     expect(await scripts()).toBe(before);

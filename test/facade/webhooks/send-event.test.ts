@@ -5,8 +5,8 @@ import type { DeliveryView } from '../../../src/data/shard/messages.ts';
 import { RedisWebhookStore } from '../../../src/data/webhooks/redis-webhook-store.ts';
 import type { NewWebhookSubscription, WebhookRateLimits } from '../../../src/data/webhooks/webhooks.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
+import { eventually } from '../../support/eventually.ts';
 import { silentLogger } from '../../support/logger.ts';
-import { passes } from '../../support/passes.ts';
 import { newWebhookEndpoint } from '../../support/webhooks.ts';
 import { type Answer, type FacadeWorld, startFacadeWorld } from '../facade-world.ts';
 
@@ -27,7 +27,7 @@ afterAll(() => world?.stop());
 
 async function eventType(more: object = {}): Promise<{ id: string; name: string }> {
   const { body } = await world.request('POST', '/api/event-types', { body: { name: `order.made${++made}`, ...more } });
-  await passes(async () => expect(await world.registry.getOfAny('eventType', body.data.id)).not.toBeNull());
+  await eventually(async () => expect(await world.registry.getOfAny('eventType', body.data.id)).not.toBeNull());
   return body.data;
 }
 async function endpointOf(
@@ -134,9 +134,9 @@ describe('an event', () => {
     const endpoint = await endpointOf();
     const { id } = await subscribe(endpoint.id, type.id, { filterExpression: 'event.data.total > 10.0' });
     expect((await send({ eventType: type.name, payload: {} })).body.data.messagesQueued).toBe(0);
-    await passes(async () => expect((await store.subscription(org, id))?.lastFilterError).toMatch(/total/));
+    await eventually(async () => expect((await store.subscription(org, id))?.lastFilterError).toMatch(/total/));
     expect((await send({ eventType: type.name, payload: { total: 11 } })).body.data.messagesQueued).toBe(1);
-    await passes(async () => expect((await store.subscription(org, id))?.lastFilterError).toBeNull());
+    await eventually(async () => expect((await store.subscription(org, id))?.lastFilterError).toBeNull());
   });
 
   test('can be for an application, or for endpoints, alone', async () => {
@@ -188,10 +188,10 @@ describe('an event that was stored before with its idempotency key', () => {
     await store.deleteEndpoint(org, deleted.id);
     expect((await send(body)).body.data).toEqual(unchanged);
     await world.request('PATCH', `/api/event-types/${type.id}`, { body: { schema: '{"type":"object"}' } });
-    await passes(async () => expect((await send({ eventType: type.name, payload: 1 })).status).toBe(400));
+    await eventually(async () => expect((await send({ eventType: type.name, payload: 1 })).status).toBe(400));
     expect([(await send(body)).status, (await send(body)).body.data]).toEqual([200, unchanged]);
     await world.request('DELETE', `/api/event-types/${type.id}`);
-    await passes(async () => expect((await send({ eventType: type.name, payload: {} })).status).toBe(404));
+    await eventually(async () => expect((await send({ eventType: type.name, payload: {} })).status).toBe(404));
     expect([(await send(body)).status, (await send(body)).body.data]).toEqual([200, unchanged]);
   });
 
@@ -217,7 +217,7 @@ describe('an event that was stored before with its idempotency key', () => {
     const first = await send(body);
     const { eventId } = first.body.data;
     const dayMs = 86_400_000;
-    await passes(() => ageMark(eventId, dayMs - 60_000));
+    await eventually(() => ageMark(eventId, dayMs - 60_000));
     expect([(await send(body)).status, (await send(body)).text]).toEqual([200, first.text]);
     const keptMs = await world.redis.client.pttl(`test:{s0}:an:${eventId.slice(-25)}`);
     expect([keptMs > dayMs - 60_000, keptMs <= dayMs]).toEqual([true, true]);

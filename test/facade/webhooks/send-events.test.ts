@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { RedisWebhookStore } from '../../../src/data/webhooks/redis-webhook-store.ts';
 import { WebhookMessages } from '../../../src/data/webhooks/webhook-messages.ts';
 import { systemClock } from '../../../src/runtime/clock.ts';
+import { eventually } from '../../support/eventually.ts';
 import { silentLogger } from '../../support/logger.ts';
-import { passes } from '../../support/passes.ts';
 import { newWebhookEndpoint } from '../../support/webhooks.ts';
 import { type FacadeWorld, startFacadeWorld } from '../facade-world.ts';
 
@@ -25,7 +25,7 @@ afterAll(() => world?.stop());
 
 async function eventType(more: object = {}): Promise<{ id: string; name: string }> {
   const { body } = await world.request('POST', '/api/event-types', { body: { name: `list.of${++made}`, ...more } });
-  await passes(async () => expect(await world.registry.getOfAny('eventType', body.data.id)).not.toBeNull());
+  await eventually(async () => expect(await world.registry.getOfAny('eventType', body.data.id)).not.toBeNull());
   return body.data;
 }
 
@@ -106,7 +106,7 @@ describe('lists show the events of a list in its order', () => {
     const answers = await sendAll(events);
     expect(answers.filter(({ eventId }, n) => eventId === undefined && !(refusedEvery > 0 && n % refusedEvery === 1))).toEqual([]);
     const stored = answers.flatMap(({ eventId }) => eventId ?? []);
-    await passes(async () => {
+    await eventually(async () => {
       const { body } = await ofAllShards('GET', `/api/outbound-messages?eventType=${type.name}&limit=100`);
       expect(body.data.map((each: { eventId: string }) => each.eventId).reverse()).toEqual(stored);
     });

@@ -10,8 +10,8 @@ import {
 } from '../../../../test/support/cloud-hosts.ts';
 import { testKeyring } from '../../../../test/support/controllers.ts';
 import { deliverySuite } from '../../../../test/support/delivery-suite.ts';
+import { eventually } from '../../../../test/support/eventually.ts';
 import { newEvent } from '../../../../test/support/new-event.ts';
-import { passes } from '../../../../test/support/passes.ts';
 import { organizationRecord, routeRecord, warehouseRecord } from '../../../../test/support/record-registry.ts';
 import { serviceAccountKey } from '../../../../test/support/service-account.ts';
 import { awsAuthorization, azureAuthorization } from '../../../../test/support/store-signatures.ts';
@@ -81,7 +81,7 @@ async function send(): Promise<string> {
 }
 async function deliver(): Promise<void> {
   const id = await send();
-  await passes(async () => expect(await suite.reader.delivery('org_a', id)).toMatchObject({ status: 'delivered' }));
+  await eventually(async () => expect(await suite.reader.delivery('org_a', id)).toMatchObject({ status: 'delivered' }));
 }
 const at = (host: string): CloudRequest[] => cloud.requests.filter((request) => request.host === host);
 /** The one request there was. */
@@ -165,7 +165,7 @@ onlyWithPort443('a store of type gcs with the key of a service account', () => {
     suite.registry.put('organization', organizationRecord({ egress: { allowedCidrs: [], allowedHosts: [] } }));
     start(gcs());
     const id = await send();
-    await passes(async () => expect(await suite.reader.delivery('org_a', id)).toMatchObject({ lastErrorType: 'blocked' }));
+    await eventually(async () => expect(await suite.reader.delivery('org_a', id)).toMatchObject({ lastErrorType: 'blocked' }));
     expect(cloud.requests).toEqual([]);
   });
 });

@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
+import { eventually } from '../../../../test/support/eventually.ts';
 import { newEvent } from '../../../../test/support/new-event.ts';
 import { startS3Server } from '../../../../test/support/object-stores.ts';
-import { passes } from '../../../../test/support/passes.ts';
 import { patientClock } from '../../../../test/support/patient-clock.ts';
 import type { Program } from '../../../../test/support/program.ts';
 import { organizationRecord, routeRecord, warehouseRecord } from '../../../../test/support/record-registry.ts';
@@ -57,7 +57,7 @@ test('workers that are killed while they upload lose no record and write none tw
       victim?.signal('SIGKILL');
       workers.push(await startWorker());
     }
-    await passes(async () => expect((await queue.figures()).unfinished).toBe(0), 120_000);
+    await eventually(async () => expect((await queue.figures()).unfinished).toBe(0), 120_000);
     const lines = [...(await store.objects()).values()].flatMap((content) => content.toString().trim().split('\n'));
     const stored = lines.map((line) => String(JSON.parse(line).id));
     expect(stored.length).toBe(sent.length);

@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { testKeyring } from '../../../../test/support/controllers.ts';
 import { deliverySuite } from '../../../../test/support/delivery-suite.ts';
+import { eventually } from '../../../../test/support/eventually.ts';
 import { newEvent } from '../../../../test/support/new-event.ts';
 import { type StoreServer, s3Keys, startS3Server } from '../../../../test/support/object-stores.ts';
-import { passes } from '../../../../test/support/passes.ts';
 import { organizationRecord, routeRecord, warehouseRecord } from '../../../../test/support/record-registry.ts';
 import type { WarehouseRecord } from '../../../core/records.ts';
 import { recordSealingContext } from '../../../core/sealing-contexts.ts';
@@ -69,7 +69,7 @@ async function statuses(org: string, ids: readonly string[]): Promise<Set<Delive
   return new Set(await Promise.all(ids.map(async (id) => (await suite.reader.delivery(org, id))?.status)));
 }
 async function all(status: DeliveryStatus, ids: readonly string[], withinMs: number, org = 'org_a'): Promise<void> {
-  await passes(async () => expect(await statuses(org, ids)).toEqual(new Set([status])), withinMs);
+  await eventually(async () => expect(await statuses(org, ids)).toEqual(new Set([status])), withinMs);
 }
 async function files(): Promise<{ bytes: number; records: Record<string, unknown>[] }[]> {
   return [...(await store.objects()).values()].map((content) => ({
@@ -143,7 +143,7 @@ test('a batch whose transforms are all broken off ends in passes, and other ware
   warehouse(other, 'payload');
   worker(8);
   const slow = await send(14, first, numbered);
-  await passes(async () => expect(await suite.redis.client.keys(`${prefix}{s0}:bu:*`)).toHaveLength(1));
+  await eventually(async () => expect(await suite.redis.client.keys(`${prefix}{s0}:bu:*`)).toHaveLength(1));
   const [own, foreign] = [await send(5, plain, numbered), await send(5, other, numbered)];
   await all('delivered', own, 60_000);
   await all('delivered', foreign, 60_000, 'org_b');
@@ -230,13 +230,13 @@ describe('while a store is down', () => {
     worker(32);
     const sent = await Promise.all(warehouses.map((each) => send(perWarehouse, each, large)));
     const ids = sent.flat();
-    await passes(async () => {
+    await eventually(async () => {
       await expectWithinBounds();
       for (const [id = ''] of sent) expect(await suite.reader.delivery('org_a', id)).toMatchObject({ status: 'retrying' });
     });
     const { open, end } = await hangInItsPlace();
-    await passes(async () => expect((await held()).map(({ length }) => length)).toEqual([2, 2, 2]));
-    await passes(() => Promise.resolve(expect(open.size).toBe(4)));
+    await eventually(async () => expect((await held()).map(({ length }) => length)).toEqual([2, 2, 2]));
+    await eventually(() => Promise.resolve(expect(open.size).toBe(4)));
     for (let looks = 0; looks < 50; looks++) {
       await expectWithinBounds();
       expect(open.size).toBeLessThanOrEqual(4);

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { deliverySuite } from '../../../../test/support/delivery-suite.ts';
+import { eventually } from '../../../../test/support/eventually.ts';
 import { newEvent } from '../../../../test/support/new-event.ts';
 import { type StoreServer, s3Keys, startS3Server } from '../../../../test/support/object-stores.ts';
-import { passes } from '../../../../test/support/passes.ts';
 import { routeRecord, warehouseRecord } from '../../../../test/support/record-registry.ts';
 import type { ObjectStoreRecord, WarehouseRecord } from '../../../core/records.ts';
 
@@ -49,7 +49,7 @@ test.each([
   'a record of an installation with other settings, %s, is not used: its messages say why and end in the dead letters',
   async (_, record, warehouse, isLent, why) => {
     const id = await send(record, warehouse, isLent);
-    await passes(async () => expect(await suite.reader.delivery('org_a', id)).toMatchObject({ status: 'dlq' }));
+    await eventually(async () => expect(await suite.reader.delivery('org_a', id)).toMatchObject({ status: 'dlq' }));
     expect(await suite.reader.delivery('org_a', id)).toMatchObject({
       attempts: 2,
       deadLetterReason: 'max_retries_exceeded',
@@ -63,6 +63,6 @@ test.each([
 
 test('where the installation lends it, the identity of the pods is used', async () => {
   const id = await send(s3, {}, true);
-  await passes(async () => expect(await suite.reader.delivery('org_a', id)).toMatchObject({ status: 'delivered' }));
+  await eventually(async () => expect(await suite.reader.delivery('org_a', id)).toMatchObject({ status: 'delivered' }));
   expect((await store.objects()).size).toBe(1);
 });

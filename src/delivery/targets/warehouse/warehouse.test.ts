@@ -5,6 +5,7 @@ import { createCertificateAuthority } from '../../../../test/support/certificate
 import { testKeyring } from '../../../../test/support/controllers.ts';
 import { deliverySuite } from '../../../../test/support/delivery-suite.ts';
 import { rowsOfObjects } from '../../../../test/support/duckdb.ts';
+import { eventually } from '../../../../test/support/eventually.ts';
 import { newEvent } from '../../../../test/support/new-event.ts';
 import {
   azureAccount,
@@ -14,7 +15,6 @@ import {
   startGcsServer,
   startS3Server,
 } from '../../../../test/support/object-stores.ts';
-import { passes } from '../../../../test/support/passes.ts';
 import { startReceiver } from '../../../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, routeRecord, warehouseRecord } from '../../../../test/support/record-registry.ts';
 import { sourceRecord } from '../../../../test/support/records.ts';
@@ -94,7 +94,7 @@ async function send(count: number, fields: Parameters<typeof newEvent>[0] = {}):
 }
 const delivery = async (id: string | undefined) => await suite.reader.delivery('org_a', id ?? '');
 async function allDelivered(ids: readonly string[], withinMs = 60_000): Promise<void> {
-  await passes(async () => {
+  await eventually(async () => {
     for (const id of ids) expect(await delivery(id)).toMatchObject({ status: 'delivered' });
   }, withinMs);
 }
@@ -128,7 +128,7 @@ describe.each(types)('a store of type %s', (type) => {
     const { server } = await start(type);
     await server.halt();
     const ids = await send(5);
-    await passes(async () => expect(await delivery(ids[0])).toMatchObject({ status: 'retrying', lastErrorType: 'network' }));
+    await eventually(async () => expect(await delivery(ids[0])).toMatchObject({ status: 'retrying', lastErrorType: 'network' }));
     expect((await delivery(ids[0]))?.attempts).toBeGreaterThan(0);
     await server.resume();
     await allDelivered(ids);
@@ -147,7 +147,7 @@ describe.each(types)('a store of type %s', (type) => {
       ),
     );
     const [id] = await send(1);
-    await passes(async () => expect((await delivery(id))?.attempts).toBeGreaterThan(0));
+    await eventually(async () => expect((await delivery(id))?.attempts).toBeGreaterThan(0));
     const found = await delivery(id);
     expect(found).toMatchObject({ lastErrorType: 'http_error', lastResponseStatus: 404 });
     expect(found?.lastErrorMessage).toMatch(/^the store answered 404( \([A-Za-z]+\))?$/);
@@ -247,7 +247,7 @@ test('a store that hangs leaves the other deliveries of the worker alone', async
   );
   suite.worker({ concurrency: 8, warehouse: { batchAgeMs: 50, endpoints: { s3: endpoint } } });
   await send(5);
-  await passes(() => Promise.resolve(expect(sockets.length).toBeGreaterThan(0)));
+  await eventually(() => Promise.resolve(expect(sockets.length).toBeGreaterThan(0)));
   const ids = await send(50, { destinations: ['dst_http'] });
   await allDelivered(ids);
 });
@@ -255,7 +255,7 @@ test('a store that hangs leaves the other deliveries of the worker alone', async
 test('a batch is complete at 1000 records or 5 MiB, however young it is', async () => {
   const { server } = await start('s3', {}, { batchAgeMs: 3_600_000 });
   const most = await send(999, { receivedAtMs });
-  await passes(async () => expect(await suite.redis.client.hget('test:{s0}:t:1', field.target.batchAgeMs)).toBe('3600000'));
+  await eventually(async () => expect(await suite.redis.client.hget('test:{s0}:t:1', field.target.batchAgeMs)).toBe('3600000'));
   expect(await delivery(most[0])).toMatchObject({ status: 'pending', attempts: 0 });
   await allDelivered([...most.slice(-1), ...(await send(1, { receivedAtMs }))]);
   expect((await server.objects()).size).toBe(1);
@@ -272,7 +272,7 @@ test('an address that is not allowed is not connected, and no credential leaves'
   const { server } = await start('s3');
   suite.registry.put('organization', organizationRecord({ egress: { allowedCidrs: [], allowedHosts: [] } }));
   const [id] = await send(1);
-  await passes(async () => expect((await delivery(id))?.attempts).toBeGreaterThan(0));
+  await eventually(async () => expect((await delivery(id))?.attempts).toBeGreaterThan(0));
   expect(await delivery(id)).toMatchObject({ lastErrorType: 'blocked' });
   expect((await server.objects()).size).toBe(0);
 });

@@ -1,0 +1,43 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** Thrown by a check to stop the wait: what it waits for can no longer happen. */
+export class Hopeless extends Error {}
+
+type Check<T> = () => T | Promise<T>;
+
+/** Repeats `check` until it does not throw, and returns what it returned. Throws its last error, as it was, after `withinMs`. */
+export function eventually<T>(check: Check<T>, withinMs?: number): Promise<T>;
+/**
+ * Repeats `check` until it returns something other than `undefined` and `false` without throwing, and returns that. After `withinMs` it throws an error that
+ * names `what` and has the last error of the check as its cause.
+ *
+ * @example await eventually('the message to end', 30_000, async () => (await message()).status === 'delivered')
+ */
+export function eventually<T>(what: string, withinMs: number, check: Check<T>): Promise<Exclude<T, false | undefined>>;
+export async function eventually<T>(
+  ...args: [check: Check<T>, withinMs?: number] | [what: string, withinMs: number, check: Check<T>]
+): Promise<T> {
+  const [what, withinMs, check] = args.length === 3 ? args : [null, args[1] ?? 30_000, args[0]];
+  const end = performance.now() + withinMs;
+  for (;;) {
+    let last: { error: unknown } | null = null;
+    try {
+      const result = await check();
+      if (what === null || (result !== undefined && result !== false)) return result;
+    } catch (error) {
+      if (error instanceof Hopeless) throw error;
+      last = { error };
+    }
+    if (performance.now() > end) throw failure(what, withinMs, last);
+    await sleep(20);
+  }
+}
+
+function failure(what: string | null, withinMs: number, last: { error: unknown } | null): unknown {
+  // The assertion's own error shows its line and its difference.
+  if (what === null && last !== null) return last.error;
+  const waited = `waited ${withinMs} ms for ${what}`;
+  if (last === null) return new Error(waited);
+  const { error } = last;
+  return new Error(`${waited}: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+}
