@@ -3,7 +3,7 @@
 // Sender and receiver are this process, on the same cores. There is no channel that an alert would go to.
 import type { NotificationsRecord } from '../../src/core/records.ts';
 import { RedisRegistryPublisher } from '../../src/data/registry/registry-publisher.ts';
-import { routeRecord } from '../../test/support/record-registry.ts';
+import { routeRecord } from '../../test/support/records.ts';
 import { ceilingRows, measureCeilings } from './lib/ceilings.ts';
 import { exactDelivery, exactnessRow, settled } from './lib/exact-delivery.ts';
 import { processorRow } from './lib/processes.ts';

@@ -12,7 +12,7 @@ import type { RouteRecord } from '../core/records.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
 
 const require = createRequire(import.meta.url);
-const { retryPolicy } = destinationRecord();
+const retryPolicy = { maxRetries: 10, initialDelayMs: 1000, maxDelayMs: 3_600_000, backoffMultiplier: 4 };
 
 let ingest: IngestUnderTest;
 beforeAll(async () => {
@@ -28,7 +28,7 @@ describe('an accepted request', () => {
     await ingest.publisher.publish(
       ingest.epoch,
       'destination',
-      destinationRecord({ id: 'dst_a', retryPolicy: { ...retryPolicy, maxRetries: 4 } }),
+      destinationRecord({ url: 'https://example.com/' }, { retryPolicy: { ...retryPolicy, maxRetries: 4 } }),
     );
     const body = Buffer.from('{"a" : 1,\n"b":"\u00fc \\u0041"}\r\n');
     const answer = await ingest.send('/ingest/acme/github', {
@@ -139,7 +139,7 @@ describe('routes', () => {
     await ingest.publisher.publish(
       ingest.epoch,
       'destination',
-      destinationRecord({ id: 'dst_a', retryPolicy: { ...retryPolicy, maxRetries: 0 } }),
+      destinationRecord({ url: 'https://example.com/' }, { retryPolicy: { ...retryPolicy, maxRetries: 0 } }),
     );
     await ingest.publishRoute({ id: 'rte_low', slug: 'low', priority: -1 });
     await ingest.publishRoute({ id: 'rte_high', slug: 'high', priority: 5, enabled: false });

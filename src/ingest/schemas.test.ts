@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { eventually } from '../../test/support/eventually.ts';
 import { IngestUnderTest, keyPrefix } from '../../test/support/ingest.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
-import { routeRecord } from '../../test/support/record-registry.ts';
+import { routeRecord } from '../../test/support/records.ts';
 import { recordLayoutVersion } from '../core/records.ts';
 import { AlertStates } from '../data/alerts/alert-states.ts';
 import { RedisMessageReader } from '../data/history/message-reader.ts';

@@ -6,7 +6,7 @@ import { patientClock } from '../../test/support/patient-clock.ts';
 import { freePort } from '../../test/support/ports.ts';
 import { type Program, startProgram } from '../../test/support/program.ts';
 import { startReceiver } from '../../test/support/receiver.ts';
-import { destinationRecord, organizationRecord, routeRecord } from '../../test/support/record-registry.ts';
+import { destinationRecord, organizationRecord, routeRecord } from '../../test/support/records.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { field } from '../../test/support/redis-fields.ts';
 import { checkShards } from '../data/check/shard-check.ts';

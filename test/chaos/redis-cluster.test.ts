@@ -27,7 +27,8 @@ import { silentLogger } from '../support/logger.ts';
 import { newEvent } from '../support/new-event.ts';
 import { patientClock } from '../support/patient-clock.ts';
 import { startReceiver } from '../support/receiver.ts';
-import { destinationRecord, organizationRecord, RecordRegistry, routeRecord } from '../support/record-registry.ts';
+import { RecordRegistry } from '../support/record-registry.ts';
+import { destinationRecord, organizationRecord, routeRecord } from '../support/records.ts';
 import { type RedisGroup, startRedisCluster } from '../support/redis-group.ts';
 
 const prefix = 'posthorn:';

@@ -6,7 +6,8 @@ import { eventually } from './eventually.ts';
 import { newEvent } from './new-event.ts';
 import { patientClock } from './patient-clock.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
-import { organizationRecord, RecordRegistry } from './record-registry.ts';
+import { RecordRegistry } from './record-registry.ts';
+import { organizationRecord } from './records.ts';
 import { type RedisServer, startRedis } from './redis.ts';
 import { startTestDelivery } from './test-delivery.ts';
 

@@ -1,7 +1,8 @@
 import { newTimedId } from '../../src/core/ids.ts';
 import type { NewEvent } from '../../src/data/shard/messages.ts';
 import { newEvent } from './new-event.ts';
-import { destinationRecord, type RecordRegistry, routeRecord } from './record-registry.ts';
+import type { RecordRegistry } from './record-registry.ts';
+import { destinationRecord, routeRecord } from './records.ts';
 
 /** Puts a destination into each shard, and a route to all of them; each call of what it answers is another event for them. */
 export function destinationPerShard(registry: RecordRegistry, shards: number, urlOf: (shard: number) => string): () => NewEvent {

@@ -1,15 +1,4 @@
-import {
-  type HttpDestinationRecord,
-  type ObjectStoreRecord,
-  type OrganizationRecord,
-  type OwnedRecordKind,
-  type RecordByKind,
-  type RecordKind,
-  type RouteRecord,
-  recordLayoutVersion,
-  type WarehouseDestinationRecord,
-  type WarehouseRecord,
-} from '../../src/core/records.ts';
+import type { OwnedRecordKind, RecordByKind, RecordKind } from '../../src/core/records.ts';
 import type { RegistryReader, RootRecordKind } from '../../src/data/registry/registry.ts';
 
 /** Records in memory, for tests of what reads them. `put` and `remove` tell the listeners, as a change stream does. */
@@ -75,74 +64,4 @@ export class RecordRegistry implements RegistryReader {
     this.#derived.clear();
     for (const listener of this.#listeners) listener(changeKey);
   }
-}
-
-export function organizationRecord(changes: Partial<OrganizationRecord> = {}): OrganizationRecord {
-  return {
-    v: recordLayoutVersion,
-    id: 'org_a',
-    slug: 'a',
-    namespace: 'a',
-    plan: 'enterprise',
-    payloadLimitBytes: 1_048_576,
-    egress: { allowedCidrs: ['127.0.0.0/8', '::1/128'], allowedHosts: [] },
-    generation: 1,
-    ...changes,
-  };
-}
-
-export function routeRecord(changes: Partial<RouteRecord> = {}): RouteRecord {
-  return {
-    v: recordLayoutVersion,
-    id: 'rte_a',
-    org: 'org_a',
-    slug: 'a',
-    name: 'a',
-    sourceId: 'src_a',
-    priority: 0,
-    enabled: true,
-    filter: null,
-    destinations: [{ id: 'dst_a', shard: 0 }],
-    expectedResponse: null,
-    failover: { destinations: [], afterAttempts: 3 },
-    circuit: { failureThreshold: 5, cooldownSeconds: 300, probeSuccessThreshold: 2 },
-    generation: 1,
-    ...changes,
-  };
-}
-
-/** A bucket or container as destination `dst_a`. */
-export function warehouseRecord(
-  store: ObjectStoreRecord,
-  warehouse: Partial<WarehouseRecord> = {},
-  changes: Partial<Pick<WarehouseDestinationRecord, 'id' | 'org' | 'generation' | 'throttle' | 'retryPolicy' | 'enabled'>> = {},
-): WarehouseDestinationRecord {
-  const { http: _, type: __, ...common } = destinationRecord({ url: 'https://unused.example' });
-  return {
-    ...common,
-    ...store,
-    warehouse: { prefix: '', fileFormat: 'jsonl', partitionBy: 'date', fieldMapping: null, ...warehouse },
-    ...changes,
-  };
-}
-
-export function destinationRecord(
-  http: Partial<HttpDestinationRecord['http']> & { url: string },
-  changes: Partial<HttpDestinationRecord> = {},
-): HttpDestinationRecord {
-  return {
-    v: recordLayoutVersion,
-    id: 'dst_a',
-    org: 'org_a',
-    slug: 'a',
-    name: 'a',
-    type: 'http',
-    enabled: true,
-    shard: 0,
-    http: { method: 'POST', headers: [], auth: { type: 'none' }, timeoutMs: 30_000, signingSecrets: [], ...http },
-    throttle: { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null },
-    retryPolicy: { maxRetries: 3, initialDelayMs: 100, maxDelayMs: 1000, backoffMultiplier: 2 },
-    generation: 1,
-    ...changes,
-  };
 }

@@ -1,9 +1,19 @@
-import type { DestinationRecord, HttpDestinationRecord, RouteRecord, SourceRecord } from '../../src/core/records.ts';
+import {
+  type DestinationRecord,
+  type HttpDestinationRecord,
+  type ObjectStoreRecord,
+  type OrganizationRecord,
+  type RouteRecord,
+  recordLayoutVersion,
+  type SourceRecord,
+  type WarehouseDestinationRecord,
+  type WarehouseRecord,
+} from '../../src/core/records.ts';
 
 /** A source `acme/github` without a secret. */
 export function sourceRecord(fields: Partial<SourceRecord> = {}): SourceRecord {
   return {
-    v: 1,
+    v: recordLayoutVersion,
     id: 'src_a',
     org: 'org_a',
     orgSlug: 'acme',
@@ -20,14 +30,29 @@ export function sourceRecord(fields: Partial<SourceRecord> = {}): SourceRecord {
   };
 }
 
-/** A route of that source to one destination, without a filter. */
-export function routeRecord(fields: Partial<RouteRecord> = {}): RouteRecord {
+/** The organization `org_a`, whose receivers may be on loopback. */
+export function organizationRecord(changes: Partial<OrganizationRecord> = {}): OrganizationRecord {
   return {
-    v: 1,
+    v: recordLayoutVersion,
+    id: 'org_a',
+    slug: 'a',
+    namespace: 'a',
+    plan: 'enterprise',
+    payloadLimitBytes: 1_048_576,
+    egress: { allowedCidrs: ['127.0.0.0/8', '::1/128'], allowedHosts: [] },
+    generation: 1,
+    ...changes,
+  };
+}
+
+/** The route `rte_a` of the source `src_a` to the destination `dst_a`, without a filter. */
+export function routeRecord(changes: Partial<RouteRecord> = {}): RouteRecord {
+  return {
+    v: recordLayoutVersion,
     id: 'rte_a',
     org: 'org_a',
-    slug: 'all',
-    name: 'All',
+    slug: 'a',
+    name: 'a',
     sourceId: 'src_a',
     priority: 0,
     enabled: true,
@@ -37,26 +62,44 @@ export function routeRecord(fields: Partial<RouteRecord> = {}): RouteRecord {
     failover: { destinations: [], afterAttempts: 3 },
     circuit: { failureThreshold: 5, cooldownSeconds: 300, probeSuccessThreshold: 2 },
     generation: 1,
-    ...fields,
+    ...changes,
   };
 }
 
-/** That destination. */
-export function destinationRecord(fields: Partial<HttpDestinationRecord> = {}): HttpDestinationRecord {
+/** A bucket or container as destination `dst_a`. */
+export function warehouseRecord(
+  store: ObjectStoreRecord,
+  warehouse: Partial<WarehouseRecord> = {},
+  changes: Partial<Pick<WarehouseDestinationRecord, 'id' | 'org' | 'generation' | 'throttle' | 'retryPolicy' | 'enabled'>> = {},
+): WarehouseDestinationRecord {
+  const { http: _, type: __, ...common } = destinationRecord({ url: 'https://unused.example' });
   return {
-    v: 1,
+    ...common,
+    ...store,
+    warehouse: { prefix: '', fileFormat: 'jsonl', partitionBy: 'date', fieldMapping: null, ...warehouse },
+    ...changes,
+  };
+}
+
+/** The HTTP destination `dst_a`, with three retries within seconds. */
+export function destinationRecord(
+  http: Partial<HttpDestinationRecord['http']> & { url: string },
+  changes: Partial<HttpDestinationRecord> = {},
+): HttpDestinationRecord {
+  return {
+    v: recordLayoutVersion,
     id: 'dst_a',
     org: 'org_a',
     slug: 'a',
-    name: 'A',
+    name: 'a',
     type: 'http',
     enabled: true,
     shard: 0,
-    http: { url: 'https://example.com/', method: 'POST', headers: [], auth: { type: 'none' }, timeoutMs: 30_000, signingSecrets: [] },
+    http: { method: 'POST', headers: [], auth: { type: 'none' }, timeoutMs: 30_000, signingSecrets: [], ...http },
     throttle: { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null },
-    retryPolicy: { maxRetries: 10, initialDelayMs: 1000, maxDelayMs: 3_600_000, backoffMultiplier: 4 },
+    retryPolicy: { maxRetries: 3, initialDelayMs: 100, maxDelayMs: 1000, backoffMultiplier: 2 },
     generation: 1,
-    ...fields,
+    ...changes,
   };
 }
 

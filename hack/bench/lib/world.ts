@@ -7,8 +7,7 @@ import { RedisRegistryPublisher } from '../../../src/data/registry/registry-publ
 import { eventually } from '../../../test/support/eventually.ts';
 import { freePort } from '../../../test/support/ports.ts';
 import { type Program, startProgram } from '../../../test/support/program.ts';
-import { destinationRecord, organizationRecord, routeRecord } from '../../../test/support/record-registry.ts';
-import { sourceRecord } from '../../../test/support/records.ts';
+import { destinationRecord, organizationRecord, routeRecord, sourceRecord } from '../../../test/support/records.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { meterProcessor, type ProcessorMeter } from './processes.ts';
 import { withAof } from './redis-options.ts';

@@ -8,13 +8,8 @@ import { newEvent } from '../../../test/support/new-event.ts';
 import { type StoreServer, s3Keys, startS3Server } from '../../../test/support/object-stores.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { type Receiver, startReceiver } from '../../../test/support/receiver.ts';
-import {
-  destinationRecord,
-  organizationRecord,
-  RecordRegistry,
-  routeRecord,
-  warehouseRecord,
-} from '../../../test/support/record-registry.ts';
+import { RecordRegistry } from '../../../test/support/record-registry.ts';
+import { destinationRecord, organizationRecord, routeRecord, warehouseRecord } from '../../../test/support/records.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { startTestDelivery } from '../../../test/support/test-delivery.ts';
 import { newWebhookEvent } from '../../../test/support/webhook-messages.ts';

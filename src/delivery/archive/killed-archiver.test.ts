@@ -5,7 +5,7 @@ import { newEvent } from '../../../test/support/new-event.ts';
 import { startS3Server } from '../../../test/support/object-stores.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import type { Program } from '../../../test/support/program.ts';
-import { organizationRecord, warehouseRecord } from '../../../test/support/record-registry.ts';
+import { organizationRecord, warehouseRecord } from '../../../test/support/records.ts';
 import { startRedis } from '../../../test/support/redis.ts';
 import { slowAnswers } from '../../../test/support/slow-answers.ts';
 import { sealedBucket, startWarehouseWorker } from '../../../test/support/warehouse-worker.ts';

@@ -2,7 +2,7 @@ import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { deliverySuite } from '../../../test/support/delivery-suite.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { destinationRecord, routeRecord } from '../../../test/support/record-registry.ts';
+import { destinationRecord, routeRecord } from '../../../test/support/records.ts';
 import { recordLayoutVersion, type TransformRecord } from '../../core/records.ts';
 import { RedisMessageReplayer } from '../../data/history/message-replayer.ts';
 import { systemClock } from '../../runtime/clock.ts';

@@ -7,7 +7,7 @@ import { eventually } from '../../../test/support/eventually.ts';
 import { chunksOf, largeJson, largePayload, mebibyte, sha256 } from '../../../test/support/large-payloads.ts';
 import { longestTurnOfBestRunMs } from '../../../test/support/longest-turn.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { destinationRecord, routeRecord } from '../../../test/support/record-registry.ts';
+import { destinationRecord, routeRecord } from '../../../test/support/records.ts';
 import { recordLayoutVersion, type TransformRecord } from '../../core/records.ts';
 import { recordSealingContext } from '../../core/sealing-contexts.ts';
 import { RedisMessageReplayer } from '../../data/history/message-replayer.ts';

@@ -5,7 +5,7 @@ import { testKeyring } from '../../../test/support/controllers.ts';
 import { deliverySuite } from '../../../test/support/delivery-suite.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { destinationRecord, organizationRecord, routeRecord } from '../../../test/support/record-registry.ts';
+import { destinationRecord, organizationRecord, routeRecord } from '../../../test/support/records.ts';
 import { recordLayoutVersion, type TransformRecord } from '../../core/records.ts';
 import { recordSealingContext } from '../../core/sealing-contexts.ts';
 import { RedisMessageReplayer } from '../../data/history/message-replayer.ts';

@@ -6,7 +6,7 @@ import { eventually } from '../../../test/support/eventually.ts';
 import { MemoryDirectory, webhookApplication, webhookEndpoint } from '../../../test/support/memory-directory.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import type { startReceiver } from '../../../test/support/receiver.ts';
-import { organizationRecord } from '../../../test/support/record-registry.ts';
+import { organizationRecord } from '../../../test/support/records.ts';
 import { field } from '../../../test/support/redis-fields.ts';
 import { verifies } from '../../../test/support/webhook-verification.ts';
 import { newTimedId } from '../../core/ids.ts';

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, test } from '@jest/globals';
 import { deliverySuite } from '../../../test/support/delivery-suite.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import type { Receiver } from '../../../test/support/receiver.ts';
-import { destinationRecord, routeRecord } from '../../../test/support/record-registry.ts';
+import { destinationRecord, routeRecord } from '../../../test/support/records.ts';
 import { field } from '../../../test/support/redis-fields.ts';
 import type { RouteRecord, ThrottleRecord } from '../../core/records.ts';
 import { shardBase } from '../../data/shard/shard-keys.ts';

@@ -4,7 +4,7 @@ import { endCooldowns } from '../../../test/support/end-cooldowns.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { type Receiver, startReceiver } from '../../../test/support/receiver.ts';
-import { destinationRecord, routeRecord } from '../../../test/support/record-registry.ts';
+import { destinationRecord, routeRecord } from '../../../test/support/records.ts';
 import { field } from '../../../test/support/redis-fields.ts';
 import type { RouteRecord } from '../../core/records.ts';
 import { systemClock } from '../../runtime/clock.ts';

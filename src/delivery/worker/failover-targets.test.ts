@@ -3,7 +3,7 @@ import { deliverySuite } from '../../../test/support/delivery-suite.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { type Receiver, startReceiver } from '../../../test/support/receiver.ts';
-import { destinationRecord, routeRecord } from '../../../test/support/record-registry.ts';
+import { destinationRecord, routeRecord } from '../../../test/support/records.ts';
 import { field } from '../../../test/support/redis-fields.ts';
 import type { HttpDestinationRecord, RouteRecord } from '../../core/records.ts';
 

@@ -4,7 +4,7 @@ import { deliverySuite } from '../../../test/support/delivery-suite.ts';
 import { destinationPerShard } from '../../../test/support/destination-per-shard.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
-import { destinationRecord, organizationRecord } from '../../../test/support/record-registry.ts';
+import { destinationRecord, organizationRecord } from '../../../test/support/records.ts';
 import { defaultPool } from '../../core/default-pool.ts';
 import { recordLayoutVersion } from '../../core/records.ts';
 import { checkShards } from '../../data/check/shard-check.ts';

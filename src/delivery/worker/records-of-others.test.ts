@@ -3,7 +3,7 @@ import { expect, test } from '@jest/globals';
 import { deliverySuite } from '../../../test/support/delivery-suite.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { destinationRecord, organizationRecord, routeRecord } from '../../../test/support/record-registry.ts';
+import { destinationRecord, organizationRecord, routeRecord } from '../../../test/support/records.ts';
 import { newTimedId } from '../../core/ids.ts';
 import { recordLayoutVersion } from '../../core/records.ts';
 

@@ -5,7 +5,7 @@ import { destinationPerShard } from '../../../test/support/destination-per-shard
 import { eventually } from '../../../test/support/eventually.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
-import { destinationRecord, routeRecord } from '../../../test/support/record-registry.ts';
+import { destinationRecord, routeRecord } from '../../../test/support/records.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import { checkShards } from '../../data/check/shard-check.ts';
 import { workerKeys } from '../../data/membership/worker-directory.ts';

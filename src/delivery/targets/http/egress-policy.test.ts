@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { organizationRecord } from '../../../../test/support/record-registry.ts';
+import { organizationRecord } from '../../../../test/support/records.ts';
 import { EgressPolicy, egressRules, RefusedAddresses } from './egress-policy.ts';
 
 const nothing = { allowedCidrs: [], allowedHosts: [] };

@@ -12,7 +12,7 @@ import { testKeyring } from '../../../../test/support/controllers.ts';
 import { deliverySuite } from '../../../../test/support/delivery-suite.ts';
 import { eventually } from '../../../../test/support/eventually.ts';
 import { newEvent } from '../../../../test/support/new-event.ts';
-import { organizationRecord, routeRecord, warehouseRecord } from '../../../../test/support/record-registry.ts';
+import { organizationRecord, routeRecord, warehouseRecord } from '../../../../test/support/records.ts';
 import { serviceAccountKey } from '../../../../test/support/service-account.ts';
 import { awsAuthorization, azureAuthorization } from '../../../../test/support/store-signatures.ts';
 import type { ObjectStoreRecord } from '../../../core/records.ts';

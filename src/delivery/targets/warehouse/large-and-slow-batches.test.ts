@@ -6,7 +6,7 @@ import { deliverySuite } from '../../../../test/support/delivery-suite.ts';
 import { eventually } from '../../../../test/support/eventually.ts';
 import { newEvent } from '../../../../test/support/new-event.ts';
 import { type StoreServer, s3Keys, startS3Server } from '../../../../test/support/object-stores.ts';
-import { organizationRecord, routeRecord, warehouseRecord } from '../../../../test/support/record-registry.ts';
+import { organizationRecord, routeRecord, warehouseRecord } from '../../../../test/support/records.ts';
 import type { WarehouseRecord } from '../../../core/records.ts';
 import { recordSealingContext } from '../../../core/sealing-contexts.ts';
 import { checkShards } from '../../../data/check/shard-check.ts';

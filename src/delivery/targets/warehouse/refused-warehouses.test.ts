@@ -3,7 +3,7 @@ import { deliverySuite } from '../../../../test/support/delivery-suite.ts';
 import { eventually } from '../../../../test/support/eventually.ts';
 import { newEvent } from '../../../../test/support/new-event.ts';
 import { type StoreServer, s3Keys, startS3Server } from '../../../../test/support/object-stores.ts';
-import { routeRecord, warehouseRecord } from '../../../../test/support/record-registry.ts';
+import { routeRecord, warehouseRecord } from '../../../../test/support/records.ts';
 import type { ObjectStoreRecord, WarehouseRecord } from '../../../core/records.ts';
 
 const retryPolicy = { maxRetries: 1, initialDelayMs: 100, maxDelayMs: 100, backoffMultiplier: 1 };

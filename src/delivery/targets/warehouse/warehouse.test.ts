@@ -16,8 +16,7 @@ import {
   startS3Server,
 } from '../../../../test/support/object-stores.ts';
 import { startReceiver } from '../../../../test/support/receiver.ts';
-import { destinationRecord, organizationRecord, routeRecord, warehouseRecord } from '../../../../test/support/record-registry.ts';
-import { sourceRecord } from '../../../../test/support/records.ts';
+import { destinationRecord, organizationRecord, routeRecord, sourceRecord, warehouseRecord } from '../../../../test/support/records.ts';
 import { field } from '../../../../test/support/redis-fields.ts';
 import type { ObjectStoreRecord, WarehouseRecord } from '../../../core/records.ts';
 import { recordSealingContext, type SealedRecordField } from '../../../core/sealing-contexts.ts';
