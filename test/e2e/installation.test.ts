@@ -1,10 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { createCertificateAuthority } from '../support/certificate-authority.ts';
 import { eventually } from '../support/eventually.ts';
 import { chart, helm } from '../support/helm.ts';
+import { describeInCluster } from '../support/in-cluster.ts';
 import { portForward } from '../support/port-forward.ts';
 import { startTlsReceiver } from '../support/tls-receiver.ts';
 import { addressOfThisMachine } from './cluster-world.ts';
@@ -12,7 +13,6 @@ import { kubectl, kubectlApply } from './kubectl.ts';
 import { ingest } from './rest.ts';
 
 const inSystem = ['--namespace', 'posthorn-system'];
-const describeInCluster = process.env['POSTHORN_E2E_CLUSTER'] === '1' ? describe : describe.skip;
 
 describeInCluster('the chart in a cluster', () => {
   const uidOfDefault = () => kubectl(['get', 'organization', 'default', '-o', 'jsonpath={.metadata.uid}']);

@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { globSync, readFileSync } from 'node:fs';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { z } from 'zod';
 import { AuditLog } from '../support/audit-log.ts';
 import { eventually } from '../support/eventually.ts';
 import { manifests } from '../support/helm.ts';
+import { describeInCluster } from '../support/in-cluster.ts';
 import { type PortForward, portForward } from '../support/port-forward.ts';
 import { scaledObjects } from '../support/scaled-objects.ts';
 import { kubectl, kubectlApply } from './kubectl.ts';
@@ -13,7 +14,6 @@ import { ingest, RestClient } from './rest.ts';
 const system = 'posthorn-system';
 const auditLog = process.env['POSTHORN_E2E_AUDIT_LOG'];
 const root = new URL('../../', import.meta.url).pathname;
-const describeInCluster = process.env['POSTHORN_E2E_CLUSTER'] === '1' ? describe : describe.skip;
 
 const withSpec = z.looseObject({ metadata: z.looseObject({ uid: z.string() }), spec: z.unknown() });
 const withCircuit = z.array(z.looseObject({ status: z.looseObject({ id: z.string(), circuit: z.unknown() }).partial().optional() }));

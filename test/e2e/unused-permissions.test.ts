@@ -1,10 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
 import { AuditLog } from '../support/audit-log.ts';
 import { eventually } from '../support/eventually.ts';
+import { hasCluster } from '../support/in-cluster.ts';
 import { grantedByChart } from './permissions.ts';
 
 const auditLog = process.env['POSTHORN_E2E_AUDIT_LOG'];
-const describeWithAuditLog = process.env['POSTHORN_E2E_CLUSTER'] === '1' && auditLog !== undefined ? describe : describe.skip;
+const describeWithAuditLog = hasCluster && auditLog !== undefined ? describe : describe.skip;
 
 // It reads what all tests before it have left in the log, those of the installation too: hack/test runs it last.
 describeWithAuditLog('the permissions of the chart', () => {
