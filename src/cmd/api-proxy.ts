@@ -56,7 +56,7 @@ export function apiProxy(
     } catch {
       shares.giveBack(client);
       // The parser takes a few characters that a client must not send.
-      return fail(incoming, outgoing, new PosthornError('BAD_REQUEST', 'The path or a header has a character that it must not have.'));
+      return fail(incoming, outgoing, new PosthornError('BAD_REQUEST', 'The path or a header contains a character that is not allowed.'));
     }
     underWay += 1;
     outgoing.once('close', () => {

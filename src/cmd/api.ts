@@ -176,7 +176,7 @@ async function runApi(context: RoleContext): Promise<void> {
 
 const eventsElsewhere: IngestHandler = (request, response) => {
   if (!isIngestTarget(request.url ?? '')) return false;
-  const error = new PosthornError('NOT_FOUND', 'Events are not taken here: post them to ingest, where the ingestUrl of the source points.');
+  const error = new PosthornError('NOT_FOUND', 'This server does not accept events: post them to the ingestUrl of the source.');
   answerError(response, requestIdFor(request.headers['x-request-id']), error);
   return true;
 };

@@ -75,7 +75,7 @@ async function runIngest(context: RoleContext): Promise<void> {
 
 const nothingElse: ApiProxy = {
   listener: (request, response) => {
-    const error = new PosthornError('NOT_FOUND', 'There is nothing at this path: here events are taken at /ingest/.');
+    const error = new PosthornError('NOT_FOUND', 'There is nothing at this path: this server accepts events at /ingest/.');
     answerError(response, requestIdFor(request.headers['x-request-id']), error);
   },
   close: () => undefined,

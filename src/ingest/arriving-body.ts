@@ -183,9 +183,13 @@ function payloadTooLarge(limitBytes: number): PosthornError {
 }
 
 function tooSlow(): PosthornError {
-  return new PosthornError('UNAVAILABLE', 'The body arrives slowly, and others wait for its room in memory; please send it again', {
-    retryAfterSeconds: 1,
-  });
+  return new PosthornError(
+    'UNAVAILABLE',
+    'The body arrives slowly while others wait for the memory that it occupies; please send it again',
+    {
+      retryAfterSeconds: 1,
+    },
+  );
 }
 
 /** Of requests or bytes. */

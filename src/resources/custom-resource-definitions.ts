@@ -51,7 +51,7 @@ function objectSchema(kind: PosthornKind, definition: KindDefinition): Structura
       kind: { description: `${kind}.`, type: 'string' },
       metadata: { type: 'object', properties: { name: { type: 'string', maxLength: 253 } } },
       spec: { description: `What is wanted. ${definition.description}`, ...spec },
-      status: { description: 'What the controller has found; written by it alone.', ...structuralSchema(definition.status) },
+      status: { description: 'Status as observed by the controller, which alone writes it.', ...structuralSchema(definition.status) },
     },
     'x-kubernetes-validations': names.map(({ cel, message }) => ({ rule: cel, message, fieldPath: '.metadata.name' })),
   };

@@ -70,12 +70,12 @@ const spec = z.strictObject({
     .min(15)
     .max(3600)
     .default(35)
-    .describe('How long a pod that is to stop may finish what it has begun; 10 seconds of them are for the end itself.'),
+    .describe('Time in which a terminating pod may finish attempts under way; 10 seconds of it are for the shutdown itself.'),
   redis: z
     .strictObject({
       secretRef: objectInNamespace
         .optional()
-        .describe('Secret whose keys are environment variables, such as POSTHORN_REDIS_URL, that go before those of the controller.'),
+        .describe('Secret whose keys are environment variables, such as POSTHORN_REDIS_URL, that override those of the controller.'),
     })
     .optional()
     .describe('How the workers reach Redis; as the controller does when absent. All pools share one Redis.'),
@@ -92,7 +92,7 @@ const spec = z.strictObject({
     })
     .optional()
     .describe('The ServiceAccount of the pods. It has no rights in Kubernetes, and its token is not mounted.'),
-  podTemplate: podTemplate.optional().describe('What else the pods shall have.'),
+  podTemplate: podTemplate.optional().describe('Further settings of the pods.'),
 });
 
 const rules: readonly Rule[] = [

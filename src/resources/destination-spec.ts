@@ -151,7 +151,7 @@ export const destinationSpec = z.strictObject({
   type: z.enum(['http', 's3', 'r2', 'gcs', 'azure_blob']).default('http').describe('What the destination is. Cannot be changed.'),
   enabled: z.boolean().default(true).describe('While false, deliveries are accepted and wait.'),
   http: http.optional().describe('The endpoint, with type http.'),
-  throttle: throttle.optional().describe('How fast deliveries go out.'),
+  throttle: throttle.optional().describe('Rate at which deliveries are sent.'),
   retryPolicy: retryPolicy.optional().describe('When failed deliveries are tried again.'),
   warehouse: warehouse.optional().describe('How files are written, with every type but http.'),
   s3: s3.optional().describe('The bucket, with type s3.'),

@@ -51,10 +51,10 @@ export const referenceList = (kind: string, max: number) =>
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] });
 
 const condition = z.strictObject({
-  type: text(1, 316).describe('What the condition speaks of, such as Ready.'),
+  type: text(1, 316).describe('Type of the condition, such as Ready.'),
   status: z.enum(['True', 'False', 'Unknown']).describe('Whether it holds.'),
   reason: text(1, 1024).describe('One word for the last transition, for programs.'),
-  message: text(0, 32768).describe('What happened and what to do, for people.'),
+  message: text(0, 32768).describe('Human-readable description of what happened and what to do.'),
   lastTransitionTime: dateTime.describe('When the status last changed.'),
   observedGeneration: z.int().min(0).optional().describe('The generation that the condition speaks of.'),
 });
@@ -68,7 +68,7 @@ export const commonStatus = {
     .max(16)
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['type'] })
     .optional()
-    .describe('Accepted, ResolvedRefs, Programmed and their conjunction Ready, and what else the controller has to say.'),
+    .describe('Accepted, ResolvedRefs, Programmed and their conjunction Ready, and further conditions of the controller.'),
 };
 
 /** What the status of a kind says about its circuit breaker. */

@@ -55,7 +55,7 @@ export const httpCronJob = defineKind({
   singular: 'httpcronjob',
   shortName: 'hcj',
   scope: 'Namespaced',
-  description: 'An HTTP request that is made again and again, on a schedule of cron.',
+  description: 'An HTTP request that is sent repeatedly, on a cron schedule.',
   idPrefix: 'cron_',
   noun: 'cron job',
   recordKind: 'cronJob',

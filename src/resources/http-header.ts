@@ -35,7 +35,7 @@ export function staticHeaders(most: number) {
     value: headerValue
       .optional()
       .describe('Value of the header. Everybody who reads the resource sees it: credentials belong behind valueSecretRef.'),
-    valueSecretRef: secretKeyRef.optional().describe('Value of the header, of a Secret, in place of value.'),
+    valueSecretRef: secretKeyRef.optional().describe('Value of the header from a Secret, instead of value.'),
   });
   return z
     .array(header)

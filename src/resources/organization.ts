@@ -55,12 +55,12 @@ const archive = z.strictObject({
 
 const spec = z.strictObject({
   name: displayName.optional(),
-  namespace: objectName.describe('Namespace of the organization; made when it is missing. Cannot be changed.'),
+  namespace: objectName.describe('Namespace of the organization; created when it is missing. Cannot be changed.'),
   plan: z
     .enum(plans)
     .default('enterprise')
     .describe('Decides the limits that are not set here, and what destinations and cron jobs may use: what is beyond it is suspended.'),
-  limits: limits.optional().describe('Limits in place of those of the plan.'),
+  limits: limits.optional().describe('Limits that replace those of the plan.'),
   egress: egress.optional().describe('Where deliveries may go beyond public addresses.'),
   deliveryPool: objectName
     .optional()

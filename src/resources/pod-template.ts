@@ -24,7 +24,7 @@ const amounts = z.strictObject({
 
 export const resourceRequirements = z.strictObject({
   requests: amounts.optional().describe('What the scheduler sets aside.'),
-  limits: amounts.optional().describe('What a pod may use at most.'),
+  limits: amounts.optional().describe('Resource limits of a pod.'),
 });
 
 const configMapKeyRef = z

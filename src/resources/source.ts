@@ -10,12 +10,12 @@ import { dateTime, text } from './text.ts';
 
 const verification = z.strictObject({
   algorithm: z.enum(['sha1', 'sha256', 'sha512']).default('sha256').describe('Hash of the HMAC of the body.'),
-  header: headerName.describe('Header that holds the signature.'),
+  header: headerName.describe('Header that contains the signature.'),
   encoding: z.enum(['hex', 'base64']).default('hex').describe('How the signature is written.'),
   prefix: text(0, 64)
     .regex(/^[\x20-\x7e]*$/, 'must be printable ASCII')
     .default('')
-    .describe('What stands before the signature in the header, such as sha256=.'),
+    .describe('Prefix of the signature in the header, such as sha256=.'),
 });
 
 const rotation = z.strictObject({
@@ -52,7 +52,7 @@ const dedup = z.strictObject({
     .describe(
       'What makes two events the same: the delivery id of the provider, where there is one (auto) or always (provider_id), the body, the header Idempotency-Key, or nothing.',
     ),
-  header: headerName.optional().describe('Header that holds the id, in place of the one that the strategy looks at.'),
+  header: headerName.optional().describe('Header that contains the id, instead of the one that the strategy reads.'),
   windowHours: z.int().min(1).max(168).default(24).describe('Hours for which the same event is a duplicate.'),
 });
 
@@ -77,7 +77,9 @@ const spec = z.strictObject({
   dedup: dedup.optional().describe('How an event that comes twice is known. Default: strategy auto, 24 hours.'),
   handshake: handshake
     .optional()
-    .describe('A question that the sender asks before it sends events; it is answered whatever allowedMethods says, and is no event.'),
+    .describe(
+      'A verification request that the sender makes before it sends events; it is answered whatever allowedMethods says, and is not an event.',
+    ),
   allowedMethods: z
     .array(z.enum(['POST', 'PUT', 'PATCH', 'GET', 'DELETE']))
     .min(1)

@@ -17,7 +17,7 @@ export const transform = defineKind({
   singular: 'transform',
   shortName: 'ptrf',
   scope: 'Namespaced',
-  description: 'Code that routes refer to: it makes the payload that is delivered from the event. It runs once per event and route.',
+  description: 'Code that routes refer to: it creates the payload that is delivered from the event. It runs once per event and route.',
   idPrefix: 'trf_',
   noun: 'transform',
   recordKind: 'transform',

@@ -51,7 +51,7 @@ export const webhookApplication = defineKind({
   singular: 'webhookapplication',
   shortName: 'whapp',
   scope: 'Namespaced',
-  description: 'A customer whose webhook endpoints get events. Those that are not declared here are made through the API.',
+  description: 'A customer whose webhook endpoints get events. Those that are not declared here are created through the API.',
   idPrefix: 'app_',
   noun: 'application',
   recordKind: null,

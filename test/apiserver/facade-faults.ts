@@ -121,7 +121,7 @@ export function describeFaults(plane: () => ControlPlane, start: (store: Complet
       answerWrites({ ...status(code, fields), headers: { ...headers } });
       const answer = await create('Later');
       expect([answer.status, answer.body.code, answer.headers.get('retry-after')]).toEqual([503, 'UNAVAILABLE', retryAfter]);
-      expect(answer.body.message).toBe('A service that this needs does not answer; send the request again later.');
+      expect(answer.body.message).toBe('A service that this needs does not respond; send the request again later.');
     },
   );
 

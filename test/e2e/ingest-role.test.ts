@@ -70,7 +70,7 @@ test.each(['/ingest/acme/github', '/ingest/acme/github?a=b', '/ingest/nobody/not
       'NOT_FOUND',
       expect.any(String),
     ]);
-    const message = 'Events are not taken here: post them to ingest, where the ingestUrl of the source points.';
+    const message = 'This server does not accept events: post them to the ingestUrl of the source.';
     expect(await answer.json()).toEqual({ error: 'Not Found', message, code: 'NOT_FOUND' });
     expect(await redis.client.keys('*evt*')).toEqual(before);
     const metrics = await (await fetch(`${origins['api ops']}/metrics`)).text();

@@ -163,5 +163,5 @@ test('a test that a stopping worker breaks off is 503', async () => {
   const answered = alone.request('POST', `/api/destinations/${created.body.id}/test`);
   await silent.arrived(1);
   await worker.stop(200);
-  expect(await answered).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE', message: 'The delivery worker stops.' } });
+  expect(await answered).toMatchObject({ status: 503, body: { code: 'UNAVAILABLE', message: 'The delivery worker is stopping.' } });
 });

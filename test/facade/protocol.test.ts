@@ -105,21 +105,21 @@ describe('requests that cannot be served', () => {
       '/api/sources',
       { rawBody: '{"name":"a"}', headers: { 'content-encoding': 'gzip' } },
       400,
-      'The body is not what its Content-Encoding says.',
+      'The body does not match its Content-Encoding.',
     ],
     [
       'text that calls itself zstd',
       '/api/sources',
       { rawBody: '{"name":"a"}', headers: { 'content-encoding': 'zstd' } },
       400,
-      'The body is not what its Content-Encoding says.',
+      'The body does not match its Content-Encoding.',
     ],
     [
       'an unknown encoding',
       '/api/sources',
       { rawBody: '{"name":"a"}', headers: { 'content-encoding': 'zip' } },
       415,
-      'Send the body as it is, or with Content-Encoding gzip, deflate or br.',
+      'Send the body uncompressed, or with Content-Encoding gzip, deflate or br.',
     ],
   ])('%s: the answer says what to do', async (_, path, options, status, message) => {
     const answer = await world.request('POST', path, options);
@@ -329,7 +329,7 @@ test('why the store of resources does not answer is told to the log, not to clie
       return Promise.reject(new PosthornError('UNAVAILABLE', `GET /apis/posthorn.dev failed: ${cause.message}`, { cause }));
     };
     const { status, text } = await own.request('GET', '/api/sources/shop');
-    expect([status, JSON.parse(text).message]).toEqual([503, 'A service that this needs does not answer; send the request again later.']);
+    expect([status, JSON.parse(text).message]).toEqual([503, 'A service that this needs does not respond; send the request again later.']);
     expect(own.logLines.some((line) => line.includes('10.96.0.1'))).toBe(true);
   } finally {
     await own.stop();

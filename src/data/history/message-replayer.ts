@@ -50,7 +50,7 @@ export class RedisMessageReplayer implements MessageReplayer {
       return [id];
     });
     const result = results.get(id);
-    if (result === 'payload') throw new PosthornError('PAYLOAD_NOT_FOUND', 'The payload of the delivery is gone.');
+    if (result === 'payload') throw new PosthornError('PAYLOAD_NOT_FOUND', 'The payload of the delivery is no longer stored.');
     if (typeof result !== 'object') throw notFound();
     return result.newId;
   }
@@ -123,7 +123,7 @@ export class RedisMessageReplayer implements MessageReplayer {
     const place = (await this.#reader.placed(org, [id])).get(id);
     if (place === undefined) throw notFound();
     const [archived] = await archiveIn(this.#world, place.shard, [id]);
-    if (archived !== 'done') throw new PosthornError('CONFLICT', 'The delivery is no dead letter.');
+    if (archived !== 'done') throw new PosthornError('CONFLICT', 'The delivery is not a dead letter.');
   }
 
   async archiveMany(

@@ -307,7 +307,7 @@ class ShardAcceptor {
   #end(waiting: Waiting, said: unknown): void {
     if (said === 'over') waiting.reject(overShare());
     else if (said === 'look')
-      waiting.reject(new PosthornError('UNAVAILABLE', 'Redis has too little room at the moment', { retryAfterSeconds: 1 }));
+      waiting.reject(new PosthornError('UNAVAILABLE', 'Redis has too little free memory at the moment', { retryAfterSeconds: 1 }));
     else if (said === 'chunks')
       waiting.reject(new PosthornError('UNAVAILABLE', 'Redis did not store the event in time', { retryAfterSeconds: 1 }));
     else if (typeof said === 'string') waiting.reject(new PosthornError('INTERNAL', said));

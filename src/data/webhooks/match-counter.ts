@@ -70,5 +70,5 @@ export class MatchCounter {
 }
 
 function tooMuch(): PosthornError {
-  return new PosthornError('UNAVAILABLE', 'What the event goes to could not be counted in time', { retryAfterSeconds: retrySeconds });
+  return new PosthornError('UNAVAILABLE', 'The targets of the event could not be counted in time', { retryAfterSeconds: retrySeconds });
 }

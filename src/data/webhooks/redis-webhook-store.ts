@@ -116,7 +116,7 @@ export class RedisWebhookStore implements WebhookStore {
       if (changed !== null) return { application: changed, created: false };
       row = null;
     }
-    throw new PosthornError('CONFLICT', 'The application is being made and deleted by others all the time.');
+    throw new PosthornError('CONFLICT', 'Other requests keep creating and deleting the application.');
   }
 
   updateApplication(org: string, id: string, change: WebhookApplicationChange, expectedRevision?: number): Promise<WebhookApplication> {
@@ -314,7 +314,7 @@ export class RedisWebhookStore implements WebhookStore {
           throw new PosthornError('INTERNAL', `a script answered ${text(outcome)}`);
       }
     }
-    throw new PosthornError('UNAVAILABLE', 'Redis gives out numbers that are in use.', { retryAfterSeconds: 1 });
+    throw new PosthornError('UNAVAILABLE', 'Redis allocates ids that are already in use.', { retryAfterSeconds: 1 });
   }
 
   /** Those that are made, in the order of the event types. */

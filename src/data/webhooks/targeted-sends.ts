@@ -37,7 +37,7 @@ export class TargetedSends {
     const [waitMs, slowest = 0] = reply.parse(await script.run(this.#redis, keys, [3, ...args]).catch(throwUnavailable));
     if (waitMs === 0) return;
     const application = sends[slowest - 1]?.applicationId ?? '';
-    throw new PosthornError('APPLICATION_RATE_LIMITED', `The application ${application} gets no more messages than its limits allow.`, {
+    throw new PosthornError('APPLICATION_RATE_LIMITED', `The application ${application} has reached its message limit.`, {
       retryAfterSeconds: waitMs / 1000,
     });
   }

@@ -85,7 +85,7 @@ export async function replaceWebhook<T extends Stamped>(
   for (let tries = 0; tries < triesMax; tries++) {
     const { object, record, number } = row;
     if (expectedRevision !== undefined && object.revision !== expectedRevision)
-      throw new PosthornError('CONFLICT', `The ${kind.kind} has been changed meanwhile.`);
+      throw new PosthornError('CONFLICT', `Another request has changed the ${kind.kind} meanwhile.`);
     const wanted = change(object);
     if (kind.encode(wanted) === kind.encode(object)) return { object, isChanged: false };
     const stamps = isSilent ? {} : { updatedAtMs: clock.now(), revision: object.revision + 1 };
@@ -109,7 +109,7 @@ export async function replaceWebhook<T extends Stamped>(
         throw new PosthornError('INTERNAL', `a script answered ${text(outcome)}`);
     }
   }
-  throw new PosthornError('CONFLICT', `The ${kind.kind} is being changed by others all the time.`);
+  throw new PosthornError('CONFLICT', `Other requests keep changing the ${kind.kind}.`);
 }
 
 /** Deletes an object, and answers what it was. RESOURCE_NOT_FOUND when it is not there. */
@@ -121,7 +121,7 @@ export async function removeWebhook<T>(scripts: WebhookScripts, kind: KindOfWebh
     if (text(outcome) !== 'stored') return row.object;
     row = kind.row(org, other);
   }
-  throw row == null ? webhookNotFound(kind) : new PosthornError('CONFLICT', `The ${kind.kind} is being changed by others all the time.`);
+  throw row == null ? webhookNotFound(kind) : new PosthornError('CONFLICT', `Other requests keep changing the ${kind.kind}.`);
 }
 
 export function transformRetired(): PosthornError {

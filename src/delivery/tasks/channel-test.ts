@@ -18,7 +18,7 @@ export function channelTestHandler(options: PlanSources): TaskHandler {
   return taskHandler(channelTestTask, async ({ channelId, generation }, context) => {
     const record = await awaitedRecord(options, 'notificationChannel', channelId, generation, context);
     if (record === null)
-      return failure('not_ready', 'The channel is not in force: its conditions say why, such as a Secret that is missing.');
+      return failure('not_ready', 'The channel is not programmed: its conditions say why, such as a Secret that is missing.');
     const { channel, org, id } = record;
     if (channel.type === 'email' && mailer === null) return failure('not_configured', noMailServer);
     const egress = egressRules(allowed, await registry.get('organization', org));
@@ -41,7 +41,7 @@ export function channelTestHandler(options: PlanSources): TaskHandler {
         signal: context.signal,
       });
       if (context.signal.aborted && result.type === 'error')
-        throw new PosthornError('UNAVAILABLE', 'The delivery worker stops.', { retryAfterSeconds: 1 });
+        throw new PosthornError('UNAVAILABLE', 'The delivery worker is stopping.', { retryAfterSeconds: 1 });
       const { errorType, errorMessage } = attemptRecord(result, { expectedResponse: null }, { startedAtMs, endedAtMs: clock.now() });
       if (errorType !== null) return failure(errorType, errorMessage ?? 'The channel did not take the test.');
     }

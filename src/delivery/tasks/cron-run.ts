@@ -11,7 +11,7 @@ export function cronRunHandler(options: CronAttemptOptions): TaskHandler {
   return taskHandler(cronRunTask, async ({ jobId, generation }, context) => {
     const { org, signal } = context;
     const job = await awaitedRecord(options, 'cronJob', jobId, generation, context);
-    if (job === null) throw new PosthornError('CONFLICT', 'The cron job is not in force: its conditions say why.');
+    if (job === null) throw new PosthornError('CONFLICT', 'The cron job is not programmed: its conditions say why.');
     const nowMs = clock.now();
     const run = { id: newExecutionId(nowMs), jobId, org, slotMs: nowMs, timeoutMs: job.http.timeoutMs };
     await runs.hold(run);

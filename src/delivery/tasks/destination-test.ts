@@ -22,7 +22,7 @@ export function destinationTestHandler(options: PlanSources): TaskHandler {
   return taskHandler(destinationTestTask, async ({ destinationId, generation, payload }, context) => {
     const destination = await awaitedRecord(options, 'destination', destinationId, generation, context);
     if (destination === null)
-      return failure('not_ready', 'The destination is not in force: its conditions say why, such as a Secret that is missing.');
+      return failure('not_ready', 'The destination is not programmed: its conditions say why, such as a Secret that is missing.');
     if (destination.type !== 'http') return await testWarehouse(options, destination, payload, context);
     return await testHttp(options, destination, payload, context);
   });
@@ -57,7 +57,7 @@ async function testHttp(
   const request = { origin: target.origin, path: target.path, method: target.method, headers, body, secrets: target.secrets };
   const result = await exchange(target.dispatcher(), request, { timeoutMs: target.timeoutMs, clock, signal });
   if (signal.aborted && result.type === 'error')
-    throw new PosthornError('UNAVAILABLE', 'The delivery worker stops.', { retryAfterSeconds: 1 });
+    throw new PosthornError('UNAVAILABLE', 'The delivery worker is stopping.', { retryAfterSeconds: 1 });
   const attempt = attemptRecord(result, { expectedResponse: null }, { startedAtMs, endedAtMs: clock.now() });
   const latency = attempt.durationMs;
   if (attempt.errorType === null && attempt.responseStatus !== null) {
@@ -96,7 +96,7 @@ async function testWarehouse(
   const objects = content.take();
   const result = await upload(target.store, objects, { secrets: target.secrets, dispatcher: target.dispatcher(), clock, signal });
   if (signal.aborted && result.type === 'error')
-    throw new PosthornError('UNAVAILABLE', 'The delivery worker stops.', { retryAfterSeconds: 1 });
+    throw new PosthornError('UNAVAILABLE', 'The delivery worker is stopping.', { retryAfterSeconds: 1 });
   const attempt = uploadRecord(result, { startedAtMs, endedAtMs: clock.now() });
   const [object] = objects;
   if (attempt.errorType === null && object !== undefined) {

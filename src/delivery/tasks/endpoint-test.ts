@@ -36,7 +36,7 @@ export function endpointTestHandler({ clock, userAgent }: Pick<PlanSources, 'clo
       { clock, signal },
     );
     if (signal.aborted && result.type === 'error')
-      throw new PosthornError('UNAVAILABLE', 'The delivery worker stops.', { retryAfterSeconds: 1 });
+      throw new PosthornError('UNAVAILABLE', 'The delivery worker is stopping.', { retryAfterSeconds: 1 });
     const attempt = attemptRecord(result, { expectedResponse: null }, { startedAtMs, endedAtMs: clock.now() });
     const { responseStatus, responseBody, durationMs, errorMessage } = attempt;
     const errorType = responseStatus === gone ? 'gone' : attempt.errorType;

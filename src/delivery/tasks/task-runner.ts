@@ -110,10 +110,10 @@ export class TaskRunner {
   #forCaller(task: Task, error: unknown): PosthornError {
     if (isPosthornError(error)) return error;
     this.#options.logger.error({ err: error, task: task.id, kind: task.kind }, 'a task failed with an internal error');
-    return new PosthornError('INTERNAL', 'Something went wrong on our side.');
+    return new PosthornError('INTERNAL', 'The request failed with an internal error.');
   }
 }
 
 function unknownKind(): PosthornError {
-  return new PosthornError('UNAVAILABLE', 'The delivery worker is of a release that cannot do this.', { retryAfterSeconds: 30 });
+  return new PosthornError('UNAVAILABLE', 'The release of the delivery worker does not support this.', { retryAfterSeconds: 30 });
 }

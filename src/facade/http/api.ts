@@ -72,5 +72,5 @@ function requested({ request, response }: Exchange, operations: readonly Operati
   const methods = operations.map((operation) => operation.method);
   const allowed = [...methods, ...(methods.includes('GET') ? ['HEAD'] : [])].join(', ');
   response.setHeader('Allow', allowed);
-  throw new PosthornError('METHOD_NOT_ALLOWED', `${request.method} is not possible here; possible are ${allowed}.`);
+  throw new PosthornError('METHOD_NOT_ALLOWED', `${request.method} is not allowed here; the path allows ${allowed}.`);
 }

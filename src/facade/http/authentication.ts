@@ -58,7 +58,7 @@ async function callerOfKey(key: string, { registry, clock }: Authenticators): Pr
     const makerId = await registry.apiKeyIdByHash(maker);
     return makerId === null ? null : await registry.getOf(org, 'apiKey', makerId);
   });
-  if (rights === null) throw new PosthornError('UNAUTHORIZED', 'The API key that made this one is gone.');
+  if (rights === null) throw new PosthornError('UNAUTHORIZED', 'The API key that created this one no longer exists.');
   const { role, scopes, expiresAtMs, makers } = rights;
   if (expiresAtMs !== null && expiresAtMs <= clock.now()) throw new PosthornError('UNAUTHORIZED', 'The API key has expired.');
   const organization = await registry.get('organization', record.org);

@@ -21,9 +21,9 @@ export const textErrorBody = z.object({ error: z.string().describe('What went wr
 /** Body of every error of the webhook subscription API. */
 export const webhookErrorBody = z
   .object({
-    error: z.string().describe('What kind of error.'),
+    error: z.string().describe('Kind of the error.'),
     message: z.string().describe('What went wrong, in words.'),
-    details: z.record(z.string(), z.array(z.string())).describe('What is wrong with each field; empty where no field is to blame.'),
+    details: z.record(z.string(), z.array(z.string())).describe('The problems of each field; empty where the error concerns no field.'),
   })
   .meta({ id: 'WebhookError' });
 
@@ -134,10 +134,10 @@ export function toPosthornError(error: unknown): PosthornError {
   if (error instanceof PosthornError) {
     if (error.code !== 'UNAVAILABLE' || error.cause === undefined || error instanceof RightsPending) return error;
     const options = { retryAfterSeconds: error.retryAfterSeconds, cause: error };
-    return new PosthornError('UNAVAILABLE', 'A service that this needs does not answer; send the request again later.', options);
+    return new PosthornError('UNAVAILABLE', 'A service that this needs does not respond; send the request again later.', options);
   }
   if (error instanceof AbandonedError)
-    return new PosthornError('BAD_REQUEST', 'The client has hung up before the answer.', { cause: error });
+    return new PosthornError('BAD_REQUEST', 'The client closed the connection before the response.', { cause: error });
   if (error instanceof URIError) return new PosthornError('NOT_FOUND', 'There is nothing at this path.', { cause: error });
   const { type, status, limit } = httpError.safeParse(error).data ?? {};
   if (status === 413) {
@@ -145,14 +145,16 @@ export function toPosthornError(error: unknown): PosthornError {
     return new PosthornError('PAYLOAD_TOO_LARGE', `The body is ${bound}.`, { cause: error });
   }
   if (status === 415)
-    return new PosthornError('UNSUPPORTED_MEDIA_TYPE', 'Send the body as it is, or with Content-Encoding gzip, deflate or br.', {
+    return new PosthornError('UNSUPPORTED_MEDIA_TYPE', 'Send the body uncompressed, or with Content-Encoding gzip, deflate or br.', {
       cause: error,
     });
   if (status === 400 && isZlibError(error))
-    return new PosthornError('BAD_REQUEST', 'The body is not what its Content-Encoding says.', { cause: error });
+    return new PosthornError('BAD_REQUEST', 'The body does not match its Content-Encoding.', { cause: error });
   if (status !== undefined && status < 500)
     return new PosthornError('BAD_REQUEST', `The request cannot be read (${type ?? status}).`, { cause: error });
-  return new PosthornError('INTERNAL', 'Something went wrong on our side; the request id finds it in the logs.', { cause: error });
+  return new PosthornError('INTERNAL', 'The request failed with an internal error; find it in the logs by the request id.', {
+    cause: error,
+  });
 }
 
 /** Errors of express and of its body reader (`http-errors`). */

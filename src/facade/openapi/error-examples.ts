@@ -2,7 +2,7 @@ import type { ErrorCode } from '../../core/errors.ts';
 
 /** A message of each code; where it names a record, by what the API calls that. */
 const errorExamples: Record<ErrorCode, string | ((noun: string) => string)> = {
-  BAD_REQUEST: 'The body is not what its Content-Encoding says.',
+  BAD_REQUEST: 'The body does not match its Content-Encoding.',
   MALFORMED_JSON: 'The body is not valid JSON in UTF-8.',
   UNKNOWN_FIELD: 'unknown field "nmae".',
   VALIDATION_FAILED: 'name is required.',
@@ -38,8 +38,8 @@ const errorExamples: Record<ErrorCode, string | ((noun: string) => string)> = {
   RATE_LIMITED: 'The organization is limited to 1000 requests per minute.',
   APPLICATION_RATE_LIMITED: 'The application takes at most 100 messages per second.',
   HEADERS_TOO_LARGE: 'The request line and the headers are more than 16 KiB together.',
-  INTERNAL: 'Something went wrong on our side; the request id finds it in the logs.',
-  UNAVAILABLE: 'A service that this needs does not answer; send the request again later.',
+  INTERNAL: 'The request failed with an internal error; find it in the logs by the request id.',
+  UNAVAILABLE: 'A service that this needs does not respond; send the request again later.',
 };
 
 /** A message of the code as the OpenAPI document shows it, of what `noun` names. */

@@ -9,12 +9,12 @@ export const answerHeaders = {
   'X-Error-Code': { description: 'The code of the error.', schema: { type: 'string' } },
   'WWW-Authenticate': { description: 'Bearer.', schema: { type: 'string' } },
   Allow: { description: 'The methods of this path.', schema: { type: 'string' } },
-  'Retry-After': { description: 'Seconds after which trying again makes sense.', schema: { type: 'integer' } },
+  'Retry-After': { description: 'Seconds to wait before the request is sent again.', schema: { type: 'integer' } },
   'Idempotent-Replayed': {
     description: 'true where this is the answer to an earlier request with the same Idempotency-Key.',
     schema: { type: 'string' },
   },
-  Warning: { description: '199 and what the client should know, such as "not yet in force".', schema: { type: 'string' } },
+  Warning: { description: '199 and a notice for the client, such as "not yet in force".', schema: { type: 'string' } },
 };
 export type AnswerHeader = keyof typeof answerHeaders;
 

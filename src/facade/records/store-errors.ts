@@ -7,9 +7,13 @@ export function forClients(error: unknown, kind: ServedKind): unknown {
   if (!isPosthornError(error)) return error;
   // It is not the caller who lacks the right.
   if (error.code === 'FORBIDDEN' && /: User "[^"]*" cannot /.test(error.message))
-    return new PosthornError('INTERNAL', 'The API lacks a right in the cluster that this needs; the request id finds it in the logs.', {
-      cause: error,
-    });
+    return new PosthornError(
+      'INTERNAL',
+      'The API lacks a permission in the cluster that this needs; find it in the logs by the request id.',
+      {
+        cause: error,
+      },
+    );
   if (isQuotaUsedUp(error))
     return new PosthornError('FORBIDDEN', "A quota of the organization's namespace in the cluster is used up.", { cause: error });
   if (error.details === undefined) return error;

@@ -273,7 +273,7 @@ export function describeWrites(start: () => Promise<FacadeWorld>): void {
         await patch(`routes/${made.id}`, { filterLogic: 'OR', filterConditions: [] }),
         await post('routes', { name: 'Other', sourceId: made.sourceId, destinationIds: [(await destination()).id], filterLogic: 'OR' }),
       ])
-        expect([answer.status, answer.body.message]).toEqual([400, 'filterLogic is for filterConditions: send it with them.']);
+        expect([answer.status, answer.body.message]).toEqual([400, 'filterLogic is valid only with filterConditions: send both.']);
       expect((await patch(`routes/${made.id}`, { filterLogic: 'OR', filterConditions })).body).toMatchObject({ filterLogic: 'OR' });
       expect((await patch(`routes/${made.id}`, { filterLogic: 'OR', filterConditions: null })).body).toMatchObject({ filterLogic: 'AND' });
     });

@@ -31,7 +31,7 @@ const destinationHealth = z
   .object({
     destinationId: z.string().describe('Id of the destination.'),
     name: z.string().describe('Its name.'),
-    deliveryCount: count.describe('Deliveries that have ended: delivered, failed, or gone to a failover destination.'),
+    deliveryCount: count.describe('Deliveries that have ended: delivered, failed, or moved to a failover destination.'),
     successRate,
     ...latencies,
     recentFailures: z
@@ -55,7 +55,7 @@ const routeFigures = z
     eventsRouted: count.describe('Events that its filter has let through.'),
     delivered: count.describe('Deliveries; an event has one per destination.'),
     failed: count.describe('Dead letters, and what its schema or its transform has refused.'),
-    filtered: count.describe('Events that its filter has held back.'),
+    filtered: count.describe('Events that its filter has excluded.'),
     pending: count.describe('Deliveries that have not ended, now.'),
     successRate,
     ...latencies,
@@ -74,7 +74,7 @@ const overview = z
         successRate,
         avgLatency: latency,
         duplicatesDropped: count.describe('Repeated events.'),
-        eventsFiltered: count.describe('Per event each route whose filter has held it back.'),
+        eventsFiltered: count.describe('Per event, each route whose filter has excluded it.'),
       })
       .describe('Of the whole organization.'),
     sources: z
@@ -116,7 +116,7 @@ const overview = z
 export const analytics: Family = {
   name: 'Analytics',
   noun: 'organization',
-  description: 'What became of events and deliveries in the last hour, day, week or month.',
+  description: 'Statistics of events and deliveries in the last hour, day, week or month.',
   shown: { range: '24h', successRate: 99.82, avgLatency: 141.2, p50Latency: 118.6, p95Latency: 402.4, p99Latency: 911.7 },
   operations: [
     operation({
@@ -124,7 +124,7 @@ export const analytics: Family = {
       path: '/analytics',
       operationId: 'getAnalytics',
       summary: 'Overview of the organization',
-      description: 'The sums hold what has been deleted since, too; the lists what there is now.',
+      description: 'The sums include resources that have been deleted since; the lists include existing ones.',
       scope: 'read',
       query,
       answer: { status: 200, description: 'The overview.', schema: overview },

@@ -65,7 +65,7 @@ export const dashboards: Family = {
       path: '/analytics/dashboard',
       operationId: 'getDashboard',
       summary: 'Figures of a time for a dashboard',
-      description: 'The sums hold what has been deleted since, too; the lists what there is now.',
+      description: 'The sums include resources that have been deleted since; the lists include existing ones.',
       scope: 'read',
       query: z.object({
         range: z.enum(['1h', '24h', '7d', '30d']).default('7d').describe('Ends now; as that of /analytics.'),
@@ -79,7 +79,7 @@ export const dashboards: Family = {
       path: '/analytics/overview',
       operationId: 'getTotals',
       summary: 'Figures of all time',
-      description: 'Of the sources and destinations that there are now, since they were made.',
+      description: 'Of the existing sources and destinations, since they were created.',
       scope: 'read',
       answer: { status: 200, description: 'The figures.', schema: z.object({ stats: totals }) },
       handle: async (call) => ({ stats: await totalsOf(call) }),

@@ -50,7 +50,9 @@ const record = z
         keyId: z
           .string()
           .nullable()
-          .describe('The key whose end is the end of this one; null: a user or the key of the installation made it, or that key is gone.'),
+          .describe(
+            'The key that created this one and whose end ends it; null: a user or the key of the installation created it, or that key no longer exists.',
+          ),
       })
       .nullable()
       .describe('Who made it; null: it was declared as a resource.'),
@@ -128,7 +130,10 @@ export const apiKeys: Family = {
         if (beyond !== undefined) throw new PosthornError('FORBIDDEN', `Your own key does not have the scope ${beyond}.`);
         const maker = credential.type === 'apiKey' && !(await isOfInstallation(call, credential)) ? credential : null;
         if (maker !== null && maker.makers >= maxMakers)
-          throw new PosthornError('FORBIDDEN', `A key has at most ${maxMakers} makers above it; make this one with an older key.`);
+          throw new PosthornError(
+            'FORBIDDEN',
+            `A key has at most ${maxMakers} keys above it in its chain of creators; create this one with an older key.`,
+          );
         const wantedEndMs = expiresInDays === undefined ? null : call.services.clock.now() + expiresInDays * dayMs;
         const endMs = maker === null ? wantedEndMs : earlier(wantedEndMs, maker.expiresAtMs);
         const spec = {

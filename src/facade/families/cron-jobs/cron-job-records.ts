@@ -33,7 +33,7 @@ export const cronJobSettings = z
     isActive: shownField(spec.enabled),
     lastRunAt: timestamp.nullable().describe('When it last ran; null before the first run.'),
   })
-  .meta({ id: 'CronJobSettings', description: 'What a cron job requests, and when.' });
+  .meta({ id: 'CronJobSettings', description: 'Request and schedule of a cron job.' });
 
 export const cronJobItem = z
   .object({

@@ -38,7 +38,7 @@ const readOnly = Object.keys(cronJobRecord.shape).filter((field) => !(field in c
 export const cronJobs: Family = {
   name: 'Cron jobs',
   noun: 'cron job',
-  description: 'HTTP requests that are made again and again, and what became of them.',
+  description: 'HTTP requests that are sent repeatedly, and their results.',
   common: [cronJobSettings],
   operations: [
     operation({
@@ -111,7 +111,7 @@ export const cronJobs: Family = {
       path: '/cron/{id}',
       operationId: 'updateCronJob',
       summary: 'Change a cron job',
-      description: 'What is not sent stays. A run that is under way goes on as it began.',
+      description: 'Fields that are not sent stay unchanged. A run that is under way continues unchanged.',
       scope: 'write',
       body: cronJobBody,
       readOnly,

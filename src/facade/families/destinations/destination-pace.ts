@@ -39,7 +39,7 @@ export const throttleRecord = z
     maxConcurrency: z.int().nullable().describe('Deliveries at one time; null unless mode is concurrency.'),
     queueLimit: z.int().nullable().describe('Deliveries that may wait or be under way; null: any number.'),
   })
-  .meta({ id: 'Throttle', description: 'How fast deliveries go out.' });
+  .meta({ id: 'Throttle', description: 'Rate at which deliveries are sent.' });
 
 const usedBy = {
   off: [],

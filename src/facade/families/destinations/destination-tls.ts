@@ -25,7 +25,8 @@ export const tlsBody = z
   })
   .meta({
     id: 'DestinationTlsBody',
-    description: 'What is not sent stays, null removes it; certificate and key belong together. Masks sent back keep what is stored.',
+    description:
+      'Fields that are not sent stay unchanged, null removes one; certificate and key belong together. Masks sent back keep what is stored.',
   });
 type TlsBody = z.output<typeof tlsBody>;
 
@@ -70,16 +71,16 @@ export async function tlsToSpec(
   if (sent === null) return undefined;
   const caBundle = clearableToSpec(sent.caBundle, current?.caBundle);
   if (caBundle !== undefined && caBundle !== current?.caBundle && !holdsCertificates(caBundle))
-    throw new PosthornError('VALIDATION_FAILED', 'tls.caBundle holds something that is no certificate.');
+    throw new PosthornError('VALIDATION_FAILED', 'tls.caBundle contains something that is not a certificate.');
   const clientCertificateSecretRef = await pemRef('clientCertificate', sent, current, secrets);
   const clientKeySecretRef = await pemRef('clientKey', sent, current, secrets);
   if ((clientCertificateSecretRef === undefined) !== (clientKeySecretRef === undefined))
-    throw new PosthornError('VALIDATION_FAILED', 'tls.clientCertificate and tls.clientKey belong together; send both or none.');
+    throw new PosthornError('VALIDATION_FAILED', 'tls.clientCertificate and tls.clientKey belong together; send both or neither.');
   if (isNew(sent.clientCertificate) || isNew(sent.clientKey)) {
     const certificate = await pemText(sent.clientCertificate, clientCertificateSecretRef, object, call);
     const key = await pemText(sent.clientKey, clientKeySecretRef, object, call);
     if (certificate !== null && key !== null && !isCertificateWithKey(certificate, key))
-      throw new PosthornError('VALIDATION_FAILED', 'tls.clientCertificate and tls.clientKey are no certificate with its key.');
+      throw new PosthornError('VALIDATION_FAILED', 'tls.clientCertificate and tls.clientKey are not a certificate and its private key.');
   }
   const tls = { caBundle, clientCertificateSecretRef, clientKeySecretRef };
   return Object.values(tls).every((value) => value === undefined) ? undefined : tls;

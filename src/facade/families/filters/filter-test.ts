@@ -70,9 +70,9 @@ export const filterTestOperation = operation({
 async function filterOf(call: Call<unknown, z.output<typeof body>>): Promise<FilterDefinition> {
   const { filterId, conditions, logic } = call.body;
   if ((filterId === undefined) === (conditions === undefined))
-    throw new PosthornError('VALIDATION_FAILED', 'Send filterId or conditions, one of them.');
+    throw new PosthornError('VALIDATION_FAILED', 'Send either filterId or conditions.');
   if (filterId !== undefined && logic !== undefined)
-    throw new PosthornError('VALIDATION_FAILED', 'logic goes with conditions: a stored filter has its own.');
+    throw new PosthornError('VALIDATION_FAILED', 'logic is valid only with conditions: a stored filter has its own.');
   if (conditions !== undefined) return { conditions, logic: logic ?? 'AND' };
   return (await findToRead(call, 'Filter', filterId ?? '')).spec;
 }

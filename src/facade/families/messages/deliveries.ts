@@ -27,7 +27,7 @@ const replayedMany = z.object({
 export const deliveries: Family = {
   name: 'Deliveries',
   noun: 'delivery',
-  description: 'What became of each event at each destination.',
+  description: 'The outcome of each event at each destination.',
   shown: {
     status: 'delivered',
     attempts: 1,

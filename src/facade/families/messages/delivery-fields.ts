@@ -22,18 +22,18 @@ const waits: Record<WaitReason, string> = {
   route_disabled: 'its route is disabled',
   destination_disabled: 'its destination is disabled',
   destination_suspended: 'the plan lacks what its destination uses',
-  destination_missing: 'its destination is not there',
-  transform_missing: 'its transform is not there',
+  destination_missing: 'its destination does not exist',
+  transform_missing: 'its transform does not exist',
   endpoint_disabled: 'its endpoint is disabled',
   application_disabled: 'its application is disabled',
   circuit_open: 'the circuit is open, or probed',
   retry: 'the time of its next attempt',
   rate_limit: 'the rate limit',
-  concurrency: 'as many are under way as may be',
+  concurrency: 'the maximum number is under way',
   application_rate_limit: 'the rate limits of the application',
   batch: 'the batch is not complete',
-  capacity: 'workers have as many under way there as may be',
-  queue: 'its turn, behind others',
+  capacity: 'workers have the maximum number under way there',
+  queue: 'its position in the fair queue, behind others',
 };
 
 /** What a message waits for, of a closed list. */
@@ -46,7 +46,7 @@ export function waitingFor<R extends WaitReason>(reasons: readonly R[]) {
     );
 }
 
-export const waitingUntil = timestamp.nullable().describe('When this ends at the earliest; null where nobody knows.');
+export const waitingUntil = timestamp.nullable().describe('When this ends at the earliest; null where it is unknown.');
 
 export const deliveryRecord = z
   .object({
@@ -54,7 +54,7 @@ export const deliveryRecord = z
     organizationId,
     eventId: z.string().describe('Id of the event.'),
     routeId: z.string().describe('Id of the route.'),
-    destinationId: z.string().nullable().describe('Id of the destination where it stands, or ended; null when there is none.'),
+    destinationId: z.string().nullable().describe('Id of the destination where it is queued or ended; null when there is none.'),
     status: deliveryStatus.describe('What became of it.'),
     attempts: z.int().min(0).describe('Attempts that were made.'),
     maxAttempts: z.int().min(0).describe('Attempts after which it is given up.'),

@@ -15,7 +15,7 @@ const query = z.object({
   ...cursorQuery,
   offset: queryInteger({ min: 0, max: farthest })
     .optional()
-    .describe('Deliveries to leave out, in place of a cursor; each 100 of them count as a request.'),
+    .describe('Deliveries to skip, instead of a cursor; each 100 of them count as a request.'),
   eventId: z.string().min(1).max(128).optional().describe('Of the first 1,000 deliveries of this event; with offset, not with cursor.'),
   routeId: idOrSlug.optional().describe('Id or slug of a route.'),
   destinationId: idOrSlug.optional().describe('Id or slug of a destination.'),
@@ -58,7 +58,7 @@ export const listDeliveries = operation({
 
 function withCursor({ offset }: Query): PosthornError {
   const name = offset === undefined ? 'eventId' : 'offset';
-  return new PosthornError('INVALID_QUERY', `Query: ${name} does not go with cursor.`, {
+  return new PosthornError('INVALID_QUERY', `Query: ${name} cannot be combined with cursor.`, {
     details: { [name]: ['does not go with cursor'] },
   });
 }

@@ -15,8 +15,8 @@ import { deliveryRecord, deliveryToRecord } from './delivery-fields.ts';
 const eventStatus = z.enum(['pending', 'delivered', 'partial', 'failed', 'filtered', 'no_routes']) satisfies z.ZodType<EventView['status']>;
 
 const eventStatusRule =
-  'pending: a delivery has not ended. delivered: all have arrived but those held back by filters. partial: some have failed. failed: none has arrived. ' +
-  'filtered: every route has held it back. no_routes: no route took it.';
+  'pending: a delivery has not ended. delivered: all have arrived except those excluded by filters. partial: some have failed. failed: none has arrived. ' +
+  'filtered: the filter of every route has excluded it. no_routes: no route took it.';
 
 const item = z
   .object({
@@ -25,7 +25,7 @@ const item = z
     sourceId: z.string().describe('Id of the source.'),
     source: z.string().describe('Slug of the source.'),
     sourceSlug: z.string().describe('The same as source.'),
-    sourceName: z.string().describe('Its slug when the source is gone.'),
+    sourceName: z.string().describe('Its slug when the source no longer exists.'),
     receivedAt: timestamp.describe('When it was received.'),
     method: z.string().describe('Method of the request.'),
     contentType: z.string().describe('Content type of the payload.'),
@@ -124,7 +124,7 @@ export const events: Family = {
       path: '/events/{id}/payload',
       operationId: 'getEventPayload',
       summary: 'Download the payload of an event',
-      description: 'The bytes that were received. When a part of them is gone meanwhile, the answer is broken off.',
+      description: 'The bytes that were received. When a part of them expires meanwhile, the response is aborted.',
       scope: 'read',
       answer: { status: 200, description: 'The payload.', bytes: 'The bytes that were received, whatever their type is.' },
       errors: ['RESOURCE_NOT_FOUND'],
@@ -154,7 +154,7 @@ function refuseOther(times: { from: string | undefined; to: string | undefined }
 
 async function* wholePieces(pieces: AsyncIterable<Buffer | null>): AsyncGenerator<Buffer> {
   for await (const piece of pieces) {
-    if (piece === null) throw new PosthornError('RESOURCE_NOT_FOUND', 'The payload of the event is gone.');
+    if (piece === null) throw new PosthornError('RESOURCE_NOT_FOUND', 'The payload of the event is no longer stored.');
     yield piece;
   }
 }

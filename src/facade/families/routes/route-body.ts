@@ -27,14 +27,14 @@ export const routeBody = z.strictObject({
     .string()
     .max(128)
     .optional()
-    .describe('Id or slug of the first of destinationIds. Sent alone it takes the place of the first, and the others stay.'),
-  filterId: idOrSlug.nullable().optional().describe('Id or slug of a filter; takes the place of filterConditions. null removes it.'),
+    .describe('Id or slug of the first of destinationIds. Sent alone it replaces the first, and the others stay.'),
+  filterId: idOrSlug.nullable().optional().describe('Id or slug of a filter; replaces filterConditions. null removes it.'),
   filterConditions: z
     .array(conditionField)
     .max(50)
     .nullable()
     .optional()
-    .describe('Inline conditions; take the place of filterId. null removes them.'),
+    .describe('Inline conditions; replace filterId. null removes them.'),
   filterLogic: specField(filterLogic, 'Whether all inline conditions must hold or one. OR only with them.'),
   transformId: idOrSlug.nullable().optional().describe('Id or slug of a transform. null removes it.'),
   schemaId: idOrSlug.nullable().optional().describe('Id or slug of a schema that payloads must meet. null removes it.'),
@@ -91,4 +91,4 @@ export const routeSettings = z
     notifyOnRecovery: notificationRecord.notifyOnRecovery,
     failureThreshold: notificationRecord.failureThreshold,
   })
-  .meta({ id: 'RouteSettings', description: 'What a route demands of events and answers, and whom it tells.' });
+  .meta({ id: 'RouteSettings', description: 'Schema, expected response and notifications of a route.' });

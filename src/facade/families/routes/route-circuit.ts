@@ -86,7 +86,7 @@ export const routeCircuitOperations: readonly Operation[] = [
     requestExample: { circuitFailureThreshold: 10 },
     answer: {
       status: 200,
-      description: 'The values in force.',
+      description: 'The active values.',
       schema: z.object({
         ...circuitSettings,
         message: z.string().describe('What was done, in words.'),
@@ -104,7 +104,7 @@ export const routeCircuitOperations: readonly Operation[] = [
         circuitCooldownSeconds: cooldownSeconds,
         circuitFailureThreshold: failureThreshold,
         circuitProbeSuccessThreshold: probeSuccessThreshold,
-        message: 'The circuit configuration is in force.',
+        message: 'The circuit configuration is active.',
       };
     },
   }),

@@ -19,7 +19,7 @@ const result = z.object({
   skipped: z.int().describe('How many are skipped.'),
   overwritten: z.int().describe('How many are overwritten.'),
   errors: z.array(z.string()).describe('With one of them nothing is imported.'),
-  warnings: z.array(z.string()).describe('What is worth a look.'),
+  warnings: z.array(z.string()).describe('Findings that need attention.'),
   routes: z.array(routeResult).describe('What became of each.'),
 });
 
@@ -41,7 +41,7 @@ export const routeImportOperation: Operation = operation({
     routes: [{ name: 'Orders', sourceSlug: 'shop', destinationSlugs: ['orders'], isActive: true }],
     conflictStrategy: 'rename',
   },
-  answer: { status: 200, description: 'What became of each route; nothing when there are errors.', schema: result },
+  answer: { status: 200, description: 'The result for each route; empty when there are errors.', schema: result },
   errors: ['FIELD_MANAGED', 'CONFLICT'],
   handle: async (call) => {
     const { routes: records, conflictStrategy, validateOnly = false } = call.body;

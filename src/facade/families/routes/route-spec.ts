@@ -95,7 +95,7 @@ async function filterOf(call: Call, sent: RouteBody, spec: Spec | undefined): Pr
 function refuseIdleLogic({ filterLogic: sent }: RouteBody, before: SpecInput['filter'], after: SpecInput['filter']): void {
   const shown = [before, after].map((filter) => filter?.logic ?? 'AND');
   if (sent !== undefined && !shown.includes(sent))
-    throw new PosthornError('VALIDATION_FAILED', 'filterLogic is for filterConditions: send it with them.');
+    throw new PosthornError('VALIDATION_FAILED', 'filterLogic is valid only with filterConditions: send both.');
 }
 
 async function failoverOf(call: Call, sent: RouteBody, current: Spec['failover']): Promise<SpecInput['failover']> {

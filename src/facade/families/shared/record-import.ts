@@ -32,7 +32,7 @@ const result = z
     success: z.boolean().describe('Whether nothing failed.'),
     summary: z
       .object({ imported: number('new'), skipped: number('skipped'), overwritten: number('overwritten'), failed: number('refused') })
-      .describe('How many records became what.'),
+      .describe('Number of records by result.'),
     details: z
       .object({ imported: names('new'), skipped: names('skipped'), overwritten: names('overwritten'), failed: names('refused') })
       .describe('Names of the records.'),
@@ -45,9 +45,9 @@ const result = z
         }),
       )
       .describe('Why records failed.'),
-    warnings: z.array(z.string()).describe('What is left to do, such as sending credentials.'),
+    warnings: z.array(z.string()).describe('Remaining steps, such as sending credentials.'),
   })
-  .meta({ id: 'ImportResult', description: 'What became of each record.' });
+  .meta({ id: 'ImportResult', description: 'The result for each record.' });
 
 /** An object that is taken as it is: what is wrong with it is wrong with that record alone. */
 const importedRecord = z
@@ -100,7 +100,7 @@ export function importOperation<K extends ServedKind>(imported: Imported<K>): Op
     records: collection,
     maxBodyBytes: importBodyBytes,
     requestExample: { [collection]: [example], conflictStrategy: 'skip' },
-    answer: { status: 200, description: 'What became of each record.', schema: result },
+    answer: { status: 200, description: 'The result for each record.', schema: result },
     handle: async (call) => {
       const { [collection]: records, conflictStrategy, validateOnly = false } = bodySchema.loose().parse(call.body);
       const judged = await WriteTransaction.run(call, { reads: definition.writesLookAt, isImport: true }, (write) =>

@@ -32,7 +32,7 @@ export const intakeBody = {
   ipAllowlist: networks.optional().describe('Networks that may send, as CIDR.'),
   ipDenylist: networks.optional().describe('Networks that may not send, as CIDR.'),
   dedupStrategy: specField(dedupSchema.shape.strategy),
-  dedupHeader: dedupSchema.shape.header.unwrap().nullable().optional().describe('Header that holds the id, in place of the usual one.'),
+  dedupHeader: dedupSchema.shape.header.unwrap().nullable().optional().describe('Header that contains the id, instead of the usual one.'),
   dedupCustomHeader: sentSynonym(dedupSchema.shape.header.unwrap().nullable(), 'dedupHeader'),
   dedupEnabled: z
     .boolean()
@@ -48,7 +48,7 @@ export const intakeRecord = {
   ipAllowlist: z.array(z.string()).describe('Networks that may send, as CIDR.'),
   ipDenylist: z.array(z.string()).describe('Networks that may not send, as CIDR.'),
   dedupStrategy: shownField(dedupSchema.shape.strategy),
-  dedupHeader: z.string().nullable().describe('Header that holds the id; null: the usual one.'),
+  dedupHeader: z.string().nullable().describe('Header that contains the id; null: the usual one.'),
   dedupCustomHeader: z.string().nullable().describe('The same as dedupHeader.'),
   dedupEnabled: z.boolean().describe('Whether dedupStrategy is another one than none.'),
   dedupWindowHours: shownField(dedupSchema.shape.windowHours),

@@ -21,7 +21,7 @@ const parts = {
 /** What a source is set to: all records of it and portable documents have it. */
 export const sourceSettings = z
   .object({ ...parts, ...intakeRecord })
-  .meta({ id: 'SourceSettings', description: 'What a source checks and takes.' });
+  .meta({ id: 'SourceSettings', description: 'How a source verifies and accepts requests.' });
 
 export function rejectsInvalid({ rejectInvalidSignatures, signingSecretRef }: SpecOf<'Source'>): boolean {
   return rejectInvalidSignatures ?? signingSecretRef !== undefined;

@@ -20,7 +20,7 @@ const body = z.strictObject({
     .min(1)
     .max(4096)
     .optional()
-    .describe('The new secret. Made here when absent, unless it is the provider that makes it.'),
+    .describe('The new secret. Generated when absent, unless the provider generates it.'),
   gracePeriodSeconds: z
     .int()
     .min(0)
@@ -45,7 +45,7 @@ export const rotateSourceSecret: Operation = operation({
   scope: 'write',
   body,
   requestExample: { gracePeriodSeconds: 3600 },
-  answer: { status: 200, description: 'The new secret is in force.', schema: answer },
+  answer: { status: 200, description: 'The new secret is active.', schema: answer },
   errors: ['RESOURCE_NOT_FOUND', 'FIELD_MANAGED', 'CONFLICT'],
   handle: async (call) => {
     const { signingSecret: sent, gracePeriodSeconds = defaultGraceSeconds } = call.body;
@@ -70,7 +70,7 @@ export const rotateSourceSecret: Operation = operation({
           signingSecret = sent ?? newSecretOf(spec?.provider ?? 'generic');
           const signingSecretRef = await secrets.put('signingSecret', signingSecret, previousSecretRef);
           if (previousSecretRef?.name === signingSecretRef.name && previousSecretRef.key === signingSecretRef.key)
-            throw new PosthornError('VALIDATION_FAILED', 'signingSecret is the secret that the source has already.');
+            throw new PosthornError('VALIDATION_FAILED', 'signingSecret is already the secret of the source.');
           const isKept = previousSecretRef !== undefined && gracePeriodSeconds > 0;
           if (isKept) refuseWhileRotating(call, spec?.rotation?.validUntil);
           previousSecretExpiresAt = isKept ? isoTime(validUntilMs) : null;
@@ -118,6 +118,6 @@ export async function refuseStoredSecret(call: Call, provider: Provider, object:
 /** VALIDATION_FAILED for providers whose secrets come from themselves. */
 function newSecretOf(provider: Provider): string {
   const { isOurs, style } = providers[provider].secret;
-  if (!isOurs) throw new PosthornError('VALIDATION_FAILED', `signingSecret is required: secrets of ${provider} are made there.`);
+  if (!isOurs) throw new PosthornError('VALIDATION_FAILED', `signingSecret is required: ${provider} generates its own secrets.`);
   return style === 'text' ? randomBytes(32).toString('hex') : `whsec_${randomBytes(32).toString('base64')}`;
 }

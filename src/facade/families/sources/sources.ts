@@ -47,7 +47,7 @@ const item = z
     ingestUrl: z
       .string()
       .describe('Where the provider posts to. A path without a host where the installation has no configured public URL.'),
-    eventsCount: z.int().min(0).describe('Events that it has taken since it was made.'),
+    eventsCount: z.int().min(0).describe('Events that it has accepted since it was created.'),
     eventCount: z.int().min(0).describe('The same as eventsCount.'),
     routeCount: z.int().min(0).describe('Routes of the source.'),
     lastEventAt: timestamp.nullable().describe('When the last event came; null before the first.'),
@@ -146,11 +146,11 @@ async function handshakeToSpec(
   const wanted = type === undefined ? spec?.handshake?.type : (type ?? undefined);
   const before = wanted === 'hub_challenge' ? spec?.handshake?.verifyTokenSecretRef : undefined;
   if (typeof verifyToken === 'string' && wanted !== 'hub_challenge')
-    throw new PosthornError('VALIDATION_FAILED', 'verifyToken goes with handshake hub_challenge.');
+    throw new PosthornError('VALIDATION_FAILED', 'verifyToken is valid only with handshake hub_challenge.');
   if (typeof verifyToken === 'string' && /^\s*$/.test(verifyToken))
     throw new PosthornError('VALIDATION_FAILED', 'verifyToken must not be blank.');
   if (wanted === 'crc_token' && !hasSigningSecret)
-    throw new PosthornError('VALIDATION_FAILED', 'handshake crc_token needs a signingSecret, with which it answers.');
+    throw new PosthornError('VALIDATION_FAILED', 'handshake crc_token needs a signingSecret to sign its response.');
   if (wanted === undefined) return undefined;
   const ref =
     typeof verifyToken === 'string' ? await secrets.put('verifyToken', verifyToken, before) : verifyToken === null ? undefined : before;

@@ -67,7 +67,7 @@ export const transforms = resourceFamily(
     kind: 'Transform',
     name: 'Transforms',
     path: '/transforms',
-    description: 'Code that makes the payload that a route delivers from the event.',
+    description: 'Code that creates the payload that a route delivers from the event.',
     record,
     item: record,
     body,

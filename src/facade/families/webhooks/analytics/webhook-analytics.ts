@@ -51,7 +51,7 @@ const overview = z
     errorTypes: z
       .array(z.object({ type: z.string().describe('Kind of the failure.'), count: count.describe('Failed attempts.') }))
       .describe('Failed attempts of the range by the kind of failure, the most first.'),
-    dlqByReason: z.record(z.string(), count).describe('What became dead letters in the range, by reason.'),
+    dlqByReason: z.record(z.string(), count).describe('Dead letters of the range, by reason.'),
     chartData: z
       .array(
         z.object({
@@ -108,7 +108,7 @@ const endpointFigures = z
 export const webhookAnalytics: Family = {
   name: 'Webhook analytics',
   noun: 'endpoint',
-  description: 'What became of the messages to webhook endpoints in the last hour, day, week or month.',
+  description: 'Statistics of the messages to webhook endpoints in the last hour, day, week or month.',
   shown: {
     timeRange: '24h',
     startTime: '2026-01-30T12:00:00.000Z',

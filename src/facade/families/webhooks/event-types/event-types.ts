@@ -146,7 +146,7 @@ export const eventTypes: Family = {
       path: '/event-types/{id}',
       operationId: 'updateEventType',
       summary: 'Change an event type',
-      description: 'What is not sent stays; null removes one.',
+      description: 'Fields that are not sent stay unchanged; null removes one.',
       scope: 'write',
       body,
       readOnly,

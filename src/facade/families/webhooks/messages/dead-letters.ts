@@ -182,7 +182,7 @@ export const deadLetters: Family = {
 
 /** CONFLICT for a message that is no dead letter. */
 function refuseOther({ status }: WebhookMessageView): void {
-  if (status !== 'dlq') throw new PosthornError('CONFLICT', `The message is ${status}: it is no dead letter.`);
+  if (status !== 'dlq') throw new PosthornError('CONFLICT', `The message is ${status}: it is not a dead letter.`);
 }
 
 async function statsOf({ services, caller }: Call) {

@@ -21,7 +21,7 @@ const eventsPerPiece = 8;
 const maxEntries = 1_000_000;
 
 const exportedEvent = eventItem
-  .extend({ payload: z.unknown().describe('The payload; null when it is gone.') })
+  .extend({ payload: z.unknown().describe('The payload; null when it is no longer stored.') })
   .meta({ id: 'ExportedWebhookEvent' });
 
 /** CSV leaves out what is the same in every row. */

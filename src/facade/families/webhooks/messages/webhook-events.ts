@@ -9,7 +9,7 @@ import { eventItem, toEventItem } from './webhook-event-record.ts';
 const record = eventItem
   .extend({
     endpointId: z.string().nullable().describe('The one endpoint that it was sent to alone.'),
-    payload: z.unknown().describe('The payload; null when it is gone.'),
+    payload: z.unknown().describe('The payload; null when it is no longer stored.'),
     messages: z.array(messageRecord).describe('At most the first 1,000: messageCount says how many there are.'),
   })
   .meta({ id: 'WebhookEvent' });

@@ -72,7 +72,7 @@ export const sendEvent: Family = {
       requestExample: { events: [example] },
       answer: {
         status: 201,
-        description: 'What send-event would have answered to each, in their order.',
+        description: 'The send-event response for each, in the order of the request.',
         schema: z.object({ data: z.array(z.union([eventAnswer, webhookErrorBody])).describe('One for each.') }),
       },
       errors: ['UNAVAILABLE'],

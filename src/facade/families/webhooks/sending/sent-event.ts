@@ -10,7 +10,12 @@ export const sentEvent = z.strictObject({
   applicationId: text(1, limits.id).optional().describe('Only endpoints of this application.'),
   endpointId: text(1, limits.id).optional().describe('Only this endpoint.'),
   endpointIds: z.array(text(1, limits.id)).min(1).max(limits.endpoints).optional().describe('Only these endpoints.'),
-  priority: z.int().min(0).max(4).optional().describe('Taken and not heeded: events have no priorities. The answer says so in a Warning.'),
+  priority: z
+    .int()
+    .min(0)
+    .max(4)
+    .optional()
+    .describe('Accepted and ignored: events have no priorities. The response has a Warning header that says so.'),
   idempotencyKey: text(1, limits.key)
     .optional()
     .describe('Within 24 hours a further event with the key is not stored; the answer is that of the first.'),
@@ -19,7 +24,7 @@ export const sentEvent = z.strictObject({
     .refine((labels) => Object.keys(labels).length <= limits.labels, { error: `must have at most ${limits.labels} labels` })
     .meta({ maxProperties: limits.labels })
     .optional()
-    .describe('What label filters of subscriptions look at; numbers and booleans are kept as text.'),
+    .describe('Labels that the filters of subscriptions match; numbers and booleans are kept as text.'),
   metadata: z
     .record(z.string().min(1), z.unknown())
     .refine((metadata) => Buffer.byteLength(JSON.stringify(metadata)) <= limits.metadataBytes, {

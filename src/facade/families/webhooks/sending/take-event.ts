@@ -93,7 +93,7 @@ async function enabledEventType({ services, caller }: Call, name: string): Promi
   const id = await registry.eventTypeIdByName(caller.organization.id, name);
   const eventType = id === null ? null : await registry.getOf(caller.organization.id, 'eventType', id);
   if (eventType === null || !eventType.enabled)
-    throw new PosthornError('RESOURCE_NOT_FOUND', `There is no enabled event type of the name ${JSON.stringify(name)}.`);
+    throw new PosthornError('RESOURCE_NOT_FOUND', `There is no enabled event type named ${JSON.stringify(name)}.`);
   return eventType;
 }
 

@@ -20,7 +20,7 @@ export const subscriptionFields = {
     .meta({ maxProperties: labels })
     .describe('The label that an event must have, or the list of those of which it must have one.'),
   labelFilterMode: shownField(spec.labelFilterMode),
-  transformId: text(1, 128).describe('Id or slug of the transform that makes what is sent.'),
+  transformId: text(1, 128).describe('Id or slug of the transform that creates the sent payload.'),
   isEnabled: shownField(spec.enabled),
 };
 
