@@ -14,12 +14,12 @@ function arrivals(...numbers: number[]): { arrivals: Map<number, number> } {
 }
 
 describe('the check for exact delivery', () => {
-  test('does not let an event that nobody sent hide a lost one', () => {
+  test('the check for exact delivery does not let an event that nobody sent hide a lost one', () => {
     const received = [{ sink: arrivals(1, 3), sent: [{ accepted: [1, 2], uncertain: [] }] }];
     expect(compare(received)).toEqual({ lost: 1, unexpected: 1, duplicated: 0 });
   });
 
-  test('does not let what came to one receiver make up for what another misses', () => {
+  test('the check for exact delivery does not let what came to one receiver make up for what another misses', () => {
     const received = [
       { sink: arrivals(1, 2), sent: [{ accepted: [1], uncertain: [] }] },
       { sink: arrivals(), sent: [{ accepted: [2], uncertain: [] }] },
@@ -27,7 +27,7 @@ describe('the check for exact delivery', () => {
     expect(compare(received)).toEqual({ lost: 1, unexpected: 1, duplicated: 0 });
   });
 
-  test('counts each arrival beyond the first', () => {
+  test('the check for exact delivery counts each arrival beyond the first', () => {
     expect(compare([{ sink: arrivals(1, 1, 1), sent: [{ accepted: [1], uncertain: [] }] }])).toEqual({
       lost: 0,
       unexpected: 0,
@@ -35,12 +35,12 @@ describe('the check for exact delivery', () => {
     });
   });
 
-  test('takes an event without an answer neither for lost nor for unexpected', () => {
+  test('the check for exact delivery takes an event without an answer neither for lost nor for unexpected', () => {
     const sent = [{ accepted: [], uncertain: [1, 2] }, nothing];
     expect(compare([{ sink: arrivals(1), sent }])).toEqual({ lost: 0, unexpected: 0, duplicated: 0 });
   });
 
-  test('of many endpoints looks at each by itself', async () => {
+  test('the check for exact delivery of many endpoints looks at each by itself', async () => {
     const endpoints = await startEndpoints();
     const sender = new Sender(endpoints.sink.origin, 1);
     try {
@@ -57,7 +57,7 @@ describe('the check for exact delivery', () => {
 });
 
 describe('a sender', () => {
-  test('knows which events were accepted and of which it cannot tell', async () => {
+  test('a sender knows which events were accepted and of which it cannot tell', async () => {
     let count = 0;
     const server = createServer((request, response) => {
       const answers = [200, 400, 503, null];
@@ -83,7 +83,7 @@ describe('a sender', () => {
     }
   });
 
-  test('uses no number that another one has used', async () => {
+  test('a sender uses no number that another one has used', async () => {
     const sink = await startSink();
     const senders = [new Sender(sink.origin, 1), new Sender(sink.origin, 1)];
     try {

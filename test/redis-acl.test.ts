@@ -76,24 +76,24 @@ beforeAll(async () => {
 afterAll(() => redis.stop());
 
 describe('the user of config/redis/users.acl', () => {
-  test('is one that Redis takes', async () => {
+  test('the user of config/redis/users.acl is one that Redis takes', async () => {
     expect(await redis.client.call('ACL', 'SETUSER', 'posthorn', ...rules)).toBe('OK');
   });
 
-  test('may do what scripts call', () => {
+  test('the user of config/redis/users.acl may do what scripts call', () => {
     const called = calledByScripts();
     expect(called.size).toBeGreaterThan(50);
     expect([...called].filter(([command]) => !allowed.includes(command))).toEqual([]);
   });
 
-  test('may do what is sent otherwise', () => {
+  test('the user of config/redis/users.acl may do what is sent otherwise', () => {
     const sent = sentByTypeScript(known);
     expect(sent.size).toBeGreaterThan(30);
     expect([...sent].filter(([command]) => !allowed.includes(command))).toEqual([]);
     expect(Object.keys(otherwise).filter((command) => !allowed.includes(command))).toEqual([]);
   });
 
-  test('may do nothing else, and its commands are in order', () => {
+  test('the user of config/redis/users.acl may do nothing else, and its commands are in order', () => {
     const used = new Set([...calledByScripts().keys(), ...sentByTypeScript(known).keys(), ...Object.keys(otherwise)]);
     expect(allowed).toEqual([...used].sort());
   });

@@ -24,7 +24,7 @@ describe('the configuration', () => {
     });
   });
 
-  test('keeps the order of the encryption keys', () => {
+  test('the configuration keeps the order of the encryption keys', () => {
     expect(readConfig('api', needed).encryptionKeys.map(({ id }) => id)).toEqual(['k2', 'k1']);
   });
 
@@ -56,7 +56,7 @@ describe('the configuration', () => {
     ]);
   });
 
-  test('never repeats a secret in a mistake', () => {
+  test('the configuration never repeats a secret in a mistake', () => {
     const mistakes = mistakesOf(() =>
       readConfig('standalone', { POSTHORN_ENCRYPTION_KEYS: 'k1:my-secret-key', POSTHORN_API_KEY: 'my secret key' }),
     );
@@ -104,7 +104,7 @@ describe('the configuration', () => {
     expect(unknownVariables(environment)).toEqual(['POSTHORN_PROT']);
   });
 
-  test('knows how Redis is run', () => {
+  test('the configuration knows how Redis is run', () => {
     const { redis } = readConfig('api', {
       ...needed,
       POSTHORN_REDIS_URL: 'rediss://user:pass@one:26379,two:26379/3',
@@ -115,7 +115,7 @@ describe('the configuration', () => {
     expect(redis).toMatchObject({ mode: 'sentinel', sentinel: { master: 'queue' }, caFile: 'ca.pem' });
   });
 
-  test('knows the mail server, with the port that belongs to its TLS', () => {
+  test('the configuration knows the mail server, with the port that belongs to its TLS', () => {
     const smtp = (more: object) =>
       readConfig('delivery', { ...needed, POSTHORN_SMTP_HOST: 'mail.example.com', POSTHORN_SMTP_FROM: 'alerts@example.com', ...more }).smtp;
     expect(readConfig('delivery', needed).smtp).toBeUndefined();
@@ -129,7 +129,7 @@ describe('the configuration', () => {
     });
   });
 
-  test('lends the identity of the delivery pods to warehouses only when told to', () => {
+  test('the configuration lends the identity of the delivery pods to warehouses only when told to', () => {
     const lends = (more: object) => readConfig('delivery', { ...needed, ...more }).warehouse.allowsPlatformIdentity;
     expect(lends({})).toBe(false);
     expect(lends({ POSTHORN_WAREHOUSE_PLATFORM_IDENTITY: 'false' })).toBe(false);
@@ -155,7 +155,7 @@ describe('the configuration', () => {
     ['fewer e-mails than one channel may need', { POSTHORN_MAILS_PER_DAY: '49' }, /POSTHORN_MAILS_PER_DAY: must be between 50/],
     ['two passwords', { POSTHORN_SMTP_USER: 'me', POSTHORN_SMTP_PASSWORD: 'secret', POSTHORN_SMTP_PASSWORD_FILE: 'f' }, /give one/],
     ['a URL that is none', { POSTHORN_REDIS_URL: 'redis://user:secret@one:99999' }, /must be redis:/],
-  ])('refuses %s', (_, variables, complaint) => {
+  ])('the configuration refuses %s', (_, variables, complaint) => {
     const mistakes = mistakesOf(() => readConfig('api', { ...needed, ...variables })).join('\n');
     expect(mistakes).toMatch(complaint);
     expect(mistakes).not.toContain('secret');

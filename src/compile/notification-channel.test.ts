@@ -22,7 +22,7 @@ describe('a NotificationChannel', () => {
       published: null,
     });
 
-  test('has its credentials sealed in the record', () => {
+  test('a NotificationChannel has its credentials sealed in the record', () => {
     const url = 'https://hooks.slack.com/services/canary';
     const { record } = compiled(slack, { field: 'webhookUrl', value: `${url}\n` });
     expect(JSON.stringify(record)).not.toContain('canary');
@@ -52,7 +52,7 @@ describe('a NotificationChannel', () => {
       { field: 'signingSecrets', value: 'canary' },
       'InvalidSigningSecret',
     ],
-  ])('with %s behind its reference is refused without repeating the value', (_, spec, value, reason) => {
+  ])('a NotificationChannel with %s behind its reference is refused without repeating the value', (_, spec, value, reason) => {
     const { refusal } = compiled(spec, value);
     expect(refusal?.reason).toBe(reason);
     expect(refusal?.message).not.toContain('canary');

@@ -41,19 +41,19 @@ function compiled(
 }
 
 describe('the version of the schema', () => {
-  test('begins with 1, with a schema or without', () => {
+  test('the version of the schema begins with 1, with a schema or without', () => {
     expect(compiled({}).schemaVersion).toBe(1);
     expect(compiled({ schema: '{}' }).schemaVersion).toBe(1);
   });
 
-  test('grows with another schema, with the first one and with none', () => {
+  test('the version of the schema grows with another schema, with the first one and with none', () => {
     expect(compiled({ schema: '{}', published: record({ schema: '{}', schemaVersion: 3 }) }).schemaVersion).toBe(3);
     expect(compiled({ schema: '{"a":1}', published: record({ schema: '{}', schemaVersion: 3 }) }).schemaVersion).toBe(4);
     expect(compiled({ schema: '{}', published: record({ schemaVersion: 3 }) }).schemaVersion).toBe(4);
     expect(compiled({ published: record({ schema: '{}', schemaVersion: 3 }) }).schemaVersion).toBe(4);
   });
 
-  test('goes on from the status when Redis was emptied', () => {
+  test('the version of the schema goes on from the status when Redis was emptied', () => {
     expect(compiled({ schema: '{}' }, { schemaVersion: 7, observedGeneration: 4 }).schemaVersion).toBe(7);
     expect(compiled({ schema: '{}' }, { schemaVersion: 7, observedGeneration: 3 }).schemaVersion).toBe(8);
   });

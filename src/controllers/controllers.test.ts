@@ -48,7 +48,7 @@ async function namespaceOfAcme(): Promise<void> {
 }
 
 describe('an organization', () => {
-  test('gets its namespace made, and is ready', async () => {
+  test('an organization gets its namespace made, and is ready', async () => {
     suite.start();
     await namespaceOfAcme();
     const namespace = await suite.store.get('Namespace', { name: 'acme' });
@@ -56,7 +56,7 @@ describe('an organization', () => {
     expect((await suite.store.get('Organization', { name: 'acme' })).status?.namespaceUid).toBe(namespace.metadata.uid);
   });
 
-  test('whose namespace an older one has is refused', async () => {
+  test('an organization whose namespace an older one has is refused', async () => {
     suite.start();
     await namespaceOfAcme();
     await sleep(1100); // creation times are in seconds
@@ -64,7 +64,7 @@ describe('an organization', () => {
     await expectReady('Organization', { name: 'second' }, 'False NamespaceTaken');
   });
 
-  test('that is deleted takes the namespace made for it along, and leaves no key in Redis', async () => {
+  test('an organization that is deleted takes the namespace made for it along, and leaves no key in Redis', async () => {
     suite.start();
     await namespaceOfAcme();
     await source();
@@ -80,7 +80,7 @@ describe('an organization', () => {
       expect(await suite.controllers.registry.ids(kind)).toEqual([]);
   });
 
-  test('that is deleted leaves an adopted namespace, with its resources no longer accepted', async () => {
+  test('an organization that is deleted leaves an adopted namespace, with its resources no longer accepted', async () => {
     await apply({ kind: 'Namespace', metadata: { name: 'acme' } });
     suite.start();
     await namespaceOfAcme();
@@ -94,7 +94,7 @@ describe('an organization', () => {
     expect(await suite.controllers.registry.ids('source')).toEqual([]);
   });
 
-  test('whose namespace is deleted is taken out of force and the namespace is not made again', async () => {
+  test('an organization whose namespace is deleted is taken out of force and the namespace is not made again', async () => {
     suite.start();
     await namespaceOfAcme();
     await source();
@@ -108,7 +108,7 @@ describe('an organization', () => {
 });
 
 describe('a resource', () => {
-  test('that is refused after an edit keeps its last record in force and says so', async () => {
+  test('a resource that is refused after an edit keeps its last record in force and says so', async () => {
     suite.start();
     await namespaceOfAcme();
     await secret('sign', { value: signingSecret });
@@ -129,7 +129,7 @@ describe('a resource', () => {
     });
   });
 
-  test('in a namespace without an Organization waits for one', async () => {
+  test('a resource in a namespace without an Organization waits for one', async () => {
     await apply({ kind: 'Namespace', metadata: { name: 'acme' } });
     await source();
     suite.start();
@@ -146,7 +146,7 @@ describe('a resource', () => {
     await expectReady('Source', inAcme('orders'));
   });
 
-  test('that claims the id of an older one is refused, and gets it when that one goes', async () => {
+  test('a resource that claims the id of an older one is refused, and gets it when that one goes', async () => {
     suite.start();
     await namespaceOfAcme();
     const first = await destination('shop');
@@ -168,7 +168,7 @@ describe('a resource', () => {
     await expectReady('Route', inAcme('all'));
   });
 
-  test('stays when another organization goes that claimed its id', async () => {
+  test('a resource stays when another organization goes that claimed its id', async () => {
     suite.start();
     await namespaceOfAcme();
     const id = idOf('Destination', await destination('shop'));
@@ -190,7 +190,7 @@ describe('a resource', () => {
     expect(await suite.controllers.registry.get('destination', id)).toMatchObject({ slug: 'shop' });
   });
 
-  test('that asks for an id that is none of its kind is refused', async () => {
+  test('a resource that asks for an id that is none of its kind is refused', async () => {
     suite.start();
     await namespaceOfAcme();
     await apply({
@@ -201,7 +201,7 @@ describe('a resource', () => {
     await expectReady('Destination', inAcme('odd'), 'False InvalidId');
   });
 
-  test('that was deleted while no controller ran is swept away', async () => {
+  test('a resource that was deleted while no controller ran is swept away', async () => {
     suite.start();
     await namespaceOfAcme();
     await source();
@@ -214,7 +214,7 @@ describe('a resource', () => {
 });
 
 describe('a route', () => {
-  test('waits for its source, is ready once that is there, and tells so by an event', async () => {
+  test('a route waits for its source, is ready once that is there, and tells so by an event', async () => {
     suite.start();
     await namespaceOfAcme();
     await destination();
@@ -229,7 +229,7 @@ describe('a route', () => {
     );
   });
 
-  test('goes on with the other destinations when one is missing', async () => {
+  test('a route goes on with the other destinations when one is missing', async () => {
     suite.start();
     await namespaceOfAcme();
     await source();
@@ -244,7 +244,7 @@ describe('a route', () => {
     expect(record?.destinations).toEqual([{ id: idOf('Destination', shop), shard: 0 }]);
   });
 
-  test('takes a change of the filter that it refers to', async () => {
+  test('a route takes a change of the filter that it refers to', async () => {
     suite.start();
     await namespaceOfAcme();
     await source();
@@ -264,7 +264,7 @@ describe('a route', () => {
     );
   });
 
-  test('with a pattern that does not compile is refused', async () => {
+  test('a route with a pattern that does not compile is refused', async () => {
     suite.start();
     await namespaceOfAcme();
     await source();
@@ -274,7 +274,7 @@ describe('a route', () => {
     expect(await conditions('Route', inAcme('all'))).toMatchObject({ Programmed: 'False NothingInForce', Stalled: 'True InvalidFilter' });
   });
 
-  test('that is deleted is no longer in the registry', async () => {
+  test('a route that is deleted is no longer in the registry', async () => {
     suite.start();
     await namespaceOfAcme();
     await source();
@@ -339,7 +339,7 @@ describe('secrets', () => {
 });
 
 describe('the registry', () => {
-  test('is filled again when Redis has lost its data', async () => {
+  test('the registry is filled again when Redis has lost its data', async () => {
     suite.start();
     await namespaceOfAcme();
     const made = await source();
@@ -348,7 +348,7 @@ describe('the registry', () => {
     await eventually(async () => expect(await suite.controllers.registry.get('source', idOf('Source', made))).not.toBeNull());
   });
 
-  test('refuses a leader that another has followed, and that one ends', async () => {
+  test('the registry refuses a leader that another has followed, and that one ends', async () => {
     suite.start();
     await namespaceOfAcme();
     await suite.controllers.registry.mintEpoch();
@@ -357,7 +357,7 @@ describe('the registry', () => {
     expect(await suite.controllers.registry.ids('source')).toEqual([]);
   });
 
-  test('gets the same record, and the object no write, from a controller that starts again', async () => {
+  test('the registry gets the same record, and the object no write, from a controller that starts again', async () => {
     suite.start();
     await namespaceOfAcme();
     await secret('sign', { value: signingSecret });

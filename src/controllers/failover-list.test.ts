@@ -79,7 +79,7 @@ describe('a failover destination', () => {
       (name) => world.apply('Destination', name, { http }),
     ],
     ['is deleted', (name) => world.delete('Destination', name), (name) => world.apply('Destination', name, { http })],
-  ])('that %s leaves the list of its route, and is back when it serves again', async (_, stop, start) => {
+  ])('a failover destination that %s leaves the list of its route, and is back when it serves again', async (_, stop, start) => {
     await world.apply('Route', 'subject', route);
     await world.seen('Route', 'subject');
     await hasFailover(['b', 'c']);

@@ -42,7 +42,7 @@ describe('an expression', () => {
     expect(verdict(source)).toEqual({ isMatch, error: null });
   });
 
-  test('sees members of an object alone, whatever they are called', () => {
+  test('an expression sees members of an object alone, whatever they are called', () => {
     expect(verdict('has(event.data.constructor) || has(event.data.toString) || has(labels.constructor)')).toEqual({
       isMatch: false,
       error: null,
@@ -50,7 +50,7 @@ describe('an expression', () => {
     expect(verdict('event.data["__proto__"].x == 1')).toEqual({ isMatch: true, error: null });
   });
 
-  test('looks at any JSON', () => {
+  test('an expression looks at any JSON', () => {
     assertProperty(
       fc.property(fc.jsonValue({ maxDepth: 4 }), (data) => {
         const about = celEvent({ type: 'a', data, labels: {}, metadata: {} });

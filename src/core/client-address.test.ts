@@ -29,7 +29,7 @@ describe('the sender', () => {
     expect(sender(remote, forwarded)).toBe(expected);
   });
 
-  test('is who a process on a unix socket names, and on through trusted proxies; not where the server has a port', () => {
+  test('the sender is who a process on a unix socket names, and on through trusted proxies; not where the server has a port', () => {
     const list = new AddressList(['10.0.0.0/8'], { includesUnixSocket: true });
     expect(sender('', '1.1.1.1, 198.51.100.1', list)).toBe('198.51.100.1');
     expect(sender('', '1.1.1.1, 198.51.100.1, 10.0.0.1', list)).toBe('198.51.100.1');
@@ -37,7 +37,7 @@ describe('the sender', () => {
     expect(sender('', '198.51.100.1')).toBe('');
   });
 
-  test('is who connects where no proxy is trusted', () => {
+  test('the sender is who connects where no proxy is trusted', () => {
     expect(sender('10.0.0.1', '198.51.100.1', new AddressList([]))).toBe('10.0.0.1');
   });
 });

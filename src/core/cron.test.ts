@@ -72,13 +72,13 @@ describe('an expression', () => {
     expect(() => parseCronExpression(text)).toThrow(complaint);
   });
 
-  test('of the 29th of February waits for it, over a century without', () => {
+  test('an expression of the 29th of February waits for it, over a century without', () => {
     const leap = parseCronExpression('0 0 29 2 *');
     expect(nextCronSlot(leap, 'UTC', Date.UTC(2096, 5, 1))).toBe(Date.UTC(2104, 1, 29));
     expect(nextCronSlot(parseCronExpression('0 0 29 2 *'), 'UTC', Date.UTC(2027, 0, 1))).toBe(Date.UTC(2028, 1, 29));
   });
 
-  test('with day of month and day of week unites them, and needs both where one is a star', () => {
+  test('an expression with day of month and day of week unites them, and needs both where one is a star', () => {
     expect(days('0 0 13 * 1')).toEqual([4, 11, 13]);
     expect(days('0 0 * * 1')).toEqual([4, 11]);
     expect(days('0 0 13 * *')).toEqual([13]);

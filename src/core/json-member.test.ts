@@ -22,7 +22,7 @@ describe('the value of a member stands as it was sent', () => {
     expect(member(json)).toBe(expected);
   });
 
-  test('of every object, whatever white space stands around it', () => {
+  test('the value of a member stands as it was sent of every object, whatever white space stands around it', () => {
     const spaces = fc.constantFrom('', ' ', '\n\t', '\r\n  ');
     assertProperty(
       fc.property(fc.dictionary(fc.string(), fc.jsonValue()), fc.array(fc.string()), spaces, (object, others, space) => {

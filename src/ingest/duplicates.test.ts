@@ -68,7 +68,7 @@ describe('equal events', () => {
     );
   });
 
-  test('are answered with the first one, and counted', async () => {
+  test('equal events are answered with the first one, and counted', async () => {
     await ingest.publishSource();
     const first = await ingest.send(path, { headers: delivery('a') });
     expect(first.body).toEqual({ success: true, eventId: expect.any(String) });
@@ -87,7 +87,7 @@ describe('equal events', () => {
     });
   });
 
-  test('of different sources are different', async () => {
+  test('equal events of different sources are different', async () => {
     await ingest.publishSource();
     await ingest.publishSource({ id: 'src_b', slug: 'b' });
     await ingest.send(path, { headers: delivery('a') });
@@ -112,7 +112,7 @@ describe('the delivery id', () => {
     ['sentry', { 'Request-ID': '1' }, {}],
     ['bitbucket', { 'X-Request-UUID': '1' }, {}],
   ];
-  test.each(ids)('of %s is known in %j %j, and other bodies with it are duplicates', async (provider, headers, body) => {
+  test.each(ids)('the delivery id of %s is known in %j %j, and other bodies with it are duplicates', async (provider, headers, body) => {
     await ingest.publishSource({ provider });
     const send = (more: object): Promise<Answer> => ingest.send(path, { headers, body: JSON.stringify({ ...body, ...more }) });
     const first = await send({ n: 1 });
@@ -120,7 +120,7 @@ describe('the delivery id', () => {
     expect((await storedEvents()).length).toBe(1);
   });
 
-  test('of GitLab is the signed one where there are both, so that another idempotency key makes no new event', async () => {
+  test('the delivery id of GitLab is the signed one where there are both, so that another idempotency key makes no new event', async () => {
     await ingest.publishSource({ provider: 'gitlab' });
     const send = (key: string): Promise<Answer> => ingest.send(path, { headers: { 'webhook-id': 'msg_1', 'Idempotency-Key': key } });
     const first = await send('1');
@@ -135,7 +135,7 @@ describe('the delivery id', () => {
     ['stripe', {}, '{"id":1}'],
     ['stripe', {}, 'no json'],
     ['stripe', {}, '["id"]'],
-  ])('that %s does not send makes no duplicates: %j %s', async (provider, headers, body) => {
+  ])('the delivery id that %s does not send makes no duplicates: %j %s', async (provider, headers, body) => {
     await ingest.publishSource({ provider });
     for (let i = 0; i < 3; i++) expect((await ingest.send(path, { headers, body })).body.duplicate).toBeUndefined();
     expect((await storedEvents()).length).toBe(3);
@@ -263,7 +263,7 @@ test('an event of an organization that has more than its share of Redis leaves n
 });
 
 describe('the messages of a month', () => {
-  test('end in 429 with the time to the next month; events for nobody still come in', async () => {
+  test('the messages of a month end in 429 with the time to the next month; events for nobody still come in', async () => {
     await ingest.publishSource({ monthlyMessages: 3 });
     await ingest.publishSource({ id: 'src_b', slug: 'b', monthlyMessages: 3 });
     await ingest.publishRoute({ destinations: [1, 2].map((shard) => ({ id: `dst_${shard}`, shard })) });
@@ -277,7 +277,7 @@ describe('the messages of a month', () => {
     expect((await storedEvents()).length).toBe(2);
   });
 
-  test('that are used up do not hide that an event is a duplicate, and leave no mark', async () => {
+  test('the messages of a month that are used up do not hide that an event is a duplicate, and leave no mark', async () => {
     await ingest.publishSource({ monthlyMessages: 1 });
     await ingest.publishRoute();
     const first = await ingest.send(path, { headers: delivery('a') });
@@ -287,7 +287,7 @@ describe('the messages of a month', () => {
     expect((await ingest.send(path, { headers: delivery('b') })).body).toEqual({ success: true, eventId: expect.any(String) });
   });
 
-  test('of an event that could not be stored are not used', async () => {
+  test('the messages of a month of an event that could not be stored are not used', async () => {
     await ingest.publishSource({ monthlyMessages: 1 });
     await ingest.publishRoute();
     await ingest.redis.client.hset(`${keyPrefix}{s0}:ctl`, 'full', '1');

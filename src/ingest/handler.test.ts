@@ -22,7 +22,7 @@ afterAll(() => ingest.stop());
 beforeEach(() => ingest.reset());
 
 describe('an accepted request', () => {
-  test('is answered with the id under which the event was stored, and stored byte for byte', async () => {
+  test('an accepted request is answered with the id under which the event was stored, and stored byte for byte', async () => {
     await ingest.publishSource();
     await ingest.publishRoute({ destinations: [{ id: 'dst_a', shard: 3 }] });
     await ingest.publisher.publish(
@@ -65,7 +65,7 @@ describe('an accepted request', () => {
     },
   );
 
-  test('is not answered before it is stored', async () => {
+  test('an accepted request is not answered before it is stored', async () => {
     await ingest.publishSource();
     const gate = Promise.withResolvers<void>();
     ingest.kept.hold = () => gate.promise;
@@ -79,10 +79,13 @@ describe('an accepted request', () => {
     expect((await answer).status).toBe(200);
   });
 
-  test.each(['/ingest/acme/github/', '/ingest/acme/github?x=1', '/ingest/acme/github/?x=/../'])('may come to %s', async (path) => {
-    await ingest.publishSource();
-    expect((await ingest.send(path)).status).toBe(200);
-  });
+  test.each(['/ingest/acme/github/', '/ingest/acme/github?x=1', '/ingest/acme/github/?x=/../'])(
+    'an accepted request may come to %s',
+    async (path) => {
+      await ingest.publishSource();
+      expect((await ingest.send(path)).status).toBe(200);
+    },
+  );
 
   test.each([
     ['text/plain', Buffer.from('hello')],
@@ -91,7 +94,7 @@ describe('an accepted request', () => {
     ['application/json', Buffer.from('{"broken')],
     ['application/json; charset=utf-16', Buffer.from('{}', 'utf16le')],
     ['application/json', Buffer.alloc(0)],
-  ])('may be %s, whatever the bytes', async (contentType, body) => {
+  ])('an accepted request may be %s, whatever the bytes', async (contentType, body) => {
     await ingest.publishSource();
     await ingest.publishRoute();
     expect((await ingest.send('/ingest/acme/github', { headers: { 'Content-Type': contentType }, body })).status).toBe(200);
@@ -99,7 +102,7 @@ describe('an accepted request', () => {
     expect(ingest.kept.events[0]?.contentType).toBe(contentType);
   });
 
-  test('may be chunked, without a length', async () => {
+  test('an accepted request may be chunked, without a length', async () => {
     await ingest.publishSource();
     const head = 'POST /ingest/acme/github HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n';
     const answer = await ingest.sendRaw([head, '3\r\nabc\r\n', '4\r\ndefg\r\n', '0\r\n\r\n']);
@@ -108,14 +111,14 @@ describe('an accepted request', () => {
     expect(ingest.kept.events[0]?.headers).toEqual([]);
   });
 
-  test('has no target when the source has no route', async () => {
+  test('an accepted request has no target when the source has no route', async () => {
     await ingest.publishSource();
     expect((await ingest.send('/ingest/acme/github')).status).toBe(200);
     expect(ingest.kept.events[0]).toMatchObject({ targets: [], filtered: [] });
     expect(parseTimedId(ingest.kept.events[0]?.id ?? '')?.shard).toBe(0);
   });
 
-  test('echoes a harmless X-Request-Id, and gets one when it has none', async () => {
+  test('an accepted request echoes a harmless X-Request-Id, and gets one when it has none', async () => {
     await ingest.publishSource();
     expect((await ingest.send('/ingest/acme/github', { headers: { 'X-Request-Id': 'abc-1' } })).headers['x-request-id']).toBe('abc-1');
     expect((await ingest.send('/ingest/acme/github', { headers: { 'X-Request-Id': '<script>' } })).headers['x-request-id']).toMatch(
@@ -123,7 +126,7 @@ describe('an accepted request', () => {
     );
   });
 
-  test('is counted, with its bytes and its time', async () => {
+  test('an accepted request is counted, with its bytes and its time', async () => {
     await ingest.publishSource();
     await ingest.send('/ingest/acme/github', { body: 'x'.repeat(100) });
     const text = await ingest.metrics.metrics();

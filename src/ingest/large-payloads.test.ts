@@ -41,7 +41,7 @@ describe('the limit of payloads', () => {
     });
   });
 
-  test('is checked by what Content-Length says before the body comes', async () => {
+  test('the limit of payloads is checked by what Content-Length says before the body comes', async () => {
     await ingest.publishSource(large);
     const answer = await ingest.sendRaw([`POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Length: ${25 * mebibyte + 1}\r\n\r\n`], 1000);
     expect(answer).toMatch(/^HTTP\/1.1 413 /);
@@ -51,7 +51,7 @@ describe('the limit of payloads', () => {
 describe('an event with a payload of 25 MiB', () => {
   const body = largeJson(25 * mebibyte - 1000, { action: 'opened', id: 'evt-17', amount: 7, text: 'a'.repeat(100) });
 
-  test('is taken with its bytes as they came', async () => {
+  test('an event with a payload of 25 MiB is taken with its bytes as they came', async () => {
     await ingest.publishSource(large);
     await ingest.publishRoute();
     const payload = largePayload(25 * mebibyte);
@@ -61,7 +61,7 @@ describe('an event with a payload of 25 MiB', () => {
     expect(event?.targets).toHaveLength(1);
   });
 
-  test.each(['whole', 'in chunks'])('has its signature checked when it comes %s', async (how) => {
+  test.each(['whole', 'in chunks'])('an event with a payload of 25 MiB has its signature checked when it comes %s', async (how) => {
     await ingest.publishSignedSource(large);
     const signature = `sha256=${createHmac('sha256', signingSecret).update(body).digest('hex')}`;
     const headers = { ...json, 'x-hub-signature-256': signature, ...(how === 'in chunks' && { 'transfer-encoding': 'chunked' }) };
@@ -79,17 +79,20 @@ describe('an event with a payload of 25 MiB', () => {
     ['a field at the end of the text', { field: 'items[90000].nested.deep[2]', operator: 'exists' }, true],
     ['a header', { field: 'headers.x-kind', operator: 'equals', value: 'large' }, true],
   ];
-  test.each(filters)('meets the filter of a route by %s as a small one does', async (_what, condition, isMet) => {
-    await ingest.publishSource(large);
-    await ingest.publishRoute({ filter: { logic: 'AND', conditions: [condition] } });
-    await ingest.publishRoute({ id: 'rte_b', slug: 'b' });
-    expect((await ingest.send(path, { headers: { ...json, 'x-kind': 'large' }, body })).status).toBe(200);
-    const [event] = ingest.kept.events;
-    expect(event?.targets.map(({ routeId }) => routeId)).toEqual(isMet ? ['rte_a', 'rte_b'] : ['rte_b']);
-    expect(event?.filtered).toMatchObject(isMet ? [] : [{ routeId: 'rte_a' }]);
-  });
+  test.each(filters)(
+    'an event with a payload of 25 MiB meets the filter of a route by %s as a small one does',
+    async (_what, condition, isMet) => {
+      await ingest.publishSource(large);
+      await ingest.publishRoute({ filter: { logic: 'AND', conditions: [condition] } });
+      await ingest.publishRoute({ id: 'rte_b', slug: 'b' });
+      expect((await ingest.send(path, { headers: { ...json, 'x-kind': 'large' }, body })).status).toBe(200);
+      const [event] = ingest.kept.events;
+      expect(event?.targets.map(({ routeId }) => routeId)).toEqual(isMet ? ['rte_a', 'rte_b'] : ['rte_b']);
+      expect(event?.filtered).toMatchObject(isMet ? [] : [{ routeId: 'rte_a' }]);
+    },
+  );
 
-  test('says which filter could not be tried, because its pattern would take too long', async () => {
+  test('an event with a payload of 25 MiB says which filter could not be tried, because its pattern would take too long', async () => {
     await ingest.publishSource(large);
     await ingest.publishRoute({ filter: { logic: 'AND', conditions: [{ field: 'a', operator: 'matches', value: '[ab]{200}c' }] } });
     const long = JSON.stringify({ a: 'ab'.repeat(4 * mebibyte) });
@@ -97,7 +100,7 @@ describe('an event with a payload of 25 MiB', () => {
     expect(ingest.kept.events[0]?.filtered).toMatchObject([{ routeId: 'rte_a', untried: expect.stringContaining('not tried') }]);
   });
 
-  test('breaks the schema of a route as a small one does', async () => {
+  test('an event with a payload of 25 MiB breaks the schema of a route as a small one does', async () => {
     const schema = (id: string, required: string) =>
       ingest.publishSchema({
         v: recordLayoutVersion,
@@ -122,7 +125,7 @@ describe('an event with a payload of 25 MiB', () => {
     ['by an id in the payload', { provider: 'intercom' as const }, {}],
     ['by a header', {}, { 'x-github-delivery': 'd-1' }],
     ['by the hash of the payload', { dedup: { strategy: 'payload_hash' as const, header: null, windowHours: 1 } }, {}],
-  ])('is known %s when it comes again', async (_how, source, headers) => {
+  ])('an event with a payload of 25 MiB is known %s when it comes again', async (_how, source, headers) => {
     await ingest.publishSource({ ...large, ...source });
     const first = await ingest.send(path, { headers: { ...json, ...headers }, body });
     const again = await ingest.send(path, { headers: { ...json, ...headers }, body });
@@ -130,7 +133,7 @@ describe('an event with a payload of 25 MiB', () => {
     expect(ingest.kept.events).toHaveLength(1);
   });
 
-  test('makes no long turn of the event loop, whatever looks at it', async () => {
+  test('an event with a payload of 25 MiB makes no long turn of the event loop, whatever looks at it', async () => {
     await ingest.publishSignedSource(large);
     await ingest.publishRoute({ filter: { logic: 'AND', conditions: [{ field: 'action', operator: 'equals', value: 'opened' }] } });
     const signature = `sha256=${createHmac('sha256', signingSecret).update(body).digest('hex')}`;

@@ -35,15 +35,18 @@ describe('a challenge in the query', () => {
     ['validation_token', 'GET', '?validationToken=%zz', '%zz'],
     ['challenge', 'GET', '?challenge=abc', 'abc'],
     ['challenge', 'GET', `?challenge=${'x'.repeat(4096)}`, 'x'.repeat(4096)],
-  ])('with the handshake %s, %s %s, is sent back as text and is no event', async (type, method, target, challenge) => {
-    await publish(type);
-    const { status, head, body } = await ask(method, target);
-    expect([status, body]).toEqual([200, challenge]);
-    expect(head).toContain('content-type: text/plain; charset=utf-8');
-    expect(head).toContain('x-content-type-options: nosniff');
-    expect(ingest.kept.events).toEqual([]);
-    expect(await ingest.outcomes()).toEqual({ handshake: 1 });
-  });
+  ])(
+    'a challenge in the query with the handshake %s, %s %s, is sent back as text and is no event',
+    async (type, method, target, challenge) => {
+      await publish(type);
+      const { status, head, body } = await ask(method, target);
+      expect([status, body]).toEqual([200, challenge]);
+      expect(head).toContain('content-type: text/plain; charset=utf-8');
+      expect(head).toContain('x-content-type-options: nosniff');
+      expect(ingest.kept.events).toEqual([]);
+      expect(await ingest.outcomes()).toEqual({ handshake: 1 });
+    },
+  );
 
   test.each<[string, Type | null, string, string, number]>([
     ['a source without a handshake', null, 'GET', '?challenge=a', 405],
@@ -55,7 +58,7 @@ describe('a challenge in the query', () => {
     ['an empty challenge', 'challenge', 'GET', '?challenge=', 405],
     ['a challenge that is too long', 'challenge', 'GET', `?challenge=${'x'.repeat(4097)}`, 400],
     ['an event', 'validation_token', 'POST', '?validation=a', 200],
-  ])('is not sent back: %s', async (_case, type, method, target, status) => {
+  ])('a challenge in the query is not sent back: %s', async (_case, type, method, target, status) => {
     await ingest.publishSource({ provider: 'generic', ...(type !== null && { handshake: { type } }) });
     const answer = await ask(method, target);
     expect(answer.status).toBe(status);
@@ -63,7 +66,7 @@ describe('a challenge in the query', () => {
     expect(ingest.kept.events).toHaveLength(status === 200 ? 1 : 0);
   });
 
-  test('is not sent back by a source that is disabled, does not take the address, or has had its requests', async () => {
+  test('a challenge in the query is not sent back by a source that is disabled, does not take the address, or has had its requests', async () => {
     await publish('challenge', { enabled: false });
     expect((await ask('GET', '?challenge=a')).status).toBe(403);
     await publish('challenge', { ipFilter: { allow: ['10.0.0.0/8'], deny: [] }, generation: 2 });
@@ -127,7 +130,7 @@ describe('OPTIONS of CloudEvents', () => {
     ['eventgrid.azure.net', {}, '*'],
     ['*', { rateLimitPerMinute: 120 }, '120'],
     ['eventemitter.example.com:8443', { allowedMethods: ['POST', 'PUT'] }, '*'],
-  ])('from %s is allowed', async (origin, fields, rate) => {
+  ])('OPTIONS of CloudEvents from %s is allowed', async (origin, fields, rate) => {
     await publish('cloudevents', fields);
     const { status, head, body } = await ask('OPTIONS', '', [`WebHook-Request-Origin: ${origin}`, 'WebHook-Request-Rate: 9999']);
     expect([status, body]).toEqual([200, '']);

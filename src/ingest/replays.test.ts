@@ -163,31 +163,40 @@ const distinct = providerNames.flatMap((provider) => events[provider].distinct.m
 const repeated = providerNames.flatMap((provider) => events[provider].repeated.map((body) => [provider, body] as const));
 
 describe('a recorded request', () => {
-  test.each(distinct)('of %s is a duplicate as it was, with another unsigned id and without one: %s', async (provider, body) => {
-    await publish(provider);
-    const request = signers[provider](body);
-    const header = idHeaders[provider] ?? 'idempotency-key';
-    await recorded(request, { [header]: 'first' });
-    expect(await send(request, { [header]: 'second' })).toBe('duplicate');
-    expect(await send(request)).toBe('duplicate');
-  });
+  test.each(distinct)(
+    'a recorded request of %s is a duplicate as it was, with another unsigned id and without one: %s',
+    async (provider, body) => {
+      await publish(provider);
+      const request = signers[provider](body);
+      const header = idHeaders[provider] ?? 'idempotency-key';
+      await recorded(request, { [header]: 'first' });
+      expect(await send(request, { [header]: 'second' })).toBe('duplicate');
+      expect(await send(request)).toBe('duplicate');
+    },
+  );
 
-  test.each(repeated)('of %s whose body another event may have is a duplicate by its id alone: %s', async (provider, body) => {
-    const header = idHeaders[provider] ?? 'x-id';
-    await publish(provider, header === 'x-id' ? { dedup: dedup('provider_id', header) } : {});
-    const request = signers[provider](body);
-    await recorded(request, { [header]: 'first' });
-    expect(await send(request, { [header]: 'second' })).toBe('new');
-  });
+  test.each(repeated)(
+    'a recorded request of %s whose body another event may have is a duplicate by its id alone: %s',
+    async (provider, body) => {
+      const header = idHeaders[provider] ?? 'x-id';
+      await publish(provider, header === 'x-id' ? { dedup: dedup('provider_id', header) } : {});
+      const request = signers[provider](body);
+      await recorded(request, { [header]: 'first' });
+      expect(await send(request, { [header]: 'second' })).toBe('new');
+    },
+  );
 
-  test.each(distinct)('of %s is a duplicate with another value in a header that the source looks at: %s', async (provider, body) => {
-    await publish(provider, { dedup: dedup('idempotency_key', 'x-key') });
-    const request = signers[provider](body);
-    await recorded(request, { 'x-key': 'first' });
-    expect(await send(request, { 'x-key': 'second' })).toBe('duplicate');
-  });
+  test.each(distinct)(
+    'a recorded request of %s is a duplicate with another value in a header that the source looks at: %s',
+    async (provider, body) => {
+      await publish(provider, { dedup: dedup('idempotency_key', 'x-key') });
+      const request = signers[provider](body);
+      await recorded(request, { 'x-key': 'first' });
+      expect(await send(request, { 'x-key': 'second' })).toBe('duplicate');
+    },
+  );
 
-  test('of a form is a duplicate with its fields in another order', async () => {
+  test('a recorded request of a form is a duplicate with its fields in another order', async () => {
     await publish('twilio');
     const fields: [string, string][] = [
       ['MessageSid', 'SM1'],
@@ -199,7 +208,7 @@ describe('a recorded request', () => {
     expect(await send(turned, { 'i-twilio-idempotency-token': '2' })).toBe('duplicate');
   });
 
-  test('is a duplicate with its signature in other letters', async () => {
+  test('a recorded request is a duplicate with its signature in other letters', async () => {
     await publish('github');
     const [push = ''] = events.github.distinct;
     const github = signers.github(push);
@@ -208,7 +217,7 @@ describe('a recorded request', () => {
     expect(await send(github, { 'x-github-delivery': '2', 'x-hub-signature-256': signature })).toBe('duplicate');
   });
 
-  test('of a GitHub hook that sends forms is a duplicate with another id', async () => {
+  test('a recorded request of a GitHub hook that sends forms is a duplicate with another id', async () => {
     await publish('github');
     const signed = signers.github(new URLSearchParams({ payload: events.github.distinct[0] ?? '' }).toString());
     const request = { ...signed, headers: { ...signed.headers, 'content-type': form } };
@@ -216,7 +225,7 @@ describe('a recorded request', () => {
     expect(await send(request, { 'x-github-delivery': '2' })).toBe('duplicate');
   });
 
-  test('of a large body is a duplicate with another id', async () => {
+  test('a recorded request of a large body is a duplicate with another id', async () => {
     await publish('github', { payloadLimitBytes: 1_000_000 });
     const request = signers.github(json({ issue: { body: 'x'.repeat(300_000), updated_at: at } }));
     await recorded(request, { 'x-github-delivery': '1' });
@@ -233,7 +242,7 @@ describe('an honest event', () => {
     },
   );
 
-  test('of Shopify with the body of another topic is new', async () => {
+  test('an honest event of Shopify with the body of another topic is new', async () => {
     await publish('shopify');
     const [body = ''] = events.shopify.distinct;
     const request = signers.shopify(body);
@@ -241,20 +250,20 @@ describe('an honest event', () => {
     expect(await send(request, { 'x-shopify-topic': 'orders/paid', 'x-shopify-webhook-id': '2' })).toBe('new');
   });
 
-  test('that GitHub delivers again by hand has its id, and is a duplicate whatever its body', async () => {
+  test('an honest event that GitHub delivers again by hand has its id, and is a duplicate whatever its body', async () => {
     await publish('github');
     for (const body of events.github.repeated)
       await recorded(signers.github(body), { 'x-github-delivery': createHash('sha1').update(body).digest('hex') });
   });
 
-  test('of a source without a secret is known by its id alone', async () => {
+  test('an honest event of a source without a secret is known by its id alone', async () => {
     await ingest.publishSource();
     const request = signers.github(events.github.distinct[0] ?? '');
     await recorded(request, { 'x-github-delivery': '1' });
     expect(await send(request, { 'x-github-delivery': '2' })).toBe('new');
   });
 
-  test('of GitLab that shows its secret token is known by its id alone, because nothing is signed', async () => {
+  test('an honest event of GitLab that shows its secret token is known by its id alone, because nothing is signed', async () => {
     const context = recordSealingContext('org_a', 'source', 'src_a', 'signingSecrets');
     await publish('gitlab', { signingSecrets: [ingest.keyring.seal(secret, context)] });
     const request = { headers: { 'x-gitlab-token': secret }, body: '{}' };

@@ -126,7 +126,7 @@ const bodies = (to: Receiver) => to.requests.map(({ body }) => JSON.parse(body.t
 const typesAt = (to: Receiver): string[] => bodies(to).map(({ type, count }) => `${type} ${count}`);
 
 describe('an alert', () => {
-  test('about a failure arrives at once, as the documented JSON, signed', async () => {
+  test('an alert about a failure arrives at once, as the documented JSON, signed', async () => {
     const [shop, ops] = [await receiver((response) => response.writeHead(503).end('closed')), await receiver()];
     destination(shop.url);
     channel(`${ops.url}/alerts?a=1`, {
@@ -160,7 +160,7 @@ describe('an alert', () => {
     });
   });
 
-  test('counts messages that their schema or transform kept from being sent', async () => {
+  test('an alert counts messages that their schema or transform kept from being sent', async () => {
     const [shop, ops] = [await receiver(), await receiver()];
     destination(shop.url);
     channel(ops.url);
@@ -175,7 +175,7 @@ describe('an alert', () => {
     expect(bodies(ops)).toMatchObject([{ type: 'delivery.failed', destination: { id: 'dst_0' }, count: 2, errorMessage: 'no id' }]);
   });
 
-  test('of a type is followed by one for all that came within the window', async () => {
+  test('an alert of a type is followed by one for all that came within the window', async () => {
     const [shop, ops] = [await receiver((response) => response.writeHead(500).end()), await receiver()];
     destination(shop.url);
     channel(ops.url);
@@ -191,7 +191,7 @@ describe('an alert', () => {
     expect(typesAt(ops)).toEqual(['delivery.failed 1', 'delivery.failed 4']);
   });
 
-  test('is one for the route, whatever shards its destinations live in', async () => {
+  test('an alert is one for the route, whatever shards its destinations live in', async () => {
     const [shop, ops] = [await receiver((response) => response.writeHead(500).end()), await receiver()];
     for (const shard of [0, 1, 2]) destination(shop.url, shard);
     channel(ops.url);
@@ -205,7 +205,7 @@ describe('an alert', () => {
     expect(ops.requests.length).toBeLessThanOrEqual(2);
   });
 
-  test('about a recovery comes with the first delivery after it', async () => {
+  test('an alert about a recovery comes with the first delivery after it', async () => {
     let isUp = false;
     const [shop, ops] = [await receiver((response) => response.writeHead(isUp ? 200 : 500).end()), await receiver()];
     destination(shop.url);
@@ -220,7 +220,7 @@ describe('an alert', () => {
     expect(typesAt(ops)).toEqual(['delivery.failed 1', 'route.recovered 1']);
   });
 
-  test('about a success goes out when the route asks for it', async () => {
+  test('an alert about a success goes out when the route asks for it', async () => {
     const [shop, ops] = [await receiver(), await receiver()];
     destination(shop.url);
     channel(ops.url);
@@ -231,7 +231,7 @@ describe('an alert', () => {
     expect(bodies(ops)).toMatchObject([{ type: 'delivery.succeeded', count: 1, responseStatus: 200, errorMessage: null }]);
   });
 
-  test('about a circuit names its state', async () => {
+  test('an alert about a circuit names its state', async () => {
     const [shop, ops] = [await receiver((response) => response.writeHead(500).end()), await receiver()];
     destination(shop.url);
     channel(ops.url);
@@ -247,7 +247,7 @@ describe('an alert', () => {
     ]);
   });
 
-  test('does not go out for a route without flags, to other channels than those it names, or to disabled ones', async () => {
+  test('an alert does not go out for a route without flags, to other channels than those it names, or to disabled ones', async () => {
     const [shop, ops, other] = [await receiver((response) => response.writeHead(500).end()), await receiver(), await receiver()];
     destination(shop.url);
     channel(ops.url, { id: 'nch_a' });
@@ -264,7 +264,7 @@ describe('an alert', () => {
 });
 
 describe('a channel', () => {
-  test('that is down gets the alert later, holds up nothing, and raises no alert', async () => {
+  test('a channel that is down gets the alert later, holds up nothing, and raises no alert', async () => {
     let isUp = false;
     const [shop, ops, down] = [
       await receiver((response) => response.writeHead(500).end()),
@@ -285,7 +285,7 @@ describe('a channel', () => {
     expect(ops.requests).toHaveLength(1);
   });
 
-  test('that is gone for good gives the alert up, with a log line and a metric, and without an alert', async () => {
+  test('a channel that is gone for good gives the alert up, with a log line and a metric, and without an alert', async () => {
     const [shop, ops] = [
       await receiver((response) => response.writeHead(500).end()),
       await receiver((response) => response.writeHead(410).end()),
@@ -301,7 +301,7 @@ describe('a channel', () => {
     expect(ops.requests).toHaveLength(1);
   });
 
-  test('that is deleted takes what waits for it along', async () => {
+  test('a channel that is deleted takes what waits for it along', async () => {
     const [shop, ops] = [
       await receiver((response) => response.writeHead(500).end()),
       await receiver((response) => response.writeHead(503, { 'retry-after': '3600' }).end()),
@@ -317,7 +317,7 @@ describe('a channel', () => {
     await eventually(async () => expect((await checkShards({ redis: redis.client, prefix, shards })).unfinished).toBe(0));
   });
 
-  test('says when an alert last arrived', async () => {
+  test('a channel says when an alert last arrived', async () => {
     const [shop, ops] = [await receiver((response) => response.writeHead(500).end()), await receiver()];
     destination(shop.url);
     channel(ops.url);

@@ -20,7 +20,7 @@ const filter = (field: string, operator: 'equals' | 'not_equals' | 'gt', value: 
 });
 
 describe('a payload above 1 MiB', () => {
-  test('is judged by filters, of which each has its verdict, and gives the texts that are asked for', async () => {
+  test('a payload above 1 MiB is judged by filters, of which each has its verdict, and gives the texts that are asked for', async () => {
     const filters = [filter('kind', 'equals', 'large'), filter('amount', 'gt', 5), filter('headers.x-kind', 'equals', 'a')];
     const asked = { filters, headers: { 'x-kind': 'a' }, query: {}, fields: ['order.id', 'kind', 'amount', 'nothing', '__proto__'] };
     expect((await sandbox.judge('org_a', asked, payload)).judgement).toEqual({
@@ -29,7 +29,7 @@ describe('a payload above 1 MiB', () => {
     });
   });
 
-  test('is compared with the digits of numbers in filters', async () => {
+  test('a payload above 1 MiB is compared with the digits of numbers in filters', async () => {
     const price = parseJson('19.90');
     const large = parseJson('9007199254740993');
     const filters = [
@@ -43,7 +43,7 @@ describe('a payload above 1 MiB', () => {
     expect(judgement?.verdicts.map(({ isMet }) => isMet)).toEqual([true, false, true, true]);
   });
 
-  test('that is no JSON meets no filter that looks at it', async () => {
+  test('a payload above 1 MiB that is no JSON meets no filter that looks at it', async () => {
     const asked = { filters: [filter('kind', 'equals', 'large')], headers: {}, query: {}, fields: ['kind'] };
     expect((await sandbox.judge('org_a', asked, Buffer.alloc(2 * mebibyte, 'x'))).judgement).toEqual({
       verdicts: [{ isMet: false, isUntried: false }],
@@ -51,7 +51,7 @@ describe('a payload above 1 MiB', () => {
     });
   });
 
-  test('leaves nothing behind for the next job, whatever its size', async () => {
+  test('a payload above 1 MiB leaves nothing behind for the next job, whatever its size', async () => {
     const transform = (body: Buffer) =>
       sandbox.transform('org_a', { type: 'jsonata', code: '{"kind": payload.kind}' }, { description: '{}', payload: body });
     const outputs = [];
@@ -60,7 +60,7 @@ describe('a payload above 1 MiB', () => {
     expect(outputs).toEqual(['{"kind":"large"}', '{"kind":"small"}', '{"kind":"other"}']);
   });
 
-  test('does not keep small ones waiting', async () => {
+  test('a payload above 1 MiB does not keep small ones waiting', async () => {
     const endless = '(() => { for (;;); })()';
     const order: string[] = [];
     const large = sandbox
@@ -73,7 +73,7 @@ describe('a payload above 1 MiB', () => {
     expect(order).toEqual(['small', 'large stopped']);
   });
 
-  test('waits its turn, the organizations one after the other, and is refused beyond what may wait', async () => {
+  test('a payload above 1 MiB waits its turn, the organizations one after the other, and is refused beyond what may wait', async () => {
     const order: string[] = [];
     const judge = (organization: string): Promise<unknown> =>
       sandbox.judge(organization, { filters: [], headers: {}, query: {}, fields: ['kind'] }, payload).then(
@@ -88,7 +88,7 @@ describe('a payload above 1 MiB', () => {
     expect(order.indexOf('org_b')).toBeLessThan(3);
   });
 
-  test('whose sender has hung up is not judged', async () => {
+  test('a payload above 1 MiB whose sender has hung up is not judged', async () => {
     const ending = new AbortController();
     const asked = { filters: [], headers: {}, query: {}, fields: ['kind'] };
     const first = sandbox.judge('org_a', asked, payload);

@@ -113,7 +113,7 @@ async function queued(): Promise<[string, number][]> {
 }
 
 describe('a scheduler', () => {
-  test('queues each slot of each job as it comes, and none of before the job was made', async () => {
+  test('a scheduler queues each slot of each job as it comes, and none of before the job was made', async () => {
     job();
     job({ id: 'cron_b', schedule: '*/2 * * * *' });
     scheduler();
@@ -129,7 +129,7 @@ describe('a scheduler', () => {
     expect(Object.fromEntries(await runs.lastSlots())).toEqual({ cron_a: noon + 90_000, cron_b: noon + 90_000 });
   });
 
-  test('follows jobs that are made, changed, disabled, enabled and deleted', async () => {
+  test('a scheduler follows jobs that are made, changed, disabled, enabled and deleted', async () => {
     scheduler();
     await settled();
     job({ schedule: '5 * * * *' });
@@ -171,7 +171,7 @@ describe('a scheduler', () => {
     expect(await queued()).toHaveLength(10);
   });
 
-  test('that has both turns at once, by a pause, claims nothing twice', async () => {
+  test('a scheduler that has both turns at once, by a pause, claims nothing twice', async () => {
     job();
     scheduler();
     await settled();
@@ -181,7 +181,7 @@ describe('a scheduler', () => {
     expect(await queued()).toEqual([['cron_a', 1]]);
   });
 
-  test('makes up what was missed once when it is not ten minutes late, and skips it otherwise', async () => {
+  test('a scheduler makes up what was missed once when it is not ten minutes late, and skips it otherwise', async () => {
     job();
     job({ id: 'cron_b', schedule: '5 * * * *' });
     job({ id: 'cron_c', schedule: '15 * * * *' });
@@ -201,7 +201,7 @@ describe('a scheduler', () => {
     expect(await queued()).toEqual([['cron_a', 17]]);
   });
 
-  test('has at most one run of a job waiting, for the newest slot', async () => {
+  test('a scheduler has at most one run of a job waiting, for the newest slot', async () => {
     job();
     scheduler();
     await passTime(5 * minuteMs);
@@ -210,7 +210,7 @@ describe('a scheduler', () => {
     expect(await queued()).toEqual([['cron_a', 6]]);
   });
 
-  test('goes on after Redis was emptied', async () => {
+  test('a scheduler goes on after Redis was emptied', async () => {
     job();
     scheduler();
     await passTime(minuteMs);
@@ -220,7 +220,7 @@ describe('a scheduler', () => {
     expect(await queued()).toEqual([['cron_a', 2]]);
   });
 
-  test('goes on with other jobs, and with a job as it was, when a record or a recorded run cannot be read', async () => {
+  test('a scheduler goes on with other jobs, and with a job as it was, when a record or a recorded run cannot be read', async () => {
     job();
     job({ id: 'cron_b' });
     scheduler();
@@ -242,7 +242,7 @@ describe('a scheduler', () => {
     expect(await redis.client.zcard(`${prefix}{cron}:held`)).toBe(0);
   });
 
-  test('queues thousands of jobs of one minute, organizations in turn', async () => {
+  test('a scheduler queues thousands of jobs of one minute, organizations in turn', async () => {
     for (let i = 0; i < 3000; i++) job({ id: `cron_${i}`, org: i < 2990 ? 'org_a' : 'org_b' });
     scheduler();
     await eventually(async () => expect(await runs.jobIds()).toHaveLength(3000));
@@ -308,7 +308,7 @@ describe('a run', () => {
     now = systemClock.now();
   });
 
-  test('is made by one of two workers, and recorded', async () => {
+  test('a run is made by one of two workers, and recorded', async () => {
     const to = await receiver();
     job({}, { url: to.url, method: 'GET' });
     worker();
@@ -326,7 +326,7 @@ describe('a run', () => {
     await eventually(async () => expect(await redis.client.zcard(`${prefix}{cron}:held`)).toBe(0));
   });
 
-  test('of a job that is disabled or gone by then is dropped, and one that is ten minutes late skipped', async () => {
+  test('a run of a job that is disabled or gone by then is dropped, and one that is ten minutes late skipped', async () => {
     const to = await receiver();
     job({ enabled: false }, { url: to.url });
     worker();
@@ -343,7 +343,7 @@ describe('a run', () => {
     expect(await executions.newest('org_a', 'cron_a', 10)).toEqual([]);
   });
 
-  test('whose worker has died ends as lost and is not made again', async () => {
+  test('a run whose worker has died ends as lost and is not made again', async () => {
     job();
     await claim('exec_1');
     const { runs: taken } = await runs.take('dead', 1, []);
@@ -372,7 +372,7 @@ describe('a run', () => {
     expect(await executions.newest('org_a', 'cron_a', 10)).toMatchObject([{ status: 'failed', responseBody: null }]);
   });
 
-  test('that a stopping worker breaks off is recorded as failed', async () => {
+  test('a run that a stopping worker breaks off is recorded as failed', async () => {
     const to = await receiver(() => undefined);
     job({}, { url: to.url, timeoutMs: 60_000 });
     const stopped = worker();
@@ -382,7 +382,7 @@ describe('a run', () => {
     expect(await executions.newest('org_a', 'cron_a', 10)).toMatchObject([{ status: 'failed', errorMessage: 'the worker stops' }]);
   });
 
-  test('of an organization with many slow jobs leaves half of a worker to others', async () => {
+  test('a run of an organization with many slow jobs leaves half of a worker to others', async () => {
     const slow = await receiver(() => undefined);
     const quick = await receiver();
     for (let i = 0; i < 100; i++) job({ id: `cron_${i}` }, { url: slow.url, timeoutMs: 60_000 });

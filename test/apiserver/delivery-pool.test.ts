@@ -158,7 +158,7 @@ const replicasOf = async (name: string): Promise<unknown> =>
   JSON.parse(JSON.stringify((await owned('Deployment', name))?.['spec'] ?? { replicas: null })).replicas;
 
 describe('a pool', () => {
-  test('becomes a Deployment whose pods restricted PodSecurity admits, with what belongs to it, and is Ready when they are', async () => {
+  test('a pool becomes a Deployment whose pods restricted PodSecurity admits, with what belongs to it, and is Ready when they are', async () => {
     await apply('plain', { replicas: 3, concurrency: 7, egress: { allowedCidrs: ['10.9.0.0/16'] } });
     await eventually(async () => {
       const { items } = await objects.list(pods, { namespace, labelSelector: 'posthorn.dev/delivery-pool=plain' });
@@ -206,7 +206,7 @@ describe('a pool', () => {
     expect(scale).toMatchObject({ spec: { replicas: 3 }, status: { replicas: 3, selector: status?.selector } });
   });
 
-  test('is left alone once it is as it should be', async () => {
+  test('a pool is left alone once it is as it should be', async () => {
     const versions = async (): Promise<unknown[]> => [
       (await pool('plain')).metadata.resourceVersion,
       ...(await Promise.all((['Deployment', 'Service', 'NetworkPolicy'] as const).map((kind) => owned(kind, 'plain')))).map(
@@ -223,7 +223,7 @@ describe('a pool', () => {
     expect(await quiet()).toEqual(settled);
   });
 
-  test('has what was changed or deleted of its objects again', async () => {
+  test('a pool has what was changed or deleted of its objects again', async () => {
     const path = `/apis/apps/v1/namespaces/${namespace}/deployments/posthorn-delivery-plain`;
     await plane.request(
       'PATCH',
@@ -241,7 +241,7 @@ describe('a pool', () => {
     });
   });
 
-  test('has new pods when a Secret or a file that they read changes, and not for a label', async () => {
+  test('a pool has new pods when a Secret or a file that they read changes, and not for a label', async () => {
     const first = await hashOf('plain');
     expect(first).toMatch(/^[0-9a-f]{32}$/);
     await applyObject(secrets, 'posthorn', {
@@ -259,7 +259,7 @@ describe('a pool', () => {
     expect(second).not.toBe(first);
   });
 
-  test('opens its NetworkPolicy for what an organization allows, and has none when it wants none', async () => {
+  test('a pool opens its NetworkPolicy for what an organization allows, and has none when it wants none', async () => {
     await store.apply(
       { kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme', egress: { allowedCidrs: ['10.44.0.0/16'] } } },
       { manager: 'test', force: true },
@@ -269,7 +269,7 @@ describe('a pool', () => {
     await eventually(async () => expect(await owned('NetworkPolicy', 'plain')).toBeNull());
   });
 
-  test('touches no object that is not its own, names it, and goes on when it is gone', async () => {
+  test('a pool touches no object that is not its own, names it, and goes on when it is gone', async () => {
     const selector = { matchLabels: { app: 'theirs' } };
     await applyObject(clusterKinds.PodDisruptionBudget, 'posthorn-delivery-taken', { spec: { minAvailable: 1, selector } });
     await apply('taken', { replicas: 1 });
@@ -283,7 +283,7 @@ describe('a pool', () => {
     await store.delete('DeliveryPool', { namespace, name: 'taken' });
   });
 
-  test('says which Secret is missing, what its workers would refuse, and what the API server does, without a secret', async () => {
+  test('a pool says which Secret is missing, what its workers would refuse, and what the API server does, without a secret', async () => {
     await apply('broken', { replicas: 1, redis: { secretRef: { name: 'own-redis' } } });
     await shows('broken', 'Accepted', 'False SecretNotFound');
     expect(await measured('broken')).toMatchObject({ wanted: 0, ready: 0, available: 0 });
@@ -300,7 +300,7 @@ describe('a pool', () => {
 });
 
 describe('the number of pods', () => {
-  test('follows the backlog where the controller decides it', async () => {
+  test('the number of pods follows the backlog where the controller decides it', async () => {
     await apply('scaled', { autoscaling: { min: 2, max: 6, targetBacklogPerPod: 100 } });
     await eventually(async () => expect(await replicasOf('scaled')).toBe(2));
     backlog = { messages: 450, oldestAgeSeconds: 3 };
@@ -310,7 +310,7 @@ describe('the number of pods', () => {
     backlog = { messages: 0, oldestAgeSeconds: 0 };
   });
 
-  test('is left to a HorizontalPodAutoscaler, begins where it was, and comes back', async () => {
+  test('the number of pods is left to a HorizontalPodAutoscaler, begins where it was, and comes back', async () => {
     await apply('scaled', { autoscaling: { mode: 'hpa', min: 3, max: 9, targetBacklogPerPod: 100 } });
     const autoscaler = await eventually(async () => {
       const found = await owned('HorizontalPodAutoscaler', 'scaled');
@@ -341,7 +341,7 @@ describe('the number of pods', () => {
     });
   });
 
-  test('is left to KEDA where that is installed', async () => {
+  test('the number of pods is left to KEDA where that is installed', async () => {
     const autoscaling = { mode: 'keda', min: 1, max: 9 } as const;
     await apply('scaled', { autoscaling });
     await shows('scaled', 'Accepted', 'False KedaNotFound');
@@ -365,7 +365,7 @@ describe('a deleted pool', () => {
     }
   };
 
-  test('waits for its pods, then goes with all its objects', async () => {
+  test('a deleted pool waits for its pods, then goes with all its objects', async () => {
     await hold('plain', ['test.example/busy']);
     await store.delete('DeliveryPool', { namespace, name: 'plain' });
     await shows('plain', 'Ready', 'False Draining');
@@ -384,7 +384,7 @@ describe('a deleted pool', () => {
     });
   });
 
-  test('does not wait longer than its grace period and half a minute', async () => {
+  test('a deleted pool does not wait longer than its grace period and half a minute', async () => {
     await eventually(async () => expect(await podsOf('scaled')).not.toEqual([]));
     await hold('scaled', ['test.example/busy']);
     await store.delete('DeliveryPool', { namespace, name: 'scaled' });

@@ -101,7 +101,7 @@ describe('resources that a Git-like loop applies', () => {
     rmSync(directory, { recursive: true });
   }, 60_000);
 
-  test('stay as they are, to the resourceVersion, when they are applied again, and a diff of them is empty', async () => {
+  test('resources that a Git-like loop applies stay as they are, to the resourceVersion, when they are applied again, and a diff of them is empty', async () => {
     const before = await read();
     for (let round = 0; round < 3; round++) await sync();
     expect(await kubectl('diff', '--server-side', `--field-manager=${manager}`, '-f', file)).toBe('');
@@ -140,7 +140,7 @@ describe('resources that a Git-like loop applies', () => {
     expect(await kubectl('diff', '--server-side', `--field-manager=${manager}`, '-f', file)).toBe('');
   }, 120_000);
 
-  test('of every kind show no difference to what kubectl apply has been given, our samples with all their fields', async () => {
+  test('resources that a Git-like loop applies of every kind show no difference to what kubectl apply has been given, our samples with all their fields', async () => {
     const samples = globSync('config/samples/*.yaml', { cwd: new URL('../../', import.meta.url).pathname });
     const files = samples.sort().flatMap((name) => ['-f', new URL(`../../${name}`, import.meta.url).pathname]);
     await world.apply([{ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'acme' } }]);
@@ -152,7 +152,7 @@ describe('resources that a Git-like loop applies', () => {
     expect(await kubectl('diff', ...files)).toBe('');
   }, 60_000);
 
-  test('need no permission that the roles do not have', () => {
+  test('resources that a Git-like loop applies need no permission that the roles do not have', () => {
     expect(world.forbidden()).toEqual([]);
   });
 });

@@ -67,7 +67,7 @@ const broken = globSync('broken/*.yaml', { cwd: here }).flatMap((file) =>
 );
 
 describe('kubectl apply --dry-run=server', () => {
-  test('is tried with a broken sample of every kind', () => {
+  test('kubectl apply --dry-run=server is tried with a broken sample of every kind', () => {
     expect([...new Set(broken.map(({ kind }) => kind))].sort()).toEqual([...posthornKinds].sort());
   });
 
@@ -81,7 +81,7 @@ describe('kubectl apply --dry-run=server', () => {
     },
   );
 
-  test('takes every sample of config/samples', async () => {
+  test('kubectl apply --dry-run=server takes every sample of config/samples', async () => {
     for (const namespace of ['acme', 'default', 'posthorn-system']) await kubectl('create', 'namespace', namespace);
     for (const file of globSync('config/samples/**/*.yaml', { cwd: join(here, '../..') })) {
       const { code, complaint } = await kubectl('apply', '--dry-run=server', '-f', join(here, '../..', file));

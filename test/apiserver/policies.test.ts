@@ -140,7 +140,7 @@ describe('hosts that organizations may deliver to', () => {
     ['an alert by e-mail, which names no host', 'NotificationChannel', { type: 'email', email: { addresses: ['a@elsewhere.example'] } }],
     ['an alert', 'NotificationChannel', { type: 'webhook', webhook: { url: 'https://shop.example.com' } }],
     ['an endpoint', 'WebhookEndpoint', endpoint('https://shop.example.com')],
-  ])('take %s', async (_, kind, spec) => {
+  ])('hosts that organizations may deliver to take %s', async (_, kind, spec) => {
     expect(await write(kind, spec)).toBe('taken');
   });
 
@@ -167,7 +167,7 @@ describe('hosts that organizations may deliver to', () => {
     expect(answer).toContain(named);
   });
 
-  test('leave what is stored alone until its spec is changed, and let it be deleted', async () => {
+  test('hosts that organizations may deliver to leave what is stored alone until its spec is changed, and let it be deleted', async () => {
     const path = `${collectionPath('Destination', 'acme')}/before`;
     await plane.request('PATCH', path, { metadata: { labels: { a: 'b' } } }, 'application/merge-patch+json');
     const change = { spec: { http: { method: 'PUT' } } };
@@ -175,7 +175,7 @@ describe('hosts that organizations may deliver to', () => {
     await plane.request('DELETE', path);
   });
 
-  test('are all with the pattern *, and Teams with allowTeams', async () => {
+  test('hosts that organizations may deliver to are all with the pattern *, and Teams with allowTeams', async () => {
     const list = `/api/v1/namespaces/${release}/configmaps/posthorn-egress-hosts`;
     const teams = { type: 'teams', teams: { webhookUrlSecretRef: secret } };
     await plane.request('PATCH', list, { data: { 'organization.globex': '*', allowTeams: 'true' } }, 'application/merge-patch+json');
@@ -184,7 +184,7 @@ describe('hosts that organizations may deliver to', () => {
     expect(await write('Destination', s3)).toMatch(/^VALIDATION_FAILED /);
   });
 
-  test('are refused as a broken rule, in the words of the policy, by the store that API and controllers use', async () => {
+  test('hosts that organizations may deliver to are refused as a broken rule, in the words of the policy, by the store that API and controllers use', async () => {
     const store = new KubernetesStore({ api: admin, clock: systemClock });
     const object = { kind: 'Destination', metadata: { namespace: 'acme', name: 'a' }, spec: httpTo('https://elsewhere.example') } as const;
     await expect(store.apply(object, { manager: 'posthorn-api' })).rejects.toMatchObject({

@@ -111,7 +111,7 @@ const statusObject = (code: number, reason: string, message: string) => ({
 const errorEvent = (code: number, reason: string, message: string) => ({ type: 'ERROR', object: statusObject(code, reason, message) });
 
 describe('faults between the reflector and the API server', () => {
-  test('without any, changes arrive over one list and one watch', async () => {
+  test('faults between the reflector and the API server without any, changes arrive over one list and one watch', async () => {
     await put('a');
     await start();
     await put('b');

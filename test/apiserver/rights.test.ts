@@ -125,7 +125,7 @@ const expectBindings = (within: string) =>
   });
 
 describe('rights where an organization lives', () => {
-  test('are granted by the controller, and are enough for the work on Secrets', async () => {
+  test('rights where an organization lives are granted by the controller, and are enough for the work on Secrets', async () => {
     await expectBindings('acme');
     await expectBindings('default');
     const made = await send('POST', 'destinations', destination('Enough'));
@@ -145,7 +145,7 @@ describe('rights where an organization lives', () => {
     await expectCondition('Destination', late, 'True Ready');
   }, 120_000);
 
-  test('come back when somebody deletes them or changes whom or what they bind', async () => {
+  test('rights where an organization lives come back when somebody deletes them or changes whom or what they bind', async () => {
     const [name = ''] = names;
     const path = `${rbac}/namespaces/acme/rolebindings/${name}`;
     await plane.request('DELETE', path);
@@ -161,7 +161,7 @@ describe('rights where an organization lives', () => {
     await expectBindings('acme');
   }, 120_000);
 
-  test('go with the organization, also out of a namespace that stays', async () => {
+  test('rights where an organization lives go with the organization, also out of a namespace that stays', async () => {
     await makeNamespace('adopted');
     await organization('adopted');
     await expectBindings('adopted');
@@ -175,7 +175,7 @@ describe('rights where an organization lives', () => {
     await eventually(() => expect(store.get('Namespace', { name: 'short' })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' }), 60_000);
   }, 120_000);
 
-  test('are refused in the namespace of the installation and in protected ones, and the Organization says so', async () => {
+  test('rights where an organization lives are refused in the namespace of the installation and in protected ones, and the Organization says so', async () => {
     for (const within of [namespace, 'guarded']) {
       await organization(`in-${within}`, 'False NamespaceProtected', within);
       expect((await bindings(within)).filter(({ metadata }) => names.includes(metadata.name))).toEqual([]);
@@ -184,7 +184,7 @@ describe('rights where an organization lives', () => {
     }
   }, 60_000);
 
-  test('of two installations stand beside each other', async () => {
+  test('rights where an organization lives of two installations stand beside each other', async () => {
     const objects = new KubernetesObjects({ api: admin, clock: systemClock });
     const installation = { name: 'posthorn', namespace: 'posthorn-system' };
     const other = new OrganizationRights({ objects, store, installation, clock: systemClock });
@@ -309,7 +309,7 @@ describe('the ServiceAccounts', () => {
     }
   }
 
-  test.each([...attemptsAgainstPolicies, ...attemptsBeyondRights])('are refused: %s', async (_what, tried) => {
+  test.each([...attemptsAgainstPolicies, ...attemptsBeyondRights])('the ServiceAccounts are refused: %s', async (_what, tried) => {
     expect(await attempt(tried)).toMatch(/^FORBIDDEN /);
   });
 

@@ -200,7 +200,7 @@ describe('the pods of a role', () => {
     expect(await affinityOf('--set-json', `api.affinity=${JSON.stringify(given)}`)).toMatchObject({ ...given, ...preferring(own, apart) });
   });
 
-  test('are not moved apart by a preference where that is strict or not wanted', async () => {
+  test('the pods of a role are not moved apart by a preference where that is strict or not wanted', async () => {
     for (const spread of ['DoNotSchedule', 'Off']) expect(await affinityOf('--set', `topologySpread.hostname=${spread}`)).toBeUndefined();
   });
 });
@@ -210,7 +210,7 @@ describe('the rights in Kubernetes', () => {
     parseAllDocuments(readFileSync(`${root}config/rbac/${name}.yaml`, 'utf8')).map((document): Any => document.toJS()),
   );
 
-  test('are those of config/rbac', async () => {
+  test('the rights in Kubernetes are those of config/rbac', async () => {
     const objects = manifests(await template());
     for (const wanted of inRepository.filter(({ kind }) => kind.endsWith('Role'))) {
       const found = objects.find(({ kind, metadata }) => kind === wanted.kind && metadata.name === wanted.metadata.name);
@@ -218,7 +218,7 @@ describe('the rights in Kubernetes', () => {
     }
   });
 
-  test('are those of controllers, API and the job that uninstalls: workers have none', async () => {
+  test('the rights in Kubernetes are those of controllers, API and the job that uninstalls: workers have none', async () => {
     const objects: Any[] = manifests(await template());
     const bound = objects
       .filter(({ kind }) => kind.endsWith('RoleBinding'))
@@ -236,14 +236,14 @@ describe('the cluster policies', () => {
   const policiesIn = (text: string): string[] =>
     manifests(text).flatMap(({ kind, metadata }) => (kind === 'ValidatingAdmissionPolicy' ? [metadata.name] : []));
 
-  test('are off by default, except those that hold the ServiceAccounts of the api and the controller, and the one that only warns', async () => {
+  test('the cluster policies are off by default, except those that hold the ServiceAccounts of the api and the controller, and the one that only warns', async () => {
     const byDefault = [...serviceAccounts, 'literal-credentials'];
     expect(policiesIn(await template()).sort()).toEqual(byDefault.map((name) => `posthorn-${name}`).sort());
     const off = 'policies.serviceAccounts.enabled=false,policies.literalCredentials.enabled=false';
     expect(policiesIn(await template('--set', off))).toEqual([]);
   });
 
-  test('are those of config/policies', async () => {
+  test('the cluster policies are those of config/policies', async () => {
     const lists = 'policies.egressHosts.hosts={*.example.com},policies.egressHosts.organizations.acme={hooks.acme.example}';
     const objects: Any[] = manifests(await template('--set', policies, '--set', lists));
     for (const wanted of ['egress-hosts', 'organization-plans', ...serviceAccounts].flatMap(file)) {
@@ -280,7 +280,7 @@ describe('values that cannot be meant', () => {
     ['two addresses of Redis', 'redis.url=redis://a,redis.existingSecret=b', 'redis'],
     ['alerts by e-mail without a sender', 'smtp.host=mail', 'smtp/from'],
     ['confirmation of addresses without the address of the page', 'smtp.requireConfirmation=true', 'api/publicUrl'],
-  ])('are refused: %s', async (_, values, named) => {
+  ])('values that cannot be meant are refused: %s', async (_, values, named) => {
     await expect(template('--set', values)).rejects.toThrow(new RegExp(`values don't meet the specifications[\\s\\S]*${named}`));
   });
 });

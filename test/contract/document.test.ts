@@ -37,7 +37,7 @@ test('what else the process has to do gets its turn while the document is made',
 });
 
 describe('the OpenAPI document', () => {
-  test('names itself, its servers, its families and both ways to send a key', () => {
+  test('the OpenAPI document names itself, its servers, its families and both ways to send a key', () => {
     expect(document).toMatchObject({
       openapi: '3.1.0',
       info: { title: 'Posthorn', version: '1.2.3' },
@@ -50,7 +50,7 @@ describe('the OpenAPI document', () => {
     });
   });
 
-  test('gives each operation an id of its own and a summary', () => {
+  test('the OpenAPI document gives each operation an id of its own and a summary', () => {
     expect(new Set(operations.map(({ id }) => id)).size).toBe(operations.length);
     for (const { operation } of operations) expect(operation['summary']).toMatch(/\w/);
   });

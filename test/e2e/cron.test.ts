@@ -75,7 +75,7 @@ describe('cron jobs in Kubernetes', () => {
 
   const executions = async (name: string) => (await rest.send('GET', `/api/cron/${name}/executions?limit=100`)).body.executions;
 
-  test('run once per slot while the scheduler and all workers are killed, and while the API server is away', async () => {
+  test('cron jobs in Kubernetes run once per slot while the scheduler and all workers are killed, and while the API server is away', async () => {
     /** Waits until all jobs have run in as many slots: made up late rather than lost, and never twice. */
     const slotsRun = async (count: number): Promise<void> => {
       await until(first + (count - 1) * minuteMs);
@@ -116,7 +116,7 @@ describe('cron jobs in Kubernetes', () => {
     await world.controlPlane.startApiServer();
   }, 300_000);
 
-  test('show the last and the next slot in their status, and leave nothing when they or their organization are deleted', async () => {
+  test('cron jobs in Kubernetes show the last and the next slot in their status, and leave nothing when they or their organization are deleted', async () => {
     const path = '/apis/posthorn.dev/v1alpha1/namespaces/cron/httpcronjobs/job-1';
     await eventually('the status to have both times', 90_000, async () => {
       const { status } = (await world.controlPlane.request('GET', path)) as { status: Record<string, string> };
@@ -140,7 +140,7 @@ describe('cron jobs in standalone', () => {
     for (const end of ends.splice(0).reverse()) await end();
   });
 
-  test('run once per slot, made by the API or by a manifest', async () => {
+  test('cron jobs in standalone run once per slot, made by the API or by a manifest', async () => {
     const shop = new Shop('cron');
     const world: World = await startStandaloneWorld();
     ends.push(() => world.stop());

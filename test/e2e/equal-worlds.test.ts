@@ -83,19 +83,19 @@ describe('the same manifests', () => {
     await Promise.all([controlPlane?.stop(), redis?.stop()]);
   });
 
-  test('give equal records', async () => {
+  test('the same manifests give equal records', async () => {
     const [inKubernetes, standalone] = await Promise.all(worlds.map(({ controllers }) => recordsOf(controllers)));
     expect(Object.keys(inKubernetes ?? {}).length).toBeGreaterThan(8);
     expect(standalone).toEqual(inKubernetes);
   });
 
-  test('give equal conditions', async () => {
+  test('the same manifests give equal conditions', async () => {
     const [inKubernetes, standalone] = await Promise.all(worlds.map(({ store }) => conditionsOf(store)));
     expect(JSON.stringify(inKubernetes)).toContain('"False"');
     expect(standalone).toEqual(inKubernetes);
   });
 
-  test('give equal webhooks, which end alike with their event type', async () => {
+  test('the same manifests give equal webhooks, which end alike with their event type', async () => {
     const [inKubernetes, standalone] = await Promise.all(worlds.map((world) => webhooksOf(world)));
     expect(inKubernetes).toEqual([
       [expect.objectContaining({ externalId: 'customer-17' })],

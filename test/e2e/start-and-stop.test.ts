@@ -44,7 +44,7 @@ async function readyz(port: number): Promise<{ status: number; body: unknown }> 
 }
 
 describe('a role', () => {
-  test('waits for a Redis that is unreachable, says so once, and is ready when it comes', async () => {
+  test('a role waits for a Redis that is unreachable, says so once, and is ready when it comes', async () => {
     const redis = await redisServer();
     await redis.kill('SIGKILL');
     const port = await freePort();
@@ -67,7 +67,7 @@ describe('a role', () => {
     expect(await delivery.ended).toBe(0);
   });
 
-  test('that stops while it waits for Redis ends at once with 0', async () => {
+  test('a role that stops while it waits for Redis ends at once with 0', async () => {
     for (const role of ['delivery', 'api', 'ingest', 'controller']) {
       const environment = {
         POSTHORN_REDIS_URL: `redis://127.0.0.1:${await freePort()}`,
@@ -82,7 +82,7 @@ describe('a role', () => {
     }
   });
 
-  test('says that its port is in use and ends with 1', async () => {
+  test('a role says that its port is in use and ends with 1', async () => {
     const port = await occupiedPort();
     const redis = await redisServer();
     for (const role of ['api', 'ingest']) {
@@ -100,14 +100,14 @@ describe('a role', () => {
     expect(delivery.output()).toContain('POSTHORN_OPS_PORT');
   });
 
-  test('refuses a Redis that would drop messages', async () => {
+  test('a role refuses a Redis that would drop messages', async () => {
     const redis = await redisServer(['--save', '', '--maxmemory', '50mb', '--maxmemory-policy', 'allkeys-lru']);
     const delivery = program(['delivery'], { POSTHORN_REDIS_URL: redis.url, POSTHORN_OPS_PORT: '0' });
     expect(await delivery.ended).toBe(1);
     expect(delivery.output()).toContain('noeviction');
   });
 
-  test('refuses a Redis that a later release has migrated, says what to do, and changes nothing in it', async () => {
+  test('a role refuses a Redis that a later release has migrated, says what to do, and changes nothing in it', async () => {
     const redis = await redisServer();
     await redis.client.set('posthorn:{cfg}:layout', String(storeLayout + 1));
     const directory = mkdtempSync(join(tmpdir(), 'posthorn-e2e-'));
@@ -136,7 +136,7 @@ describe('a role', () => {
       expect(wrong.output()).toContain(name);
   });
 
-  test('that is unknown is told the usage and ends with 2', async () => {
+  test('a role that is unknown is told the usage and ends with 2', async () => {
     const wrong = startProgram(['deliveries']);
     expect(await wrong.ended).toBe(2);
     expect(wrong.output()).toMatch(/unknown role deliveries[\s\S]*standalone/);

@@ -97,7 +97,7 @@ export function describeWebhooksForCustomers(setting: () => Setting): void {
       expect(customer.requests.map(({ headers }) => headers['x-posthorn-event-id'])).toEqual([eventId, next.eventId]);
     }, 120_000);
 
-    test('in the grace period of a rotation the old secret and the new one verify, after one without grace only the new one', async () => {
+    test('webhooks for customers in the grace period of a rotation the old secret and the new one verify, after one without grace only the new one', async () => {
       const secrets = [endpoint.secret];
       const signedBy = async (secret: string): Promise<boolean[]> =>
         await eventually(async () => {

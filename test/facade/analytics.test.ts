@@ -54,7 +54,7 @@ async function end(count: number, outcome: Outcome): Promise<void> {
 }
 
 describe('the overview', () => {
-  test('holds the sums, the lists and what becomes of deliveries', async () => {
+  test('the overview holds the sums, the lists and what becomes of deliveries', async () => {
     expect(await get('analytics')).toEqual({
       range: '24h',
       summary: {
@@ -74,14 +74,14 @@ describe('the overview', () => {
     });
   });
 
-  test('of the last hour is empty after an hour and a bit, that of a day is not', async () => {
+  test('the overview of the last hour is empty after an hour and a bit, that of a day is not', async () => {
     clock.jump(66 * minuteMs);
     expect((await get('analytics?range=1h')).summary).toMatchObject({ totalEvents: 0, totalDeliveries: 0, successRate: null });
     expect((await get('analytics?range=24h')).summary).toMatchObject({ totalEvents: 14, totalDeliveries: 11 });
     clock.jump(-66 * minuteMs);
   });
 
-  test('refuses another range', async () => {
+  test('the overview refuses another range', async () => {
     for (const path of ['analytics', 'analytics/routes', 'analytics/destinations/health']) {
       const answer = await world.request('GET', `/api/${path}?range=2h`);
       expect(answer).toMatchObject({ status: 400, body: { code: 'INVALID_QUERY' } });
@@ -89,7 +89,7 @@ describe('the overview', () => {
     }
   });
 
-  test('of another organization knows nothing of this one', async () => {
+  test('the overview of another organization knows nothing of this one', async () => {
     await world.addOrganization('other');
     const key = await world.addKey('other');
     const { body } = await world.request('GET', '/api/analytics', { key });

@@ -26,7 +26,7 @@ describe('rate limits', () => {
       100,
       (key) => world.request('POST', '/api/send-events', { key, body: { events: [{ eventType: 'no.such_type', payload: 1 }] } }),
     ],
-  ])('hold for all keys of an organization together, %s', async (what, plan, limit, ask) => {
+  ])('rate limits hold for all keys of an organization together, %s', async (what, plan, limit, ask) => {
     const [organization, neighbour] = [`metered-${what.replaceAll(' ', '-')}`, `beside-${what.replaceAll(' ', '-')}`];
     for (const each of [organization, neighbour]) await world.addOrganization(each, plan);
     const keys = [await world.addKey(organization), await world.addKey(organization), await world.addKey(organization)];
@@ -37,7 +37,7 @@ describe('rate limits', () => {
     expect(await remaining(await world.addKey(neighbour))).toBe(limit - 1);
   });
 
-  test('are not multiplied by keys', async () => {
+  test('rate limits are not multiplied by keys', async () => {
     await world.addOrganization('many-keys', 'free');
     const keys = await Promise.all(Array.from({ length: 4 }, () => world.addKey('many-keys')));
     const body = { eventType: 'no.such_type', payload: 1 };
@@ -47,7 +47,7 @@ describe('rate limits', () => {
     expect([sent.filter(({ status }) => status === 404).length, sent.filter(({ status }) => status === 429).length]).toEqual([100, 60]);
   });
 
-  test('end within a minute, and there are none for enterprise', async () => {
+  test('rate limits end within a minute, and there are none for enterprise', async () => {
     await world.addOrganization('metered', 'pro');
     const key = await world.addKey('metered');
     const { headers } = await world.request('GET', '/api/sources', { key });

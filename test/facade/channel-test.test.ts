@@ -43,7 +43,7 @@ async function testOf(body: object, where = world) {
 }
 
 describe('a test of a channel', () => {
-  test('of type webhook sends a test alert, signed and with its headers, also while the channel is disabled', async () => {
+  test('a test of a channel of type webhook sends a test alert, signed and with its headers, also while the channel is disabled', async () => {
     const config = { url: ops.url('/alerts'), headers: { 'X-Key': 'canary-header' }, secret };
     const answer = await testOf({ type: 'webhook', name: 'Ops', enabled: false, config });
     expect([answer.status, answer.body]).toEqual([200, { success: true, message: 'The channel took the test alert.' }]);
@@ -53,7 +53,7 @@ describe('a test of a channel', () => {
     expect(alert).toMatchObject({ type: 'delivery.failed', route: { name: 'Ops' }, test: true });
   });
 
-  test('of type email sends an e-mail that says that it is a test', async () => {
+  test('a test of a channel of type email sends an e-mail that says that it is a test', async () => {
     const answer = await testOf({ type: 'email', name: 'Team', config: { addresses: ['team@example.com'] } });
     expect(answer.body).toMatchObject({ success: true });
     const [received] = await smtp.arrived(1);
@@ -61,7 +61,7 @@ describe('a test of a channel', () => {
     expect(received?.mail.text).toContain('This is a test of the notification channel "Team". Nothing has happened.');
   });
 
-  test('that is refused, or cannot be reached, is answered with 200 and why', async () => {
+  test('a test of a channel that is refused, or cannot be reached, is answered with 200 and why', async () => {
     const headers = { 'X-Key': 'canary-header' };
     const refused = await testOf({ type: 'webhook', config: { url: ops.url('/refuses'), headers } });
     expect([refused.status, refused.body]).toEqual([200, { success: false, error: 'http_error', message: 'the receiver answered 403' }]);
@@ -83,7 +83,7 @@ describe('a test of a channel', () => {
     [200, ` ${'too\nlarge '.repeat(50)}`, `the receiver answered 200: ${`${'too large '.repeat(50)}`.slice(0, 299)}…`],
     [200, 'you sent /hook?sig=canary-teams', 'the receiver answered 200: you sent ••••'],
     [400, 'Summary or Text is required.', 'the receiver answered 400'],
-  ])('of type teams that is answered %i with %j fails with %j', async (status, said, message) => {
+  ])('a test of a channel of type teams that is answered %i with %j fails with %j', async (status, said, message) => {
     const teams = await startReceiver((response) => response.writeHead(status).end(said), authority.issue(['127.0.0.1']));
     try {
       const webhookUrl = `https://127.0.0.1:${new URL(teams.url).port}/hook?sig=canary-teams`;
@@ -96,7 +96,7 @@ describe('a test of a channel', () => {
     }
   });
 
-  test('of type email says what is missing where no server is configured', async () => {
+  test('a test of a channel of type email says what is missing where no server is configured', async () => {
     const answer = await testOf({ type: 'email', config: { addresses: ['team@example.com'] } }, withoutMail);
     expect(answer.body).toEqual({
       success: false,
@@ -105,7 +105,7 @@ describe('a test of a channel', () => {
     });
   });
 
-  test('of type email that would exceed the e-mails of the day is not sent, and says so', async () => {
+  test('a test of a channel of type email that would exceed the e-mails of the day is not sent, and says so', async () => {
     await world.addOrganization('umbrella');
     const key = await world.addKey('umbrella');
     const addresses = Array.from({ length: 50 }, (_, i) => `n${i}@example.com`);
@@ -120,7 +120,7 @@ describe('a test of a channel', () => {
     expect(smtp.mails.length - before).toBe(2);
   });
 
-  test('of type email has 5 in an hour for all channels of an organization, whatever its plan; other types and organizations have theirs', async () => {
+  test('a test of a channel of type email has 5 in an hour for all channels of an organization, whatever its plan; other types and organizations have theirs', async () => {
     await world.addOrganization('globex', 'enterprise');
     await world.addOrganization('initech', 'free');
     const [globex, initech] = [await world.addKey('globex'), await world.addKey('initech', { role: 'developer' })];
@@ -150,11 +150,11 @@ describe('a test of a channel', () => {
     expect((await (await channel(initech, email))()).body).toMatchObject({ success: true });
   });
 
-  test('that does not exist is 404', async () => {
+  test('a test of a channel that does not exist is 404', async () => {
     expect((await world.request('POST', '/api/notification-channels/nowhere/test')).status).toBe(404);
   });
 
-  test('leaves lastNotifiedAt as it is, and no secret in a log line', async () => {
+  test('a test of a channel leaves lastNotifiedAt as it is, and no secret in a log line', async () => {
     const { data } = (await world.request('GET', '/api/notification-channels')).body;
     expect(data.length).toBeGreaterThan(0);
     for (const { lastNotifiedAt } of data) expect(lastNotifiedAt).toBeNull();

@@ -36,7 +36,7 @@ async function made(body: object = {}): Promise<string> {
 const read = async (id: string) => (await cron('GET', `/${id}`)).body.cronJob;
 
 describe('cron jobs', () => {
-  test('are listed all at once, up to 1000 by name', async () => {
+  test('cron jobs are listed all at once, up to 1000 by name', async () => {
     await world.addOrganization('many');
     const key = await world.addKey('many');
     const names = Array.from({ length: 1001 }, (_, i) => `job-${String(i).padStart(4, '0')}`);
@@ -130,7 +130,7 @@ describe('a trigger', () => {
     ['\ufeff{"report": 1}', 'application/json'],
     ['{"report": 1}', 'application/json'],
     ['\ufeffplain words', 'text/plain'],
-  ])('sends the payload %j as it is, as %s', async (payload, contentType) => {
+  ])('a trigger sends the payload %j as it is, as %s', async (payload, contentType) => {
     const to = await receiver((response) => response.end());
     const id = await made({ name: 'Typed', url: to.url, method: 'POST', payload });
     expect((await cron('POST', `/${id}/trigger`)).status).toBe(200);
@@ -138,7 +138,7 @@ describe('a trigger', () => {
     expect(to.requests[0]?.body.equals(Buffer.from(payload))).toBe(true);
   });
 
-  test('runs the job at once, also while it is not active, and records it', async () => {
+  test('a trigger runs the job at once, also while it is not active, and records it', async () => {
     const to = await receiver((response) => response.writeHead(201).end('done'));
     const id = await made({
       name: 'Triggered',
@@ -184,7 +184,7 @@ describe('a trigger', () => {
     expect(world.logLines.join('')).not.toContain('canary');
   });
 
-  test('that fails is answered 200 with the error: a status, a timeout, an address that is not allowed', async () => {
+  test('a trigger that fails is answered 200 with the error: a status, a timeout, an address that is not allowed', async () => {
     const failing = await receiver((response) => response.writeHead(503).end('busy'));
     const silent = await receiver(() => undefined);
     const run = async (body: object) => (await cron('POST', `/${await made({ name: 'Failing', ...body })}/trigger`)).body.execution;
@@ -201,7 +201,7 @@ describe('a trigger', () => {
     });
   });
 
-  test('of a large answer keeps 10 KiB, and 20 executions are listed unless more are asked for', async () => {
+  test('a trigger of a large answer keeps 10 KiB, and 20 executions are listed unless more are asked for', async () => {
     const to = await receiver((response) => response.end('x'.repeat(100_000)));
     const id = await made({ name: 'Large', url: to.url, method: 'GET' });
     await Promise.all(Array.from({ length: 6 }, () => cron('POST', `/${id}/trigger`)));
@@ -219,7 +219,7 @@ describe('a trigger', () => {
     expect(bodies[25]).toBeNull();
   });
 
-  test('that was recorded shows its response body for as long as it is listed', async () => {
+  test('a trigger that was recorded shows its response body for as long as it is listed', async () => {
     const history = new CronExecutions({ redis: world.redis.client, prefix: 'test:' });
     const id = await made({ name: 'Listed' });
     const ended = {

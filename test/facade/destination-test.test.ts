@@ -31,7 +31,7 @@ async function destination(url: string, more: object = {}): Promise<string> {
 const testOf = (id: string, body?: object) => world.request('POST', `/api/destinations/${id}/test`, { body });
 
 describe('a test of an http destination', () => {
-  test('sends the payload as a delivery would, marked as a test, and answers what came back', async () => {
+  test('a test of an http destination sends the payload as a delivery would, marked as a test, and answers what came back', async () => {
     const to = await receiver((response) => response.writeHead(202).end('thanks'));
     const id = await destination(`${to.url}/hook?a=1`, {
       method: 'PUT',
@@ -69,7 +69,7 @@ describe('a test of an http destination', () => {
     expect((await world.request('GET', `/api/destinations/${id}`)).body).toMatchObject({ deliveriesCount: 0, lastDeliveryAt: null });
   });
 
-  test('sends any JSON object, as deep and with such keys as that of an event', async () => {
+  test('a test of an http destination sends any JSON object, as deep and with such keys as that of an event', async () => {
     const to = await receiver();
     const id = await destination(to.url);
     const payload = anyPayload();
@@ -77,7 +77,7 @@ describe('a test of an http destination', () => {
     expect(String(to.requests[0]?.body)).toBe(payload);
   });
 
-  test('sends the payload byte for byte as it was sent', async () => {
+  test('a test of an http destination sends the payload byte for byte as it was sent', async () => {
     const to = await receiver();
     const id = await destination(to.url);
     const payload = '{ "total": 1.0,  "id": 12345678901234567890, "id": 2, "ü": "\\u00fc" }';
@@ -87,14 +87,14 @@ describe('a test of an http destination', () => {
     expect(String(to.requests[0]?.body)).toBe(payload);
   });
 
-  test('without a payload sends a sample event, also to a disabled destination and by its slug', async () => {
+  test('a test of an http destination without a payload sends a sample event, also to a disabled destination and by its slug', async () => {
     const to = await receiver();
     await destination(to.url, { slug: 'paused', enabled: false });
     expect((await testOf('paused')).body).toMatchObject({ success: true, statusCode: 200, responseBody: 'ok' });
     expect(JSON.parse(String(to.requests[0]?.body))).toMatchObject({ type: 'posthorn.test', createdAt: expect.any(String) });
   });
 
-  test('uses what a change has just put in force', async () => {
+  test('a test of an http destination uses what a change has just put in force', async () => {
     const [before, after] = [await receiver(), await receiver()];
     const id = await destination(before.url);
     for (let i = 0; i < 10; i++) {
@@ -105,7 +105,7 @@ describe('a test of an http destination', () => {
     }
   });
 
-  test('that fails is answered 200 with the kind of failure', async () => {
+  test('a test of an http destination that fails is answered 200 with the kind of failure', async () => {
     const failing = await receiver((response) => response.writeHead(500).end('no'));
     expect(await testOf(await destination(failing.url))).toMatchObject({
       status: 200,
@@ -124,7 +124,7 @@ describe('a test of an http destination', () => {
     expect((await testOf(await destination('http://169.254.169.254/'))).body).toMatchObject({ statusCode: null, error: 'blocked' });
   });
 
-  test('of a destination whose Secret is missing says that it is not in force', async () => {
+  test('a test of an http destination of a destination whose Secret is missing says that it is not in force', async () => {
     const http = { url: 'https://a.example/', signingSecretRef: { name: 'missing', key: 'key' } };
     await world.store.apply(
       { kind: 'Destination', metadata: { name: 'broken', namespace: 'acme' }, spec: { type: 'http', http } },
@@ -133,7 +133,7 @@ describe('a test of an http destination', () => {
     expect(await testOf('broken')).toMatchObject({ status: 200, body: { success: false, statusCode: null, error: 'not_ready' } });
   });
 
-  test('needs the scope write, a known destination and a payload that is an object', async () => {
+  test('a test of an http destination needs the scope write, a known destination and a payload that is an object', async () => {
     const to = await receiver();
     const id = await destination(to.url);
     const viewer = await world.addKey('acme', { role: 'viewer' });

@@ -213,7 +213,7 @@ describe('a delivery', () => {
       return wanted;
     });
 
-  test('is pending, processing, retrying, waits for a circuit, and a dead letter is failed once archived', async () => {
+  test('a delivery is pending, processing, retrying, waits for a circuit, and a dead letter is failed once archived', async () => {
     const event = newEvent({ org, destinations: ['dst_states'] });
     const [id = ''] = event.targets.map(({ messageId }) => messageId);
     const becomes = async (status: string, fields: object) => {
@@ -246,7 +246,7 @@ describe('a delivery', () => {
     expect([archived.status, await idsOf('deliveries?destinationId=dst_states&status=failed')]).toEqual([204, [lost?.messageId]]);
   });
 
-  test('is schema_failed, transform_failed or filtered when nothing is sent, with the reason', async () => {
+  test('a delivery is schema_failed, transform_failed or filtered when nothing is sent, with the reason', async () => {
     for (const status of ['transform_failed', 'filtered'] as const) {
       const event = newEvent({ org, destinations: [`dst_${status}`] });
       await world.acceptor.accept(event);

@@ -205,7 +205,7 @@ describe('the destinations of a route', () => {
     return { route, remove: () => call('DELETE', `routes/${route.id}`) };
   };
 
-  test('may be sent as the one that it is', async () => {
+  test('the destinations of a route may be sent as the one that it is', async () => {
     const { route, remove } = await made({ destinationId: 'one' });
     expect(route).toMatchObject({ destinationId: await destinationId('one'), destinationIds: [await destinationId('one')] });
     const [listed] = (await call('GET', 'routes')).body.data;
@@ -227,7 +227,7 @@ describe('the destinations of a route', () => {
     await remove();
   });
 
-  test('are those that were changed in a record that is sent back', async () => {
+  test('the destinations of a route are those that were changed in a record that is sent back', async () => {
     const { route, remove } = await made({ destinationIds: ['one', 'two'] });
     const three = await destinationId('three');
     const one = await call('PATCH', `routes/${route.id}`, { ...route, destinationIds: [three] });
@@ -239,7 +239,7 @@ describe('the destinations of a route', () => {
     await remove();
   });
 
-  test('are needed, and none is none', async () => {
+  test('the destinations of a route are needed, and none is none', async () => {
     for (const body of [{}, { destinationId: '' }]) {
       const answer = await call('POST', 'routes', { name: 'R', sourceId: 'shop', ...body });
       expect([answer.status, answer.body.code]).toEqual([400, 'VALIDATION_FAILED']);

@@ -17,7 +17,7 @@ async function conditionOf(kind: 'NotificationChannel' | 'Route', name: string, 
 }
 
 describe('an address of a domain that the installation does not send to', () => {
-  test('is 400 INVALID_CONFIG in a channel, on create and on change; others are taken', async () => {
+  test('an address of a domain that the installation does not send to is 400 INVALID_CONFIG in a channel, on create and on change; others are taken', async () => {
     const refused = await world.request('POST', '/api/notification-channels', { body: email('team@example.com', 'a@evil.example') });
     expect([refused.status, refused.body]).toEqual([
       400,
@@ -30,7 +30,7 @@ describe('an address of a domain that the installation does not send to', () => 
     expect([changed.status, changed.body.code]).toEqual([400, 'INVALID_CONFIG']);
   });
 
-  test('is 400 in notifyEmails of a route', async () => {
+  test('an address of a domain that the installation does not send to is 400 in notifyEmails of a route', async () => {
     const source = await world.create('sources', {});
     const destination = await world.create('destinations', { url: 'https://hooks.example.com/' });
     const route = { name: 'Mails', sourceId: source.id, destinationIds: [destination.id] };
@@ -43,7 +43,7 @@ describe('an address of a domain that the installation does not send to', () => 
     expect((await world.request('PATCH', `/api/routes/${id}`, { body: { notifyEmails: 'a@evil.example' } })).status).toBe(400);
   });
 
-  test('in a manifest shows in the conditions: the channel is not accepted, the route is in force', async () => {
+  test('an address of a domain that the installation does not send to in a manifest shows in the conditions: the channel is not accepted, the route is in force', async () => {
     const apply = { manager: 'kubectl' };
     const channel = { type: 'email' as const, email: { addresses: ['a@evil.example'] } };
     await world.store.apply({ kind: 'NotificationChannel', metadata: { namespace: 'acme', name: 'evil' }, spec: channel }, apply);

@@ -210,14 +210,14 @@ describe('requests that cannot be served', () => {
 });
 
 describe('every answer', () => {
-  test('echoes a harmless request id and makes one otherwise', async () => {
+  test('every answer echoes a harmless request id and makes one otherwise', async () => {
     const id = async (sent: string) =>
       (await world.request('GET', '/api/sources', { headers: { 'x-request-id': sent } })).headers.get('x-request-id');
     expect(await id('abc-1')).toBe('abc-1');
     expect(await id('<script>')).toMatch(/^req_/);
   });
 
-  test('tells no rate limit of an organization that has no plan: it is enterprise', async () => {
+  test('every answer tells no rate limit of an organization that has no plan: it is enterprise', async () => {
     await world.store.apply(
       { kind: 'Organization', metadata: { name: 'planless' }, spec: { namespace: 'planless' } },
       { manager: 'kubectl' },
@@ -228,7 +228,7 @@ describe('every answer', () => {
     expect([status, headers.get('x-ratelimit-limit')]).toEqual([200, null]);
   });
 
-  test('tells the rate limit of an organization that has one, and 429 beyond it', async () => {
+  test('every answer tells the rate limit of an organization that has one, and 429 beyond it', async () => {
     await world.addOrganization('small', 'free');
     const key = await world.addKey('small', { role: 'viewer' });
     const first = await world.request('GET', '/api/sources', { key });
@@ -243,7 +243,7 @@ describe('every answer', () => {
 });
 
 describe('events and deliveries', () => {
-  test('are listed newest first by cursor, which new ones do not disturb', async () => {
+  test('events and deliveries are listed newest first by cursor, which new ones do not disturb', async () => {
     const { body: source } = await world.request('POST', '/api/sources', { body: { name: 'Listed' } });
     const org = (await world.store.get('Organization', { name: 'acme' })).status?.id ?? '';
     const send = async () => {

@@ -62,7 +62,7 @@ describe('a record that connects what one before it in the document does', () =>
     expect(await namesIn('routes', key)).toEqual(isRefused ? [] : outcome);
   });
 
-  test('is refused where the one before overwrites a route so, and taken where both routes connect it already', async () => {
+  test('a record that connects what one before it in the document does is refused where the one before overwrites a route so, and taken where both routes connect it already', async () => {
     const key = await organization();
     await importOf('routes', key, { routes: [route('A', ['one']), route('B', ['one'])], conflictStrategy: 'rename' });
     const unchanged = { routes: [route('A', ['one']), route('B', ['one'])], conflictStrategy: 'overwrite' };
@@ -105,7 +105,7 @@ describe('a destination that stands twice in a document', () => {
 });
 
 describe('the read-only fields of a route', () => {
-  test('are those that an import ignores', async () => {
+  test('the read-only fields of a route are those that an import ignores', async () => {
     const key = await organization();
     const read = await world.create('routes', { name: 'Read', sourceId: 'shop', destinationIds: ['one'] }, key);
     const others = Object.keys(read).filter((field) => !(field in routeBody.shape) && field !== 'slug' && field !== 'sourceId');

@@ -39,7 +39,7 @@ describe('trying a filter', () => {
     ['device=7&state=on', true, { state: 'on', all: { device: '7', state: 'on' } }],
     ['state=off&state=on', false, { state: ['off', 'on'], all: { state: ['off', 'on'] } }],
     [undefined, false, { all: {} }],
-  ])('with the query %j, and a transform of it', async (query, matches, output) => {
+  ])('trying a filter with the query %j, and a transform of it', async (query, matches, output) => {
     const onQuery = [{ field: 'query.state', operator: 'equals', value: 'on' }];
     expect((await post('filters/test', { conditions: onQuery, query })).body.matches).toBe(matches);
     const code = '{"state": query.state, "all": query}';
@@ -48,13 +48,13 @@ describe('trying a filter', () => {
     expect((await post('filters/test', { conditions: onQuery, query: 'q'.repeat(8193) })).status).toBe(400);
   });
 
-  test('of a payload that is null: it is no empty object', async () => {
+  test('trying a filter of a payload that is null: it is no empty object', async () => {
     const onPayload = { conditions: [{ field: 'payload', operator: 'equals', value: null }] };
     expect((await post('filters/test', { ...onPayload, payload: null })).body.matches).toBe(true);
     expect((await post('filters/test', onPayload)).body.matches).toBe(false);
   });
 
-  test('with costly patterns is answered within the steps of one filter', async () => {
+  test('trying a filter with costly patterns is answered within the steps of one filter', async () => {
     const many = Array.from({ length: 50 }, () => ({ field: 'a', operator: 'matches', value: '[ab]{900}' }));
     const { body } = await post('filters/test', { conditions: many, payload: { a: 'ab'.repeat(500) } });
     expect([body.matches, body.conditions[0].matches, body.conditions[49].matches]).toEqual([false, true, false]);
@@ -154,7 +154,7 @@ describe('trying a transform', () => {
     expect([answer.status, answer.body.code]).toEqual([status, code]);
   });
 
-  test('needs the scope to write', async () => {
+  test('trying a transform needs the scope to write', async () => {
     const key = await world.addKey('acme', { role: 'viewer' });
     expect((await post('transforms/test', { code: '1' }, key)).status).toBe(403);
     expect((await post('filters/test', { filterId: 'large' }, key)).status).toBe(200);
@@ -162,7 +162,7 @@ describe('trying a transform', () => {
 });
 
 describe('checking a payload against a schema', () => {
-  test('tells every error with its place', async () => {
+  test('checking a payload against a schema tells every error with its place', async () => {
     expect((await post(`schemas/${schemaId}/validate`, { payload: { id: 'a', n: 1 } })).body).toEqual({ valid: true, errors: [] });
     expect((await post('schemas/order/validate', { payload: { n: 1.5 } })).body).toEqual({
       valid: false,
@@ -181,7 +181,7 @@ describe('checking a payload against a schema', () => {
     expect(await validate(19.999)).toEqual({ valid: false, errors: [{ path: '', message: 'must be multiple of 0.01' }] });
   });
 
-  test('needs a payload, and a schema that exists', async () => {
+  test('checking a payload against a schema needs a payload, and a schema that exists', async () => {
     expect((await post('schemas/order/validate', {})).body).toMatchObject({ code: 'VALIDATION_FAILED' });
     expect((await post('schemas/nothing-such/validate', { payload: 1 })).status).toBe(404);
   });

@@ -206,7 +206,7 @@ describe('the identity of the platform, in an installation that does not lend it
   });
   afterAll(() => strict.stop());
 
-  test('is refused when a destination is made, changed or imported', async () => {
+  test('the identity of the platform, in an installation that does not lend it, is refused when a destination is made, changed or imported', async () => {
     const refused = { status: 400, body: { error: 'Bad Request', message } };
     expect(await strict.request('POST', '/api/destinations', { body: { name: 'Lake', type: 's3', config } })).toMatchObject(refused);
     const { id } = await strict.create('destinations', { name: 'Keys', type: 's3', config: s3 });
@@ -220,7 +220,7 @@ describe('the identity of the platform, in an installation that does not lend it
     expect((await strict.request('GET', '/api/destinations/imported')).status).toBe(404);
   });
 
-  test('is a condition of the custom resource, which users can still rename and disable', async () => {
+  test('the identity of the platform, in an installation that does not lend it, is a condition of the custom resource, which users can still rename and disable', async () => {
     const spec = { type: 's3', s3: { bucket: 'acme-events', region: 'eu-central-1' }, warehouse: { identity: 'platform' } } as const;
     await store.create({ kind: 'Destination', metadata: { name: 'lake', namespace: 'acme' }, spec }, { manager: 'posthorn-api' });
     await eventually(async () => {

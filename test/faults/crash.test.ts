@@ -56,7 +56,7 @@ describe('controllers that nothing happens to', () => {
     timeoutMs,
   );
 
-  test('leave nothing of what is deleted', () => {
+  test('controllers that nothing happens to leave nothing of what is deleted', () => {
     const { emptied, gone } = undisturbed;
     expect(Object.keys(emptied.objects).sort()).toEqual([`Namespace /${namespace}`, 'Organization /acme']);
     expect(Object.keys(emptied.records).map((name) => name.split(' ')[0])).toEqual(['organization']);

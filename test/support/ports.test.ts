@@ -85,13 +85,16 @@ describe('a port that somebody takes before its server binds it', () => {
     ['a server of Azure Blob Storage', startAzureServer],
     ['Toxiproxy', startToxiproxy],
     ['standalone', startStandalone],
-  ])('lets %s start on another one', async (_, start: () => Promise<{ stop(): Promise<void> }>) => {
-    const server = await start();
-    expect(taken).toHaveLength(1);
-    await server.stop();
-  });
+  ])(
+    'a port that somebody takes before its server binds it lets %s start on another one',
+    async (_, start: () => Promise<{ stop(): Promise<void> }>) => {
+      const server = await start();
+      expect(taken).toHaveLength(1);
+      await server.stop();
+    },
+  );
 
-  test('lets a line of Toxiproxy listen on another one', async () => {
+  test('a port that somebody takes before its server binds it lets a line of Toxiproxy listen on another one', async () => {
     const toxiproxy = await startToxiproxy();
     taken = [];
     const line = await toxiproxy.lineTo(1);
@@ -103,7 +106,7 @@ describe('a port that somebody takes before its server binds it', () => {
   test.each([
     ['etcd', 1],
     ['kube-apiserver', 2],
-  ])('lets %s start on another one', async (_, nth) => {
+  ])('a port that somebody takes before its server binds it lets %s start on another one', async (_, nth) => {
     const { afterChoice } = portFaults;
     let chosen = 0;
     portFaults.afterChoice = async (port) => (++chosen === nth ? afterChoice(port) : undefined);
@@ -112,7 +115,7 @@ describe('a port that somebody takes before its server binds it', () => {
     await plane.stop();
   });
 
-  test('is given up after five of them, and any other failure at once', async () => {
+  test('a port that somebody takes before its server binds it is given up after five of them, and any other failure at once', async () => {
     let tries = 0;
     const fails = (message: string) => async (): Promise<void> => {
       tries++;

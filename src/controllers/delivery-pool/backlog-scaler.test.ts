@@ -28,52 +28,52 @@ async function podsAfter(
 }
 
 describe('more pods', () => {
-  test('come at once, so many that each has its target', async () => {
+  test('more pods come at once, so many that each has its target', async () => {
     expect(await podsAfter(0, 700)).toBe(7);
   });
 
-  test('at most double at a time, and at most as many as may be', async () => {
+  test('more pods at most double at a time, and at most as many as may be', async () => {
     expect(await podsAfter(0, 100_000)).toBe(8);
     expect(await podsAfter(0, 100_000)).toBe(16);
     expect(await podsAfter(60, 100_000)).toBe(50);
   });
 
-  test('do not come for a tenth above the target', async () => {
+  test('more pods do not come for a tenth above the target', async () => {
     expect(await podsAfter(60, 440)).toBe(4);
     expect(await podsAfter(0, 441)).toBe(5);
   });
 
-  test('come one by one while messages get old although all pods work', async () => {
+  test('more pods come one by one while messages get old although all pods work', async () => {
     expect(await podsAfter(0, 300, { oldestAgeSeconds: 45 })).toBe(5);
     expect(await podsAfter(30, 300, { oldestAgeSeconds: 45 })).toBe(5);
     expect(await podsAfter(0, 300, { oldestAgeSeconds: 45 })).toBe(6);
   });
 
-  test('do not come for old messages while pods are starting', async () => {
+  test('more pods do not come for old messages while pods are starting', async () => {
     expect(await podsAfter(120, 300, { oldestAgeSeconds: 45, ready: 3 })).toBe(4);
   });
 });
 
 describe('fewer pods', () => {
-  test('come only after five minutes in which no more were needed', async () => {
+  test('fewer pods come only after five minutes in which no more were needed', async () => {
     await podsAfter(0, 400);
     expect(await podsAfter(270, 100)).toBe(4);
     expect(await podsAfter(60, 100)).toBe(2);
   });
 
-  test('are at most half of them at once, a minute apart', async () => {
+  test('fewer pods are at most half of them at once, a minute apart', async () => {
     current = 40;
     expect(await podsAfter(300, 0)).toBe(20);
     expect(await podsAfter(45, 0)).toBe(10);
     expect(await podsAfter(30, 0)).toBe(10);
   });
 
-  test('never fall below the least', async () => {
+  test('fewer pods never fall below the least', async () => {
     expect(await podsAfter(1200, 0, { min: 3 })).toBe(3);
     expect(await podsAfter(1200, 0, { min: 0 })).toBe(0);
   });
 
-  test('do not come while a peak comes back again and again', async () => {
+  test('fewer pods do not come while a peak comes back again and again', async () => {
     for (let i = 0; i < 6; i++) {
       await podsAfter(0, 400);
       expect(await podsAfter(120, 0)).toBe(4);

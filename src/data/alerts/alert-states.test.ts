@@ -86,13 +86,13 @@ const subjectsOf = (found: readonly DueAlert[]): string[] => found.map(({ subjec
 const windowEnds = () => endAlertWindows(redis.client, prefix);
 
 describe('the log', () => {
-  test('has nothing of targets whose route has no alerts', async () => {
+  test('the log has nothing of targets whose route has no alerts', async () => {
     await end(false, 'dst_a', { hasAlerts: false });
     await end(true, 'dst_a', { hasAlerts: false });
     expect(await redis.client.exists(`${prefix}{s0}:ends`)).toBe(0);
   });
 
-  test('has dead letters, and deliveries in a row as one', async () => {
+  test('the log has dead letters, and deliveries in a row as one', async () => {
     const events = Array.from({ length: 3 }, () => newEvent({ destinations: ['dst_a'] }));
     for (const event of events) await acceptor.accept({ ...event, targets: event.targets.map((each) => ({ ...each, routeId: 'rte_a' })) });
     const [target] = (await queue.targets(1)).targets;
@@ -111,7 +111,7 @@ describe('the log', () => {
     expect((await queue.tend('w', 64)).hasEnds).toBe(false);
   });
 
-  test('is read by one reader at a time, and by another when that one is gone', async () => {
+  test('the log is read by one reader at a time, and by another when that one is gone', async () => {
     await end(false);
     const [one, two] = await Promise.all([states.read(0, 'one'), states.read(0, 'two')]);
     expect(one).not.toBeNull();
@@ -122,7 +122,7 @@ describe('the log', () => {
 });
 
 describe('a failure alert', () => {
-  test('comes with the third failed message in a row, and names the last', async () => {
+  test('a failure alert comes with the third failed message in a row, and names the last', async () => {
     await end(false);
     await end(false);
     expect(await alerts()).toEqual([]);
@@ -132,12 +132,12 @@ describe('a failure alert', () => {
     expect(alert?.firstAtMs).toBeLessThanOrEqual(alert?.lastAtMs ?? 0);
   });
 
-  test('does not come when a delivery is between the failures', async () => {
+  test('a failure alert does not come when a delivery is between the failures', async () => {
     for (const isOk of [false, false, true, false, false]) await end(isOk);
     expect(await alerts({ wanted: ['failed'] })).toEqual([]);
   });
 
-  test('comes although another destination of the route is healthy', async () => {
+  test('a failure alert comes although another destination of the route is healthy', async () => {
     for (let i = 0; i < 3; i++) {
       await end(false, 'dst_a');
       await end(true, 'dst_b');
@@ -145,7 +145,7 @@ describe('a failure alert', () => {
     expect(subjectsOf(await alerts({ wanted: ['failed'] }))).toEqual(['failed 3']);
   });
 
-  test('has a window of five minutes', async () => {
+  test('a failure alert has a window of five minutes', async () => {
     states = new AlertStates({ redis: redis.client, prefix });
     const wanted = { wanted: ['failed'] as const, failureThreshold: 1 };
     await end(false);
@@ -157,7 +157,7 @@ describe('a failure alert', () => {
     expect(nextMs).toBeLessThanOrEqual(300_000);
   });
 
-  test('is followed by one with the count of the rest at the end of the window, and by no other', async () => {
+  test('a failure alert is followed by one with the count of the rest at the end of the window, and by no other', async () => {
     const wanted = { wanted: ['failed'] as const, failureThreshold: 1 };
     await end(false);
     expect(subjectsOf(await alerts(wanted))).toEqual(['failed 1']);
@@ -173,7 +173,7 @@ describe('a failure alert', () => {
     expect(await alerts(wanted)).toEqual([]);
   });
 
-  test('is not lost while nobody confirms it, and is the same one again', async () => {
+  test('a failure alert is not lost while nobody confirms it, and is the same one again', async () => {
     for (let i = 0; i < 3; i++) await end(false);
     const log = await states.read(0, 'reader');
     if (log === null) throw new Error('somebody else reads');
@@ -184,14 +184,14 @@ describe('a failure alert', () => {
     expect(await states.decide(0, rules())).toMatchObject({ alerts: [] });
   });
 
-  test('counts entries once, however often they are given', async () => {
+  test('a failure alert counts entries once, however often they are given', async () => {
     for (let i = 0; i < 2; i++) await end(false);
     const log = await states.read(0, 'reader');
     if (log === null) throw new Error('somebody else reads');
     for (let i = 0; i < 3; i++) expect((await states.decide(0, rules(), { shard: 0, ...log })).alerts).toEqual([]);
   });
 
-  test('counts entries of another shard and of an emptied one for themselves', async () => {
+  test('a failure alert counts entries of another shard and of an emptied one for themselves', async () => {
     await end(false);
     const log = await states.read(0, 'reader');
     if (log === null) throw new Error('somebody else reads');
@@ -200,7 +200,7 @@ describe('a failure alert', () => {
     expect(subjectsOf((await states.decide(0, rules(), { shard: 0, ...log, marker: 'another' })).alerts)).toEqual(['failed 3']);
   });
 
-  test('comes for what was dropped because the queue is full', async () => {
+  test('a failure alert comes for what was dropped because the queue is full', async () => {
     const full = { throttle: { mode: 'concurrency', rateLimit: null, rateUnit: null, maxConcurrency: 9, queueLimit: 1 } as const };
     await end(true, 'dst_a', full);
     for (let i = 0; i < 2; i++) {
@@ -212,7 +212,7 @@ describe('a failure alert', () => {
 });
 
 describe('a recovery', () => {
-  test('is the first delivery after a failure alert', async () => {
+  test('a recovery is the first delivery after a failure alert', async () => {
     await end(true);
     expect(await alerts({ wanted: ['recovered'] })).toEqual([]);
     for (let i = 0; i < 3; i++) await end(false);
@@ -221,12 +221,12 @@ describe('a recovery', () => {
     expect(subjectsOf(await alerts({ wanted: ['failed', 'recovered'] }))).toEqual(['failed 3', 'recovered 1']);
   });
 
-  test('is not announced after failures that were worth no alert', async () => {
+  test('a recovery is not announced after failures that were worth no alert', async () => {
     for (const isOk of [false, false, true]) await end(isOk);
     expect(await alerts({ wanted: ['recovered'] })).toEqual([]);
   });
 
-  test('waits for the last of the destinations that fail', async () => {
+  test('a recovery waits for the last of the destinations that fail', async () => {
     for (let i = 0; i < 3; i++) for (const each of ['dst_a', 'dst_b']) await end(false, each);
     await end(true, 'dst_a');
     expect(subjectsOf(await alerts({ wanted: ['recovered'] }))).toEqual([]);
@@ -234,14 +234,14 @@ describe('a recovery', () => {
     expect(await alerts({ wanted: ['recovered'] })).toMatchObject([{ subject: 'recovered', isBroken: false }]);
   });
 
-  test('does not wait for a destination that has left the route', async () => {
+  test('a recovery does not wait for a destination that has left the route', async () => {
     for (let i = 0; i < 3; i++) for (const each of ['dst_a', 'dst_b']) await end(false, each);
     await alerts({ wanted: ['recovered'], destinationIds: ['dst_a'] });
     await end(true, 'dst_a');
     expect(subjectsOf(await alerts({ wanted: ['recovered'], destinationIds: ['dst_a'] }))).toEqual(['recovered 1']);
   });
 
-  test('is announced with the first delivery after the only destination that failed has left the route, and once', async () => {
+  test('a recovery is announced with the first delivery after the only destination that failed has left the route, and once', async () => {
     const wanted = ['failed', 'recovered'] as const;
     for (let i = 0; i < 3; i++) await end(false, 'dst_a');
     expect(await alerts({ wanted })).toMatchObject([{ subject: 'failed', isBroken: true }]);
@@ -256,7 +256,7 @@ describe('a recovery', () => {
     expect(await alerts({ wanted, destinationIds: ['dst_b'] })).toEqual([]);
   });
 
-  test('waits for a destination that still fails when another that failed has left the route', async () => {
+  test('a recovery waits for a destination that still fails when another that failed has left the route', async () => {
     for (let i = 0; i < 3; i++) for (const each of ['dst_a', 'dst_b']) await end(false, each);
     await alerts({ wanted: ['recovered'] });
     const left = { wanted: ['recovered'] as const, destinationIds: ['dst_b', 'dst_c'] };
@@ -267,7 +267,7 @@ describe('a recovery', () => {
     expect(subjectsOf(await alerts(left))).toEqual(['recovered 1']);
   });
 
-  test('is announced after a destination with an open circuit has left the route', async () => {
+  test('a recovery is announced after a destination with an open circuit has left the route', async () => {
     const circuit = { failureThreshold: 1, cooldownSeconds: 60, probeSuccessThreshold: 1 };
     await end(false, 'dst_a', { circuit });
     expect(subjectsOf(await alerts({ wanted: ['opened', 'recovered'] }))).toEqual(['opened 1']);
@@ -277,7 +277,7 @@ describe('a recovery', () => {
     ]);
   });
 
-  test('of messages that failed over counts for where they were sent first', async () => {
+  test('a recovery of messages that failed over counts for where they were sent first', async () => {
     const spare = { failover: { destinations: [{ id: 'dst_b', shard: 0 }], afterAttempts: null } };
     const fail = async () => {
       const event = newEvent({ destinations: ['dst_a'] });

@@ -67,31 +67,34 @@ const took = (durationMs: number): Outcome => ({
 const deliveredIn = async (range: StatisticsRange): Promise<number> => (await statistics.ofOrganization('org_a', range)).total.delivered;
 
 describe('the statistics of an organization', () => {
-  test.each([0, 1, 3])('count every end exactly once, over all shards, however often they are folded (%i)', async (folds) => {
-    await deliver(70, delivered);
-    await deliver(5, dead);
-    if (folds > 0) await fold();
-    await deliver(3, delivered, { shard: 1 });
-    for (let i = 1; i < folds; i++) await fold();
-    const { total, targets, events } = await statistics.ofOrganization('org_a', '1h');
-    expect(total).toMatchObject({ delivered: 73, failed: 5 });
-    expect(total.latencies.total).toBe(78);
-    expect(targets.map(({ destinationId, statistics: { delivered: ok, failed } }) => [destinationId, ok, failed]).sort()).toEqual([
-      ['dst_0', 70, 5],
-      ['dst_1', 3, 0],
-    ]);
-    expect(Object.fromEntries(events)).toEqual({ src_a: 78, rte_a: 78 });
-    expect(await reader.destinationCounters('org_a', 'dst_0')).toMatchObject({ deliveries: 75, successes: 70, averageLatencyMs: 5 });
-  });
+  test.each([0, 1, 3])(
+    'the statistics of an organization count every end exactly once, over all shards, however often they are folded (%i)',
+    async (folds) => {
+      await deliver(70, delivered);
+      await deliver(5, dead);
+      if (folds > 0) await fold();
+      await deliver(3, delivered, { shard: 1 });
+      for (let i = 1; i < folds; i++) await fold();
+      const { total, targets, events } = await statistics.ofOrganization('org_a', '1h');
+      expect(total).toMatchObject({ delivered: 73, failed: 5 });
+      expect(total.latencies.total).toBe(78);
+      expect(targets.map(({ destinationId, statistics: { delivered: ok, failed } }) => [destinationId, ok, failed]).sort()).toEqual([
+        ['dst_0', 70, 5],
+        ['dst_1', 3, 0],
+      ]);
+      expect(Object.fromEntries(events)).toEqual({ src_a: 78, rte_a: 78 });
+      expect(await reader.destinationCounters('org_a', 'dst_0')).toMatchObject({ deliveries: 75, successes: 70, averageLatencyMs: 5 });
+    },
+  );
 
-  test('count what a filter holds back for its route', async () => {
+  test('the statistics of an organization count what a filter holds back for its route', async () => {
     await acceptor.accept(newEvent({ destinations: [], filteredRoutes: ['rte_f'] }));
     const { filtered, events } = await statistics.ofOrganization('org_a', '1h');
     expect(Object.fromEntries(filtered)).toEqual({ rte_f: 1 });
     expect(Object.fromEntries(events)).toEqual({ src_a: 1 });
   });
 
-  test('say nothing of a settlement that was sent twice', async () => {
+  test('the statistics of an organization say nothing of a settlement that was sent twice', async () => {
     await acceptor.accept(newEvent());
     const jobs = await takeFrom(new RedisDeliveryQueue({ redis: redis.client, prefix }), 'w1', 1);
     for (const expected of [true, false]) {
@@ -113,7 +116,7 @@ describe('the statistics of an organization', () => {
     expect(latencySumMs).toBe(durations.reduce((sum, ms) => sum + ms, 0));
   });
 
-  test('count a message that moved to its failover as moved away there and as delivered here', async () => {
+  test('the statistics of an organization count a message that moved to its failover as moved away there and as delivered here', async () => {
     const setting = { failover: { destinations: [{ id: 'dst_spare', shard: 0 }], afterAttempts: null } };
     await acceptor.accept(newEvent({ destinations: ['dst_0'] }));
     const queue = queues[0];
@@ -126,7 +129,7 @@ describe('the statistics of an organization', () => {
     expect(targets.find(({ destinationId }) => destinationId === 'dst_spare')?.statistics).toMatchObject({ delivered: 1 });
   });
 
-  test('are gone after a purge', async () => {
+  test('the statistics of an organization are gone after a purge', async () => {
     await deliver(2, delivered);
     await fold();
     await deliver(2, delivered);
@@ -157,7 +160,7 @@ describe('a range', () => {
     ['30d', 30 * dayMs - minuteMs - 1, 31 * dayMs],
   ];
   const cases = ranges.flatMap((each) => [false, true].map((isFolded) => [...each, isFolded] as const));
-  test.each(cases)('of %s holds what happened in it and not what was before', async (range, insideMs, outsideMs, isFolded) => {
+  test.each(cases)('a range of %s holds what happened in it and not what was before', async (range, insideMs, outsideMs, isFolded) => {
     await deliver(3, delivered);
     if (isFolded) await fold();
     expect(await deliveredIn(range)).toBe(3);
@@ -167,7 +170,7 @@ describe('a range', () => {
     expect(await deliveredIn(range)).toBe(0);
   });
 
-  test('of 7d counts nothing twice where hours and days meet', async () => {
+  test('a range of 7d counts nothing twice where hours and days meet', async () => {
     await deliver(1, delivered);
     await fold();
     for (let hours = 0; hours < 7 * 24; hours++) {
@@ -176,7 +179,7 @@ describe('a range', () => {
     }
   });
 
-  test('is dropped by Redis after its time', async () => {
+  test('a range is dropped by Redis after its time', async () => {
     await deliver(1, delivered);
     await fold();
     const ttls = await Promise.all(

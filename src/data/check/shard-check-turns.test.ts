@@ -183,20 +183,20 @@ describe('messages of a target that', () => {
     },
   );
 
-  test('is gone are a finding', async () => {
+  test('messages of a target that is gone are a finding', async () => {
     const [first] = await accept(2);
     await redis.client.del(`${base}t:1`);
     expect(await findings()).toEqual([{ id: first, complaint: 'is queued, and nobody will take it: target 1 is gone' }]);
   });
 
-  test('has nothing queued are no finding, although nothing lets it come to its turn', async () => {
+  test('messages of a target that has nothing queued are no finding, although nothing lets it come to its turn', async () => {
     await accept(1);
     expect(await takeFrom(queue, 'w1', 1)).toHaveLength(1);
     expect(await redis.client.exists(`${base}ready`)).toBe(0);
     expect(await findings()).toEqual([]);
   });
 
-  test('is at its cap are no finding when the group of its stream was made again while they are held', async () => {
+  test('messages of a target that is at its cap are no finding when the group of its stream was made again while they are held', async () => {
     await accept(12);
     const held = await takeFrom(queue, 'w1', 64);
     expect(await blockedBy()).toBe('cap');

@@ -122,7 +122,7 @@ describe('a message on its way to another shard', () => {
     key = id.slice('msg_00'.length);
   });
 
-  test('is no finding, before it has arrived and afterwards', async () => {
+  test('a message on its way to another shard is no finding, before it has arrived and afterwards', async () => {
     expect(await redis.client.hget(`${base}m:${key}`, field.message.status)).toBe('m');
     expect(await findings()).toEqual([]);
     await new OutboxCarrier({ redis: redis.client, prefix }).carry(0);
@@ -130,12 +130,12 @@ describe('a message on its way to another shard', () => {
     expect(await findings()).toEqual([]);
   });
 
-  test('is found when nothing carries it', async () => {
+  test('a message on its way to another shard is found when nothing carries it', async () => {
     await redis.client.del(`${base}out`);
     expect(await findings()).toEqual([holdsNothing(), { id, complaint: 'has moved to shard 1 and is not there' }]);
   });
 
-  test('is found when it has arrived and is gone there', async () => {
+  test('a message on its way to another shard is found when it has arrived and is gone there', async () => {
     await new OutboxCarrier({ redis: redis.client, prefix }).carry(0);
     const there = `${prefix}{s1}:`;
     for (const gone of ['m:', 'e:', 'w:', 'refs', 'ready']) {
@@ -145,7 +145,7 @@ describe('a message on its way to another shard', () => {
     expect(await findings()).toContainEqual({ id, complaint: 'has moved to shard 1 and is not there' });
   });
 
-  test('is found when it is also one that has ended', async () => {
+  test('a message on its way to another shard is found when it is also one that has ended', async () => {
     await redis.client.hset(`${base}m:${key}`, field.message.status, 'd');
     expect(await findings()).toEqual([{ id, complaint: 'has status d and is moving' }, holdsNothing()]);
   });
@@ -170,7 +170,7 @@ describe('a batch', () => {
 
   const end = async () => settleAll(queue, 'w1', await queue.adopt('w1', []), delivered);
 
-  test('that is written is no finding, nor when it has ended and its members have not, nor afterwards', async () => {
+  test('a batch that is written is no finding, nor when it has ended and its members have not, nor afterwards', async () => {
     expect(await check()).toEqual({ messages: 2, unfinished: 2, findings: [] });
     await end();
     expect(await check()).toEqual({ messages: 2, unfinished: 2, findings: [] });
@@ -178,7 +178,7 @@ describe('a batch', () => {
     expect(await check()).toEqual({ messages: 2, unfinished: 0, findings: [] });
   });
 
-  test('whose member is also queued is found', async () => {
+  test('a batch whose member is also queued is found', async () => {
     await redis.client.xgroup('CREATE', `${base}w:1`, 'g', '0', 'MKSTREAM');
     await redis.client.xadd(`${base}w:1`, '1000-1', 'i', member);
     await redis.client.zadd(`${base}ready:org_a`, 1, '1');
@@ -186,24 +186,24 @@ describe('a batch', () => {
     expect(await complaintOf(member)).toEqual(['is queued and in a batch']);
   });
 
-  test('that has lost a member is found', async () => {
+  test('a batch that has lost a member is found', async () => {
     const text = (await redis.client.get(`${base}b:${key}`)) ?? '';
     await redis.client.set(`${base}b:${key}`, text.replace(member, 'another'));
     expect(await complaintOf(member)).toEqual(['has status p and is nowhere']);
   });
 
-  test('whose member has ended before it is found', async () => {
+  test('a batch whose member has ended before it is found', async () => {
     await redis.client.hset(`${base}m:${member}`, field.message.status, 'd');
     expect(await complaintOf(member)).toEqual(['has status d and is in a batch']);
   });
 
-  test('that has ended and that nobody ends is found', async () => {
+  test('a batch that has ended and that nobody ends is found', async () => {
     await end();
     await redis.client.del(`${base}ended`);
     expect(await complaintOf(key)).toEqual(['has status e and is nowhere']);
   });
 
-  test('that is to end and has not ended is found', async () => {
+  test('a batch that is to end and has not ended is found', async () => {
     await end();
     await redis.client.hset(`${base}m:${key}`, field.message.status, 'r');
     expect(await complaintOf(key)).toEqual(['has status r and is ended']);

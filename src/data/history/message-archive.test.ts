@@ -133,7 +133,7 @@ test('is counted for its pool while it is due and nobody writes it', async () =>
 });
 
 describe('a batch', () => {
-  test('stays the same until it is written, whoever takes it and whatever ends meanwhile', async () => {
+  test('a batch stays the same until it is written, whoever takes it and whatever ends meanwhile', async () => {
     const first = await finish(3);
     await archive.gather();
     const batch = await taken();
@@ -151,7 +151,7 @@ describe('a batch', () => {
     expect(await idsOf(next)).toEqual(later);
   });
 
-  test('has what its limits allow, and at least one message', async () => {
+  test('a batch has what its limits allow, and at least one message', async () => {
     const ids = await finish(3, { payload: JSON.stringify('x'.repeat(5000)) });
     await archive.gather();
     expect(await idsOf(await taken(archiveOf({ bytes: 14_000 })))).toEqual(ids.slice(0, 2));
@@ -162,7 +162,7 @@ describe('a batch', () => {
     expect(await idsOf(await taken(archiveOf({ bytes: 100 })))).toEqual(again.slice(0, 1));
   });
 
-  test('waits until it is complete or old enough', async () => {
+  test('a batch waits until it is complete or old enough', async () => {
     const patient = archiveOf({ records: 3, ageMs: hourMs });
     await finish(2);
     await patient.gather();
@@ -172,7 +172,7 @@ describe('a batch', () => {
     expect(await patient.take([])).toEqual({ org, destinationId: 'dst_w' });
   });
 
-  test('keeps its layout at its destination, and takes that of another one when the archive moves', async () => {
+  test('a batch keeps its layout at its destination, and takes that of another one when the archive moves', async () => {
     await finish(1);
     await archive.gather();
     await archive.take([]);
@@ -182,7 +182,7 @@ describe('a batch', () => {
     expect(await archive.batch(org, 'w2', { layout: 'json', destinationId: 'dst_other' })).toEqual({ ...first, layout: 'json' });
   });
 
-  test('tells everything of a message: its end, its attempts and its event', async () => {
+  test('a batch tells everything of a message: its end, its attempts and its event', async () => {
     const failing: Outcome = { type: 'retry', attempt: failure, delayMs: 0 };
     const event = newEvent();
     await acceptor.accept(event);
@@ -287,7 +287,7 @@ describe('pruning', () => {
 });
 
 describe('an archive', () => {
-  test('has the messages of webhooks, and neither alerts nor those of other organizations', async () => {
+  test('an archive has the messages of webhooks, and neither alerts nor those of other organizations', async () => {
     await finish(1, { owner: `~${org}` });
     await finish(1, { owner: 'org_b' });
     const event = newWebhookEvent(org, [{ id: 'ep_a', applicationId: 'app_a' }]);
@@ -298,7 +298,7 @@ describe('an archive', () => {
     expect((await checkShards({ redis: redis.client, prefix })).findings).toEqual([]);
   });
 
-  test('that begins has what was finished before it, and one that begins again nothing twice', async () => {
+  test('an archive that begins has what was finished before it, and one that begins again nothing twice', async () => {
     await archive.set('org_b', place.destinationId);
     await archive.end(org);
     const [before = '', due = ''] = await finish(2);
@@ -317,7 +317,7 @@ describe('an archive', () => {
     expect(await idsOf(await taken())).toEqual([between]);
   });
 
-  test('that ends leaves nothing behind once the retention is over', async () => {
+  test('an archive that ends leaves nothing behind once the retention is over', async () => {
     await finish(2);
     await archive.gather();
     await taken();
@@ -328,7 +328,7 @@ describe('an archive', () => {
     expect(left.filter((key) => /:(fin|ar|arc|ah|az|arw|m|e)(:|$)/.test(key))).toEqual([]);
   });
 
-  test('of an organization that is purged leaves nothing', async () => {
+  test('an archive of an organization that is purged leaves nothing', async () => {
     await finish(2);
     await archive.gather();
     await taken();
@@ -338,7 +338,7 @@ describe('an archive', () => {
     expect(left.filter((key) => /:(fin|ar|arc|ah|az|arw|m|e)(:|$)/.test(key))).toEqual([]);
   });
 
-  test('that fails is tried again after a growing while, up to a bound', async () => {
+  test('an archive that fails is tried again after a growing while, up to a bound', async () => {
     await finish(1);
     await archive.gather();
     await archive.take([]);

@@ -36,7 +36,7 @@ async function allPages<T>(list: (page: PageQuery) => Promise<ViewPage<T>>, limi
 
 describe('a list', () => {
   // Below 100 entries an index is a sorted set, above it is a stream.
-  test.each([7, 99, 100, 101, 250])('of %i is complete, newest first, without repeats', async (count) => {
+  test.each([7, 99, 100, 101, 250])('a list of %i is complete, newest first, without repeats', async (count) => {
     const events = await accept(count);
     const expected = events.map(({ id }) => id).reverse();
     expect((await allPages((page) => reader.events('org_a', {}, page), 33)).map(({ id }) => id)).toEqual(expected);
@@ -44,7 +44,7 @@ describe('a list', () => {
     expect(deliveries.map(({ eventId }) => eventId)).toEqual(expected);
   });
 
-  test('is complete while lists that grow together turn into streams, one with each event', async () => {
+  test('a list is complete while lists that grow together turn into streams, one with each event', async () => {
     const destinations = Array.from({ length: 12 }, (_, k) => `dst_${k}`);
     const events = await accept(100, { destinations });
     const types = async (): Promise<string[]> =>
@@ -64,7 +64,7 @@ describe('a list', () => {
     }
   });
 
-  test('stays where it was while new entries come', async () => {
+  test('a list stays where it was while new entries come', async () => {
     const [oldest] = await accept(1);
     await accept(1);
     const first = await reader.events('org_a', {}, { limit: 1 });
@@ -74,14 +74,14 @@ describe('a list', () => {
     expect(second.nextCursor).toBeNull();
   });
 
-  test('of a destination holds its deliveries only', async () => {
+  test('a list of a destination holds its deliveries only', async () => {
     await accept(3, { destinations: ['dst_b'] });
     const [event] = await accept(1, { destinations: ['dst_a', 'dst_b'] });
     const { items } = await reader.deliveries('org_a', { destinationId: 'dst_a' }, { limit: 10 });
     expect(items.map(({ id }) => id)).toEqual([event?.targets[0]?.messageId]);
   });
 
-  test('takes a status and a time range', async () => {
+  test('a list takes a status and a time range', async () => {
     await accept(2, { filteredRoutes: ['rte_f'] });
     expect((await reader.deliveries('org_a', { status: 'filtered' }, { limit: 10 })).items).toHaveLength(2);
     const { items } = await reader.events('org_a', {}, { limit: 10 });
@@ -89,7 +89,7 @@ describe('a list', () => {
     expect((await reader.events('org_a', { fromMs: (items[1]?.receivedAtMs ?? 0) - 1000 }, { limit: 10 })).items).toHaveLength(2);
   });
 
-  test('ends a page early when its time is over, and leads on', async () => {
+  test('a list ends a page early when its time is over, and leads on', async () => {
     await accept(1, { filteredRoutes: ['rte_f'], destinations: [] });
     await accept(1100);
     const hasty = new RedisMessageReader({ redis: redis.client, prefix: 'test:', fillMs: 0 });
@@ -105,7 +105,7 @@ describe('a cursor', () => {
     await expect(reader.events('org_a', {}, { limit: 1, cursor })).rejects.toMatchObject({ code: 'INVALID_QUERY' });
   });
 
-  test('of another organization or filter is refused', async () => {
+  test('a cursor of another organization or filter is refused', async () => {
     await accept(2);
     const cursor = (await reader.events('org_a', {}, { limit: 1 })).nextCursor ?? '';
     await expect(reader.events('org_b', {}, { limit: 1, cursor })).rejects.toMatchObject({ code: 'INVALID_QUERY' });
@@ -114,7 +114,7 @@ describe('a cursor', () => {
 });
 
 describe('another organization', () => {
-  test('sees neither event nor delivery nor attempts', async () => {
+  test('another organization sees neither event nor delivery nor attempts', async () => {
     const [event] = await accept(1);
     const messageId = event?.targets[0]?.messageId ?? '';
     expect(await reader.event('org_b', event?.id ?? '')).toBeNull();

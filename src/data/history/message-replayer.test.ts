@@ -139,7 +139,7 @@ describe('an equal request with the same mark', () => {
     60_000,
   );
 
-  test('has the first answer also when the messages are archived meanwhile', async () => {
+  test('an equal request with the same mark has the first answer also when the messages are archived meanwhile', async () => {
     const ids = await deadLetters();
     const replayer = replayerOn(redis.client);
     const request = { mark: 'mark', check: () => Promise.reject(new Error('asked')) };
@@ -148,7 +148,7 @@ describe('an equal request with the same mark', () => {
     expect(await replayer.replay(org, ids[0] ?? '', request)).toBe(first);
   });
 
-  test('replays anew after the outcome is forgotten: the oldest of very many, or a day later', async () => {
+  test('an equal request with the same mark replays anew after the outcome is forgotten: the oldest of very many, or a day later', async () => {
     const [id = ''] = await deadLetters();
     const replayer = replayerOn(redis.client);
     const first = await replayer.replay(org, id, { mark: 'mark' });
@@ -178,7 +178,7 @@ function losing(shard: number): RedisClient {
 }
 
 describe('a shard that', () => {
-  test('is away in the middle: 503, and what was begun is finished later with an exact count', async () => {
+  test('a shard that is away in the middle: 503, and what was begun is finished later with an exact count', async () => {
     const ids = await deadLetters();
     await expect(replayerOn(losing(1)).replayMany(org, ids, { monthlyMessages })).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     expect(await state()).toMatchObject({ counted: 3, open: 1 });
@@ -186,7 +186,7 @@ describe('a shard that', () => {
     expect(await state()).toEqual({ ...nothing, replays: 3, counted: 3 });
   });
 
-  test('has more than fifty of them: in steps, of which the rest is finished later, too', async () => {
+  test('a shard that has more than fifty of them: in steps, of which the rest is finished later, too', async () => {
     const ids = await deadLetters(Array.from({ length: 51 }, () => 0));
     await expect(replayerOn(losing(0)).replayMany(org, ids, { monthlyMessages })).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     expect(await state()).toEqual({ ...nothing, replays: 50, counted: 51, open: 1 });
@@ -194,7 +194,7 @@ describe('a shard that', () => {
     expect(await state()).toEqual({ ...nothing, replays: 51, counted: 51 });
   });
 
-  test('is full before: 503, and nothing is begun', async () => {
+  test('a shard that is full before: 503, and nothing is begun', async () => {
     const ids = await deadLetters();
     await redis.client.hset(`${prefix}{s1}:ctl`, 'full', '1');
     await expect(replayerOn(redis.client).replayMany(org, ids, { monthlyMessages })).rejects.toMatchObject({ code: 'UNAVAILABLE' });
@@ -203,7 +203,7 @@ describe('a shard that', () => {
 });
 
 describe('the count of the month', () => {
-  test('takes all or none, and only what is replayed', async () => {
+  test('the count of the month takes all or none, and only what is replayed', async () => {
     const ids = await deadLetters();
     const replayer = replayerOn(redis.client);
     await expect(replayer.replayMany(org, ids, { monthlyMessages: 2 })).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED' });
@@ -215,7 +215,7 @@ describe('the count of the month', () => {
     expect((await state()).counted).toBe(2);
   });
 
-  test('holds when very many replay at once', async () => {
+  test('the count of the month holds when very many replay at once', async () => {
     const ids = await deadLetters();
     const replays = Array.from({ length: 20 }, () => replayerOn(redis.client).replayMany(org, ids, { monthlyMessages: 10 }));
     const landed = (await Promise.allSettled(replays)).filter(({ status }) => status === 'fulfilled');

@@ -44,7 +44,7 @@ const outcomes = async (claims: EventClaim[]): Promise<string[]> =>
   (await Promise.all(claims.map((claim) => intake.claim(claim)))).map(({ outcome }) => outcome);
 
 describe('a mark', () => {
-  test('is claimed by one event, and every other one learns which', async () => {
+  test('a mark is claimed by one event, and every other one learns which', async () => {
     const mark = newMark();
     const claims = Array.from({ length: 64 }, () => claimOf({ marks: [mark] }));
     const answers = await Promise.all(claims.map((claim) => intake.claim(claim)));
@@ -55,7 +55,7 @@ describe('a mark', () => {
     expect(await intake.claim(claimOf({ marks: [mark] }))).toEqual({ outcome: 'duplicate', eventId: first });
   });
 
-  test('says nothing about another event or another organization', async () => {
+  test('a mark says nothing about another event or another organization', async () => {
     const claim = claimOf({ marks: [newMark()] });
     await intake.claim(claim);
     await intake.settle(claim, 'stored');
@@ -64,7 +64,7 @@ describe('a mark', () => {
     }
   });
 
-  test('is over after its window, and still names the event from before', async () => {
+  test('a mark is over after its window, and still names the event from before', async () => {
     const first = claimOf({ marks: [newMark()], windowMs: 40 });
     await intake.claim(first);
     await intake.settle(first, 'stored');
@@ -76,14 +76,14 @@ describe('a mark', () => {
     expect(answer.outcome === 'store' && answer.eventId).not.toBe(first.eventId);
   });
 
-  test('that was given back names the event to whoever comes next', async () => {
+  test('a mark that was given back names the event to whoever comes next', async () => {
     const first = claimOf({ marks: [newMark()] });
     await intake.claim(first);
     await intake.settle(first, 'failed');
     expect(await intake.claim(claimOf({ marks: first.marks }))).toEqual({ outcome: 'store', eventId: first.eventId, duplicateOf: null });
   });
 
-  test('is forgotten with its whole hash, and hashes stay small', async () => {
+  test('a mark is forgotten with its whole hash, and hashes stay small', async () => {
     await Promise.all(Array.from({ length: 2000 }, () => intake.claim(claimOf({ marks: [newMark()] }))));
     const hashes = await redis.client.keys('test:{intake:org_a}:m:*');
     expect(hashes.length).toBeLessThanOrEqual(512);
@@ -95,7 +95,7 @@ describe('a mark', () => {
     }
   });
 
-  test('goes with its organization', async () => {
+  test('a mark goes with its organization', async () => {
     await intake.claim(claimOf({ marks: [newMark()], monthlyMessages: 10 }));
     await intake.claim(claimOf({ org: 'org_b', marks: [newMark()], monthlyMessages: 10 }));
     await new RedisMessagePurger({ redis: redis.client, prefix }).purgeOrganization('org_a', new AbortController().signal);
@@ -121,14 +121,14 @@ describe('two marks of an event', () => {
     for (const marks of [[otherId], [otherContent]]) expect((await intake.claim(claimOf({ marks }))).outcome).toBe('store');
   });
 
-  test('that name different events make the one of the first mark', async () => {
+  test('two marks of an event that name different events make the one of the first mark', async () => {
     const [one, two] = [newMark(), newMark()];
     const { eventId } = await stored([one]);
     await stored([two]);
     expect(await intake.claim(claimOf({ marks: [one, two] }))).toEqual({ outcome: 'duplicate', eventId });
   });
 
-  test('are given back together, claimed again together, and count the messages once', async () => {
+  test('two marks of an event are given back together, claimed again together, and count the messages once', async () => {
     const [id, content] = [newMark(), newMark()];
     const first = claimOf({ marks: [id, content], monthlyMessages: 1 });
     await intake.claim(first);
@@ -145,7 +145,7 @@ describe('two marks of an event', () => {
     expect((await intake.claim(claimOf({ monthlyMessages: 1 }))).outcome).toBe('quotaExceeded');
   });
 
-  test('of which one is from before the window name the event from before', async () => {
+  test('two marks of an event of which one is from before the window name the event from before', async () => {
     const content = newMark();
     const { eventId } = await stored([newMark(), content]);
     const answer = await eventually('the end of the window', 30_000, async () => {
@@ -157,13 +157,13 @@ describe('two marks of an event', () => {
 });
 
 describe('the messages of a month', () => {
-  test('are counted exactly, whoever comes first', async () => {
+  test('the messages of a month are counted exactly, whoever comes first', async () => {
     const answers = await outcomes(Array.from({ length: 64 }, () => claimOf({ monthlyMessages: 10 })));
     expect(answers.filter((outcome) => outcome === 'store').length).toBe(10);
     expect(answers.filter((outcome) => outcome === 'quotaExceeded').length).toBe(54);
   });
 
-  test('are refused whole, and what is smaller still fits; nothing always does', async () => {
+  test('the messages of a month are refused whole, and what is smaller still fits; nothing always does', async () => {
     const wanted = [8, 3, 2, 1, 0].map((messages) => claimOf({ messages, monthlyMessages: 10 }));
     const answers: string[] = [];
     for (const claim of wanted) answers.push((await intake.claim(claim)).outcome);
@@ -177,7 +177,7 @@ describe('the messages of a month', () => {
     expect((await intake.claim(at('2026-12-01T00:00:00Z'))).outcome).toBe('store');
   });
 
-  test('count once when a call is sent again, and are given back once', async () => {
+  test('the messages of a month count once when a call is sent again, and are given back once', async () => {
     const claim = claimOf({ messages: 6, monthlyMessages: 10 });
     expect(await outcomes([claim, claim])).toEqual(['store', 'store']);
     await intake.settle(claim, 'failed');
@@ -186,7 +186,7 @@ describe('the messages of a month', () => {
     expect((await intake.claim(claimOf({ messages: 1, monthlyMessages: 10 }))).outcome).toBe('quotaExceeded');
   });
 
-  test('say how many are left, and to whom whose messages are counted already all of them', async () => {
+  test('the messages of a month say how many are left, and to whom whose messages are counted already all of them', async () => {
     const of = (fields: Partial<EventClaim> = {}) => ({ ...claimOf(fields), mark: fields.marks?.[0] ?? null, monthlyMessages: 10 });
     expect(await intake.left(of())).toBe(10);
     const claim = of({ marks: [newMark()], messages: 6 });
@@ -200,13 +200,13 @@ describe('the messages of a month', () => {
     expect(await intake.left(claim)).toBe(6);
   });
 
-  test('of a refused event leave no mark', async () => {
+  test('the messages of a month of a refused event leave no mark', async () => {
     const claim = claimOf({ marks: [newMark()], messages: 11, monthlyMessages: 10 });
     expect((await intake.claim(claim)).outcome).toBe('quotaExceeded');
     expect(await redis.client.keys('*')).toEqual([]);
   });
 
-  test('of an event that was given back count again when somebody else stores it', async () => {
+  test('the messages of a month of an event that was given back count again when somebody else stores it', async () => {
     const first = claimOf({ marks: [newMark()], messages: 6, monthlyMessages: 10 });
     await intake.claim(first);
     await intake.settle(first, 'failed');
@@ -220,7 +220,7 @@ describe('the messages of a month', () => {
   test.each([
     ['without a mark', null],
     ['with a mark', newMark()],
-  ])('of an event %s that is stored although the answer was lost are not given back', async (_, mark) => {
+  ])('the messages of a month of an event %s that is stored although the answer was lost are not given back', async (_, mark) => {
     const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
     const claim = claimOf({ marks: mark === null ? [] : [mark], messages: 6, monthlyMessages: 10 });
     await intake.claim(claim);
@@ -231,7 +231,7 @@ describe('the messages of a month', () => {
     if (mark !== null) expect(await intake.claim(claimOf({ marks: [mark] }))).toEqual({ outcome: 'duplicate', eventId: claim.eventId });
   });
 
-  test('of an event that turned out to be stored after all are not given back', async () => {
+  test('the messages of a month of an event that turned out to be stored after all are not given back', async () => {
     const first = claimOf({ marks: [newMark()], messages: 6, monthlyMessages: 10 });
     await intake.claim(first);
     await intake.claim(claimOf({ marks: first.marks, messages: 6, monthlyMessages: 10 }));

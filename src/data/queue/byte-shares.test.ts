@@ -21,12 +21,12 @@ const bytesOf = (accounts: Record<string, number>): ShardBytes => ({
 describe('the bytes of a server with a limit of 1000', () => {
   const division = (shards: Record<string, number>[], refused: string[] = []) => divideBytes(1000, shards.map(bytesOf), new Set(refused));
 
-  test('are free to whoever asks while all together have less than 40 %', () => {
+  test('the bytes of a server with a limit of 1000 are free to whoever asks while all together have less than 40 %', () => {
     expect(division([{ a: 399 }]).over).toEqual([]);
     expect(division([{ a: 200, b: 150 }, { a: 49 }]).over).toEqual([]);
   });
 
-  test('are refused above that to those that have more than their share of the 40 %, wherever they have it', () => {
+  test('the bytes of a server with a limit of 1000 are refused above that to those that have more than their share of the 40 %, wherever they have it', () => {
     expect(division([{ a: 400 }]).over).toEqual([]);
     expect(division([{ a: 401 }]).over).toEqual(['a']);
     expect(division([{ a: 399, b: 1 }]).over).toEqual(['a']);
@@ -34,7 +34,7 @@ describe('the bytes of a server with a limit of 1000', () => {
     expect(division([{ a: 201, b: 201, c: 10 }]).over).toEqual(['a', 'b']);
   });
 
-  test('are left to the others by accounts that have little, so that those do not shrink the share of the others', () => {
+  test('the bytes of a server with a limit of 1000 are left to the others by accounts that have little, so that those do not shrink the share of the others', () => {
     expect(division([{ a: 250, b: 140, c: 11 }]).over).toEqual(['a']);
     expect(division([{ a: 300, b: 139, ...Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`tiny_${i}`, 1])) }]).over).toEqual([
       'a',
@@ -43,11 +43,11 @@ describe('the bytes of a server with a limit of 1000', () => {
     expect(division([{ a: 200, b: 200 }]).over).toEqual([]);
   });
 
-  test('are never refused to an account that has no more than its equal part of the 40 %', () => {
+  test('the bytes of a server with a limit of 1000 are never refused to an account that has no more than its equal part of the 40 %', () => {
     for (const held of [1, 20, 50, 100]) expect(division([{ a: 400, b: 300, c: 250, d: held }]).over).not.toContain('d');
   });
 
-  test('are refused until all together have less than 35 %, or the account has less than seven eighths of its share', () => {
+  test('the bytes of a server with a limit of 1000 are refused until all together have less than 35 %, or the account has less than seven eighths of its share', () => {
     expect(division([{ a: 350 }], ['a']).over).toEqual([]);
     expect(division([{ a: 349, b: 11 }], ['a']).over).toEqual(['a']);
     expect(division([{ a: 349 }], ['a']).over).toEqual([]);
@@ -55,7 +55,7 @@ describe('the bytes of a server with a limit of 1000', () => {
     expect(division([{ a: 174, b: 190 }], ['a']).over).toEqual([]);
   });
 
-  test('are leased to the shards so that they do not go beyond 40 % together before the next look, or only by a thirty-second', () => {
+  test('the bytes of a server with a limit of 1000 are leased to the shards so that they do not go beyond 40 % together before the next look, or only by a thirty-second', () => {
     expect(division([{ a: 100 }, { b: 100 }]).leases).toEqual([200, 200]);
     expect(division([{ a: 300 }, {}]).leases).toEqual([350, 50]);
     expect(division([{ a: 400 }, { b: 64 }]).leases).toEqual([406, 70]);

@@ -248,7 +248,7 @@ describe('a target', () => {
     return target;
   };
 
-  test('that is paused keeps its messages until it goes on', async () => {
+  test('a target that is paused keeps its messages until it goes on', async () => {
     await acceptor.accept(newEvent());
     await queue.configure(await targetOf(), targetSetting({ revision: '1', paused: true }));
     expect(await dequeue()).toEqual([]);
@@ -256,7 +256,7 @@ describe('a target', () => {
     expect(await dequeue()).toHaveLength(1);
   });
 
-  test('that goes on after a pause drains with a ramp', async () => {
+  test('a target that goes on after a pause drains with a ramp', async () => {
     for (let i = 0; i < 20; i++) await acceptor.accept(newEvent());
     const target = await targetOf();
     await queue.configure(target, targetSetting({ revision: '1', paused: true }));
@@ -267,7 +267,7 @@ describe('a target', () => {
     expect(given).toBeLessThanOrEqual(2 * 2 ** Math.floor((Date.now() - beganAtMs) / 1000));
   });
 
-  test('that is dropped sends what is queued and what waits to the dead letters', async () => {
+  test('a target that is dropped sends what is queued and what waits to the dead letters', async () => {
     const [queued, waiting] = [newEvent(), newEvent()];
     await acceptor.accept(waiting);
     await settle(await dequeue(), { type: 'retry', attempt: failure, delayMs: 60_000 });
@@ -281,7 +281,7 @@ describe('a target', () => {
     }
   });
 
-  test('whose stream is gone is passed over', async () => {
+  test('a target whose stream is gone is passed over', async () => {
     await acceptor.accept(newEvent());
     const target = await targetOf();
     await redis.client.del(`${prefix}{s0}:w:${target.number}`);

@@ -48,7 +48,7 @@ describe('members of a batch whose failover destination was deleted meanwhile', 
   test.each([
     ['the same shard', 0],
     ['another shard', 1],
-  ])('go to the next one, in %s', async (_, shard) => {
+  ])('members of a batch whose failover destination was deleted meanwhile go to the next one, in %s', async (_, shard) => {
     const ids = await failedBatch([{ id: 'dst_c', shard }]);
     await queues.carry(0);
     const jobs = await queues.take(shard);
@@ -57,7 +57,7 @@ describe('members of a batch whose failover destination was deleted meanwhile', 
     expect(await destinationsOf(ids)).toEqual(['dst_c', 'dst_c', 'dst_c']);
   });
 
-  test('are queued again, with the attempts of the batch, where there is no other', async () => {
+  test('members of a batch whose failover destination was deleted meanwhile are queued again, with the attempts of the batch, where there is no other', async () => {
     const ids = await failedBatch([]);
     expect(await destinationsOf(ids)).toEqual(['dst_w', 'dst_w', 'dst_w']);
     for (const id of ids) expect(await reader.delivery('org_a', id)).toMatchObject({ status: 'retrying', attempts: 1 });

@@ -115,7 +115,7 @@ describe('a retry of a destination that its route names no more', () => {
     ['all', ['guest', 'own']],
     ['guests', ['guest']],
     ['nobody', []],
-  ])('waits no longer where %s move on', async (movesOn, ends) => {
+  ])('a retry of a destination that its route names no more waits no longer where %s move on', async (movesOn, ends) => {
     const failover = { destinations: [{ id: 'dst_b', shard: 0 }], afterAttempts: null };
     const ids = { guest: await queues.send('dst_a', 0), own: '', other: '' };
     await settleAll(queues.of(0), 'w1', await queues.take(0, { failover }), dead);

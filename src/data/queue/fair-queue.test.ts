@@ -86,22 +86,22 @@ describe('fairness', () => {
       return await take();
     };
 
-    test('has places for probes of an organization up to a quarter of it', async () => {
+    test('the probe band has places for probes of an organization up to a quarter of it', async () => {
       expect(await hang('org_a')).toHaveLength(own + ownBand);
     });
 
-    test('counts the webhooks and alerts of an organization with it', async () => {
+    test('the probe band counts the webhooks and alerts of an organization with it', async () => {
       const held = [...(await hang('org_a', 8)), ...(await hang('+org_a')), ...(await hang('~org_a'))];
       expect(held).toHaveLength(own + ownBand);
     });
 
-    test('has room for a new target of another organization beside hanging ones', async () => {
+    test('the probe band has room for a new target of another organization beside hanging ones', async () => {
       await hang('org_a');
       const [job] = await hang('org_b', 1);
       expect(job?.target.org).toBe('org_b');
     });
 
-    test('keeps its last place for an organization that has no slow attempt under way', async () => {
+    test('the probe band keeps its last place for an organization that has no slow attempt under way', async () => {
       const held = [...(await hang('org_a')), ...(await hang('org_b')), ...(await hang('org_c'))];
       expect(held).toHaveLength(limit + band - 1);
       expect(await hang('org_d')).toHaveLength(1);
@@ -110,7 +110,7 @@ describe('fairness', () => {
       expect((await take()).length).toBeGreaterThan(0);
     });
 
-    test('gives the first places to as many targets of an organization as there are', async () => {
+    test('the probe band gives the first places to as many targets of an organization as there are', async () => {
       for (let i = 0; i < 10; i++) await acceptMany(10, [`dst_hangs${i}`]);
       const held = await take();
       expect(new Set(held.map(({ target }) => target.destinationId)).size).toBe(10);
@@ -129,7 +129,7 @@ describe('fairness', () => {
       },
       { name: '32 slots of which others hold all places but one', workerSlots: 32, others: 23, ofOtherShards: 0, expected: 1 },
       { name: '32 slots of which others hold all places', workerSlots: 32, others: 24, ofOtherShards: 0, expected: 0 },
-    ])('holds for a worker of $name', async ({ workerSlots, others, ofOtherShards, expected }) => {
+    ])('the probe band holds for a worker of $name', async ({ workerSlots, others, ofOtherShards, expected }) => {
       for (let i = 0; i < slots; i++) await acceptMany(1, [`dst_hangs${i}`]);
       const all: Job[] = [];
       for (let more = 1; more > 0; ) {

@@ -36,7 +36,7 @@ describe('a paused target', () => {
   };
   const pause = (revision = '2') => configure({ paused: true, revision });
 
-  test('sends what has waited for too long to the dead letters, retries too, step by step', async () => {
+  test('a paused target sends what has waited for too long to the dead letters, retries too, step by step', async () => {
     const retried = newEvent();
     await acceptor.accept(retried);
     await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 1), { type: 'retry', attempt: failure, delayMs: 0 });
@@ -62,7 +62,7 @@ describe('a paused target', () => {
     expect(await takeFrom(queue, 'w1', 64)).toMatchObject([{ messageId: young.targets[0]?.messageId }]);
   });
 
-  test('whose pause has just begun keeps what is older, and so does one whose begin was not noted, or a webhook endpoint', async () => {
+  test('a paused target whose pause has just begun keeps what is older, and so does one whose begin was not noted, or a webhook endpoint', async () => {
     await acceptor.accept(newEvent());
     await pause();
     await age();

@@ -61,7 +61,7 @@ const settle = (shard: number, jobs: readonly Job[], outcome: Outcome): Promise<
   settleAll(queueOf(shard), 'w1', jobs, outcome);
 
 describe('an event for several shards', () => {
-  test('is delivered from each of them, with its payload, and has one status', async () => {
+  test('an event for several shards is delivered from each of them, with its payload, and has one status', async () => {
     const event = eventForShards([0, 1, 1]);
     await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock }).accept(event);
     await carrier.carry(0);
@@ -83,7 +83,7 @@ describe('an event for several shards', () => {
     expect(await reader.eventCounters('org_a', 'src_a')).toMatchObject({ events: 1 });
   });
 
-  test('whose accepting process died before it carried the rest is finished by a worker', async () => {
+  test('an event for several shards whose accepting process died before it carried the rest is finished by a worker', async () => {
     const event = eventForShards([0, 1]);
     await acceptOnly(redis.client, prefix, event);
     expect(await take(1)).toEqual([]);
@@ -97,7 +97,7 @@ describe('an event for several shards', () => {
     expect(await take(1)).toMatchObject([{ messageId: event.targets[1]?.messageId, eventId: event.id }]);
   });
 
-  test('shows the replay of a delivery in another shard', async () => {
+  test('an event for several shards shows the replay of a delivery in another shard', async () => {
     const event = eventForShards([0, 1]);
     await acceptOnly(redis.client, prefix, event);
     await carrier.carry(0);
@@ -114,7 +114,7 @@ describe('an event for several shards', () => {
     expect(await reader.event('org_a', event.id)).toMatchObject({ status: 'delivered' });
   });
 
-  test('is accepted once, however often it is sent', async () => {
+  test('an event for several shards is accepted once, however often it is sent', async () => {
     const event = eventForShards([0, 1]);
     for (let i = 0; i < 3; i++) {
       await acceptOnly(redis.client, prefix, event);
@@ -124,7 +124,7 @@ describe('an event for several shards', () => {
     expect(await take(1)).toHaveLength(1);
   });
 
-  test('keeps its record until the last message in any shard is gone', async () => {
+  test('an event for several shards keeps its record until the last message in any shard is gone', async () => {
     const event = eventForShards([0, 1]);
     await acceptOnly(redis.client, prefix, event);
     await carrier.carry(0);
@@ -225,7 +225,7 @@ describe('a message that fails over to another shard', () => {
     return event;
   }
 
-  test('keeps its id, its attempts and where it came from', async () => {
+  test('a message that fails over to another shard keeps its id, its attempts and where it came from', async () => {
     const event = await failed();
     const id = event.targets[0]?.messageId ?? '';
     expect(await reader.delivery('org_a', id)).toMatchObject({ status: 'pending', attempts: 1 });
@@ -249,7 +249,7 @@ describe('a message that fails over to another shard', () => {
     }
   });
 
-  test('takes the output of its transform along, which counts to the bytes of the event there', async () => {
+  test('a message that fails over to another shard takes the output of its transform along, which counts to the bytes of the event there', async () => {
     const event = eventForShards([0]);
     await acceptOnly(redis.client, prefix, event);
     const jobs = await take(0, [spare]);
@@ -264,7 +264,7 @@ describe('a message that fails over to another shard', () => {
     if (moved !== undefined) expect(await queueOf(1).output(moved, null)).toEqual(output);
   });
 
-  test('is not delivered twice when it is carried twice, even when it has ended and is gone', async () => {
+  test('a message that fails over to another shard is not delivered twice when it is carried twice, even when it has ended and is gone', async () => {
     await failed();
     const [[, fields] = ['', []]] = await redis.client.xrange(`${prefix}{s0}:out`, '-', '+');
     const [entry = ''] = (await redis.client.xrange(`${prefix}{s0}:out`, '-', '+')).map(([id]) => id);
@@ -281,7 +281,7 @@ describe('a message that fails over to another shard', () => {
     await carrier.carry(1);
   });
 
-  test('is found where it is now, when news of an earlier move come late', async () => {
+  test('a message that fails over to another shard is found where it is now, when news of an earlier move come late', async () => {
     const event = await failed();
     const key = event.targets[0]?.messageId.slice('msg_00'.length) ?? '';
     await carrier.carry(0);
@@ -349,7 +349,7 @@ describe('a message that fails over to another shard', () => {
     });
   });
 
-  test('goes with its organization', async () => {
+  test('a message that fails over to another shard goes with its organization', async () => {
     await failed();
     await carrier.carry(0);
     await new RedisMessagePurger({ redis: redis.client, prefix, shards }).purgeOrganization('org_a', new AbortController().signal);

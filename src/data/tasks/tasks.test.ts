@@ -66,7 +66,7 @@ async function taken(from = queue): Promise<Task> {
 const waiting = (count: number) => eventually(async () => expect(await redis.client.llen(taskKeys(prefix).queue)).toBe(count));
 
 describe('a task', () => {
-  test('reaches a worker that sleeps on the doorbell, and its answer the caller', async () => {
+  test('a task reaches a worker that sleeps on the doorbell, and its answer the caller', async () => {
     const woken = queue.wait();
     const answered = call(21);
     await woken;
@@ -78,7 +78,7 @@ describe('a task', () => {
     for (const left of ['t:*', 'o:*', 'a:*', 'q']) expect(await redis.client.keys(`${prefix}{tasks}:${left}`)).toEqual([]);
   });
 
-  test('is given to one worker, again to the same call of it, and answered once', async () => {
+  test('a task is given to one worker, again to the same call of it, and answered once', async () => {
     const answered = call(1);
     await waiting(1);
     const first = await queue.take('same');
@@ -90,13 +90,13 @@ describe('a task', () => {
     await expect(answered).resolves.toEqual({ doubled: 2 });
   });
 
-  test('whose handler threw an error of ours throws it at the caller', async () => {
+  test('a task whose handler threw an error of ours throws it at the caller', async () => {
     const answered = call(1);
     await queue.answer(await taken(), { error: new PosthornError('RESOURCE_NOT_FOUND', 'There is nothing to double.') });
     await expect(answered).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND', message: 'There is nothing to double.' });
   });
 
-  test('that nobody answers is UNAVAILABLE after its deadline; it is not begun after it, nor its answer kept', async () => {
+  test('a task that nobody answers is UNAVAILABLE after its deadline; it is not begun after it, nor its answer kept', async () => {
     const open = [call(1), call(2)];
     await waiting(2);
     const task = await taken();
@@ -117,7 +117,7 @@ describe('a task', () => {
     expect(await redis.client.llen(taskKeys(prefix).queue)).toBe(0);
   });
 
-  test('of an organization that has eight open is refused, while those of others are not', async () => {
+  test('a task of an organization that has eight open is refused, while those of others are not', async () => {
     for (let i = 0; i < 8; i++) void call(i);
     await waiting(8);
     const task = await taken();
@@ -129,13 +129,13 @@ describe('a task', () => {
     await waiting(9);
   });
 
-  test('is refused when 64 wait, all organizations together', async () => {
+  test('a task is refused when 64 wait, all organizations together', async () => {
     for (let i = 0; i < 64; i++) void call(i, { org: `org_${i % 16}` });
     await waiting(64);
     await expect(call(64, { org: 'org_new' })).rejects.toMatchObject({ code: 'UNAVAILABLE', message: expect.stringContaining('busy') });
   });
 
-  test('is refused at once when no worker lives', async () => {
+  test('a task is refused at once when no worker lives', async () => {
     await redis.client.flushall();
     await expect(call(1)).rejects.toMatchObject({ code: 'UNAVAILABLE', message: 'No delivery worker is running.' });
   });

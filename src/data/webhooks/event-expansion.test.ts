@@ -100,7 +100,7 @@ async function carryAll(findFurther: FindFurtherTargets): Promise<void> {
 const reader = () => new RedisMessageReader({ redis: redis.client, prefix, shards: () => shards.length });
 
 describe('the matches of an event with more than a thousand', () => {
-  test('are counted, whatever is kept of them in memory', async () => {
+  test('the matches of an event with more than a thousand are counted, whatever is kept of them in memory', async () => {
     for (let times = 0; times < 2; times++) {
       const all = await match({ country: 'at' });
       expect([all.first.length, all.total, all.rest]).toEqual([1000, endpointCount, { from: 1000, end: endpointCount }]);
@@ -112,7 +112,7 @@ describe('the matches of an event with more than a thousand', () => {
     expect([narrowed.first.length, narrowed.total]).toEqual([1000, endpointCount / 2]);
   });
 
-  test('are found anew when one of them changes', async () => {
+  test('the matches of an event with more than a thousand are found anew when one of them changes', async () => {
     const last = subscriptions.at(-1) ?? '';
     await store.updateSubscription(org, last, { isEnabled: false });
     expect((await match({ country: 'at' })).total).toBe(endpointCount - 1);
@@ -167,7 +167,7 @@ describe('where the matches are not counted', () => {
 });
 
 describe('an event with more than a thousand targets', () => {
-  test('gets a message for each of them, once, whoever carries on and wherever they broke off', async () => {
+  test('an event with more than a thousand targets gets a message for each of them, once, whoever carries on and wherever they broke off', async () => {
     await clearMessages();
     const alone = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: restlessClock });
     const event = eventOf(await match({ country: 'at' }), { country: 'at' }, JSON.stringify('x'.repeat(100_000)));
@@ -194,20 +194,23 @@ describe('an event with more than a thousand targets', () => {
   test.each([
     { isBesideOthers: false, pauses: 2 },
     { isBesideOthers: true, pauses: 5 },
-  ])('is carried with pauses of $pauses times as long as a script takes; other organizations wait: $isBesideOthers', async (expected) => {
-    await clearMessages();
-    const event = eventOf(await match({ country: 'at' }), { country: 'at' });
-    await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: restlessClock }).accept(event);
-    let nowMs = 0;
-    const paused = new Set<number>();
-    const clock = { now: () => nowMs++, after: () => () => undefined, sleep: async (ms: number) => void paused.add(ms) };
-    const isBesideOthers = (): boolean => expected.isBesideOthers;
-    const carrier = new OutboxCarrier({ redis: redis.client, prefix, findFurther: sending.findFurther, clock, isBesideOthers });
-    for (const shard of shards) await carrier.carry(shard);
-    expect([...paused]).toEqual([expected.pauses]);
-  });
+  ])(
+    'an event with more than a thousand targets is carried with pauses of $pauses times as long as a script takes; other organizations wait: $isBesideOthers',
+    async (expected) => {
+      await clearMessages();
+      const event = eventOf(await match({ country: 'at' }), { country: 'at' });
+      await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: restlessClock }).accept(event);
+      let nowMs = 0;
+      const paused = new Set<number>();
+      const clock = { now: () => nowMs++, after: () => () => undefined, sleep: async (ms: number) => void paused.add(ms) };
+      const isBesideOthers = (): boolean => expected.isBesideOthers;
+      const carrier = new OutboxCarrier({ redis: redis.client, prefix, findFurther: sending.findFurther, clock, isBesideOthers });
+      for (const shard of shards) await carrier.carry(shard);
+      expect([...paused]).toEqual([expected.pauses]);
+    },
+  );
 
-  test('is stored once in a shard, stands once in lists and counts, and its messages know it', async () => {
+  test('an event with more than a thousand targets is stored once in a shard, stands once in lists and counts, and its messages know it', async () => {
     await clearMessages();
     const event = eventOf(await match({ country: 'at' }), { country: 'at' });
     await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: restlessClock }).accept(event);
@@ -222,7 +225,7 @@ describe('an event with more than a thousand targets', () => {
     expect(inside).toEqual(new Set([String(endpointCount / 2)]));
   });
 
-  test('is carried on by whom it was accepted, without those that do not want it, and those that came later', async () => {
+  test('an event with more than a thousand targets is carried on by whom it was accepted, without those that do not want it, and those that came later', async () => {
     await clearMessages();
     const matches = await match({});
     const late = await store.createEndpoint(newWebhookEndpoint(applicationId));
@@ -235,7 +238,7 @@ describe('an event with more than a thousand targets', () => {
     await store.deleteSubscription(org, id);
   });
 
-  test('is carried with longer pauses by whom it was accepted while events of other organizations are accepted', async () => {
+  test('an event with more than a thousand targets is carried with longer pauses by whom it was accepted while events of other organizations are accepted', async () => {
     const medians: number[] = [];
     for (const isBesideOthers of [false, true]) {
       await clearMessages();
@@ -257,7 +260,7 @@ describe('an event with more than a thousand targets', () => {
     expect(besideOthers).toBeGreaterThan(2 * alone);
   });
 
-  test('has its messages made in turn with those of other organizations', async () => {
+  test('an event with more than a thousand targets has its messages made in turn with those of other organizations', async () => {
     await clearMessages();
     const matches = await match({ country: 'at' });
     const few = { ...eventOf({ ...matches, first: matches.first.slice(0, 150), rest: null }, {}), org: webhookOrganization('org_b') };
@@ -277,7 +280,7 @@ describe('an event with more than a thousand targets', () => {
     expect(pausesOfFew).toBeLessThan(50);
   });
 
-  test('that turns out to have none stays as long as others that nobody wants', async () => {
+  test('an event with more than a thousand targets that turns out to have none stays as long as others that nobody wants', async () => {
     await clearMessages();
     const event = eventOf({ first: [], total: 0, isCounted: true, rest: { from: 0, end: endpointCount } }, {});
     await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: restlessClock }).accept(event);
@@ -287,7 +290,7 @@ describe('an event with more than a thousand targets', () => {
     expect(await redis.client.exists(`${prefix}{s0}:far`)).toBe(0);
   });
 
-  test('leaves nothing when the organization goes', async () => {
+  test('an event with more than a thousand targets leaves nothing when the organization goes', async () => {
     await clearMessages();
     const event: NewEvent = { ...eventOf(await match({}), {}), answer: { text: 'kept', keptMs: 60_000 } };
     await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: restlessClock }).accept(event);

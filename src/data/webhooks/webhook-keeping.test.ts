@@ -115,7 +115,7 @@ describe('signing secrets', () => {
   const opened = (keyring: Keyring, { id, secret }: WebhookEndpoint): string[] =>
     [secret, ...secret.previous].map(({ sealed }) => keyring.open(sealed, webhookSecretSealingContext(org, id)));
 
-  test('are sealed anew under the newest key, those of a rotation too, and nothing else changes', async () => {
+  test('signing secrets are sealed anew under the newest key, those of a rotation too, and nothing else changes', async () => {
     const made = await store.createEndpoint(newWebhookEndpoint(await applicationId(), { sealSecret }));
     const foreign = await store.createEndpoint(newWebhookEndpoint(made.applicationId, { sealSecret: () => sealSecret('ep_other') }));
     const complaints: string[] = [];

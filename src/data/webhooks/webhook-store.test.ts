@@ -28,7 +28,7 @@ const [etpA = '', etpB = ''] = eventTypes;
 const makeApplication = (more = {}) => store.createApplication({ org, name: 'Acme', shard: 0, ...more });
 
 describe('an application', () => {
-  test('is read as it was made, by id and by external id, in its organization alone', async () => {
+  test('an application is read as it was made, by id and by external id, in its organization alone', async () => {
     const made = await makeApplication({
       externalId: 'customer-1',
       metadata: { tier: 'gold', empty: [], none: {} },
@@ -66,7 +66,7 @@ describe('an application', () => {
     },
   );
 
-  test('has an external id of its own, which is free again when it is deleted or changed', async () => {
+  test('an application has an external id of its own, which is free again when it is deleted or changed', async () => {
     const first = await makeApplication({ externalId: 'one' });
     await expect(makeApplication({ externalId: 'one' })).rejects.toMatchObject(conflict);
     const second = await makeApplication({ externalId: 'two' });
@@ -102,14 +102,14 @@ describe('an application', () => {
     expect(enabled).toMatchObject({ isDisabled: false, disabledReason: null, revision: 3 });
   });
 
-  test('does not change when its revision is not the expected one', async () => {
+  test('an application does not change when its revision is not the expected one', async () => {
     const { id } = await makeApplication();
     await store.updateApplication(org, id, { name: 'first' }, 1);
     await expect(store.updateApplication(org, id, { name: 'second' }, 1)).rejects.toMatchObject(conflict);
     expect((await store.application(org, id))?.name).toBe('first');
   });
 
-  test('is made once by an upsert and changed by the next, which keeps what it does not name', async () => {
+  test('an application is made once by an upsert and changed by the next, which keeps what it does not name', async () => {
     const first = await store.upsertApplication({ org, externalId: 'x', name: 'One', metadata: { a: 1 }, shard: 2 });
     expect(first.created).toBe(true);
     const second = await store.upsertApplication({ org, externalId: 'x', name: 'Two', rateLimits: { perMinute: 6 }, shard: 5 });
@@ -119,7 +119,7 @@ describe('an application', () => {
     });
   });
 
-  test('of a custom resource keeps the id it comes with, which no other can have', async () => {
+  test('an application of a custom resource keeps the id it comes with, which no other can have', async () => {
     const id = `app_${'q'.repeat(26)}`;
     const made = await makeApplication({ id, managedBy: 'acme/shop' });
     expect(made).toMatchObject({ id, managedBy: 'acme/shop' });
@@ -134,7 +134,7 @@ describe('an application', () => {
 });
 
 describe('an endpoint', () => {
-  test('is read as it was made; its secret is sealed for its id', async () => {
+  test('an endpoint is read as it was made; its secret is sealed for its id', async () => {
     const application = await makeApplication();
     const made = await store.createEndpoint(
       newWebhookEndpoint(application.id, {
@@ -171,14 +171,14 @@ describe('an endpoint', () => {
     );
   });
 
-  test('needs an application that is there', async () => {
+  test('an endpoint needs an application that is there', async () => {
     await expect(store.createEndpoint(newWebhookEndpoint(`app_${'a'.repeat(26)}`))).rejects.toMatchObject(notFound);
     const { id } = await makeApplication();
     await store.deleteApplication(org, id);
     await expect(store.createEndpoint(newWebhookEndpoint(id))).rejects.toMatchObject(notFound);
   });
 
-  test('rotates its secret once of two rotations that begin with the same one', async () => {
+  test('an endpoint rotates its secret once of two rotations that begin with the same one', async () => {
     const { id: applicationId } = await makeApplication();
     const { id, secret, revision } = await store.createEndpoint(newWebhookEndpoint(applicationId));
     const rotate = (sealed: string) =>
@@ -199,7 +199,7 @@ describe('an endpoint', () => {
 describe('a subscription', () => {
   const makeEndpoint = async () => store.createEndpoint(newWebhookEndpoint((await makeApplication()).id));
 
-  test('is read as it was made, and changes', async () => {
+  test('a subscription is read as it was made, and changes', async () => {
     const endpoint = await makeEndpoint();
     const made = await store.createSubscription({
       org,
@@ -232,7 +232,7 @@ describe('a subscription', () => {
     expect(await store.subscription(org, made.id)).toEqual(changed);
   });
 
-  test('shows what its filter failed with until it has another, also when that is noted late', async () => {
+  test('a subscription shows what its filter failed with until it has another, also when that is noted late', async () => {
     const { id: endpointId } = await makeEndpoint();
     const [first, second] = ['event.data.total > 5', 'event.data.total > 6'];
     const { id } = await store.createSubscription({ org, endpointId, eventTypeId: etpA, filterExpression: first });
@@ -252,7 +252,7 @@ describe('a subscription', () => {
     }
   });
 
-  test('is the only one of its endpoint and event type', async () => {
+  test('a subscription is the only one of its endpoint and event type', async () => {
     const one = await makeEndpoint();
     const other = await makeEndpoint();
     const first = await store.createSubscription({ org, endpointId: one.id, eventTypeId: etpA });
@@ -279,7 +279,7 @@ describe('a subscription', () => {
     expect((await store.createSubscription({ org, endpointId: one.id, eventTypeId: etpA })).id).not.toBe(first.id);
   });
 
-  test('in bulk is made where there is none, and the rest is counted', async () => {
+  test('a subscription in bulk is made where there is none, and the rest is counted', async () => {
     const { id: endpointId } = await makeEndpoint();
     await store.createSubscription({ org, endpointId, eventTypeId: etpB });
     const { created, skipped } = await store.createSubscriptions({ org, endpointId, labelFilters: { a: 'b' } }, [

@@ -19,8 +19,10 @@ function outcomeOf(
 }
 
 describe('a response', () => {
-  test.each([200, 201, 204, 299])('with status %i delivers', (status) => expect(outcomeOf(response(status)).type).toBe('delivered'));
-  test.each([199, 300, 302, 404, 409, 500, 599])('with status %i is tried again', (status) =>
+  test.each([200, 201, 204, 299])('a response with status %i delivers', (status) =>
+    expect(outcomeOf(response(status)).type).toBe('delivered'),
+  );
+  test.each([199, 300, 302, 404, 409, 500, 599])('a response with status %i is tried again', (status) =>
     expect(outcomeOf(response(status))).toMatchObject({ type: 'retry', delayMs: 1000, attempt: { errorType: 'http_error' } }),
   );
 
@@ -29,7 +31,7 @@ describe('a response', () => {
     expect(outcomeOf(response(500), { number: 3 })).toMatchObject({ type: 'dead', reason: 'max_retries_exceeded' });
   });
 
-  test('counts by the status codes and the text that the route expects', () => {
+  test('a response counts by the status codes and the text that the route expects', () => {
     const expectedResponse = { statusCodes: [202, 404], bodyContains: 'ok' };
     expect(outcomeOf(response(404, null, 'all ok'), { expectedResponse }).type).toBe('delivered');
     expect(outcomeOf(response(200, null, 'all ok'), { expectedResponse }).type).toBe('retry');

@@ -44,7 +44,7 @@ describe('the query of an event', () => {
     expect((await to.arrived(1))[0]).toMatchObject({ path: target, method: 'POST', body: Buffer.alloc(0) });
   });
 
-  test('goes out with every retry, with a replay, and beside the output of a transform', async () => {
+  test('the query of an event goes out with every retry, with a replay, and beside the output of a transform', async () => {
     const to = await receiver((response, number) => response.writeHead(number === 1 ? 500 : 200).end());
     destination(to.url, true);
     suite.registry.put('route', routeRecord({ transformId: 'trf_a' }));
@@ -60,7 +60,7 @@ describe('the query of an event', () => {
     );
   });
 
-  test('goes to the destination that a message fails over to when that one wants it', async () => {
+  test('the query of an event goes to the destination that a message fails over to when that one wants it', async () => {
     const [from, to] = [await receiver((response) => response.writeHead(500).end()), await receiver()];
     destination(from.url);
     destination(to.url, true, { id: 'dst_b', slug: 'b' });

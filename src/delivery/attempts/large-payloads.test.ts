@@ -103,7 +103,7 @@ describe('a transform of a payload above 1 MiB', () => {
     ['javascript', '({ n: event.payload.items.length, kind: event.payload.kind })'],
     ['liquid', '{"n":{{ payload.items.size }},"kind":"{{ payload.kind }}"}'],
   ];
-  test.each(codes)('in %s sees all of it', async (type, code) => {
+  test.each(codes)('a transform of a payload above 1 MiB in %s sees all of it', async (type, code) => {
     const to = await receiver();
     suite.registry.put('destination', destinationRecord({ url: to.url }));
     suite.registry.put('transform', { v: recordLayoutVersion, id: 'trf_a', org: 'org_a', type, code, generation: 1 });
@@ -129,7 +129,7 @@ describe('a transform of a payload above 1 MiB', () => {
     ['br that is small', json, 'br', brotliCompressSync(object)],
     ['zstd that is small', json, 'zstd', zstdCompressSync(object)],
   ];
-  test.each(sent)('reads the fields of %s', async (_what, contentType, coding, payload) => {
+  test.each(sent)('a transform of a payload above 1 MiB reads the fields of %s', async (_what, contentType, coding, payload) => {
     const to = await receiver();
     suite.registry.put('destination', destinationRecord({ url: to.url }));
     const code = '{"kind": payload.kind}';
@@ -145,7 +145,7 @@ describe('a transform of a payload above 1 MiB', () => {
     ['is no gzip', 'gzip', largePayload(2 * mebibyte)],
     ['is a bomb', 'gzip', gzipSync(Buffer.alloc(33 * mebibyte, 'x'))],
     ['has a coding that is not known', 'aws-chunked', largePayload(2 * mebibyte)],
-  ])('that %s ends the message with its reason', async (_what, coding, payload) => {
+  ])('a transform of a payload above 1 MiB that %s ends the message with its reason', async (_what, coding, payload) => {
     const to = await receiver();
     suite.registry.put('destination', destinationRecord({ url: to.url }));
     suite.registry.put('transform', { v: recordLayoutVersion, id: 'trf_a', org: 'org_a', type: 'jsonata', code: '1', generation: 1 });
@@ -155,7 +155,7 @@ describe('a transform of a payload above 1 MiB', () => {
     expect(to.requests).toHaveLength(0);
   });
 
-  test('that needs too much memory or time ends the message with its reason', async () => {
+  test('a transform of a payload above 1 MiB that needs too much memory or time ends the message with its reason', async () => {
     const to = await receiver();
     suite.registry.put('destination', destinationRecord({ url: to.url }));
     const code = '(() => { for (;;); })()';

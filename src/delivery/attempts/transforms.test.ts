@@ -45,7 +45,7 @@ describe('a delivery with a transform', () => {
     ['a form', 'application/x-www-form-urlencoded', null, Buffer.from('id=o-1')],
     ['a form with a field payload', 'application/x-www-form-urlencoded', null, Buffer.from('payload=%7B%22id%22%3A%22o-1%22%7D')],
     ['JSON in gzip', 'application/json', 'gzip', gzipSync('{"id":"o-1"}')],
-  ])('sees the fields of %s', async (_what, contentType, encoding, payload) => {
+  ])('a delivery with a transform sees the fields of %s', async (_what, contentType, encoding, payload) => {
     const to = await receiver();
     suite.registry.put('destination', destinationRecord({ url: to.url }));
     transform('jsonata', '{"order": payload.id}');
@@ -60,7 +60,7 @@ describe('a delivery with a transform', () => {
     expect(request?.headers).not.toHaveProperty('content-encoding');
   });
 
-  test('of a payload that cannot be decompressed says so', async () => {
+  test('a delivery with a transform of a payload that cannot be decompressed says so', async () => {
     const to = await receiver();
     suite.registry.put('destination', destinationRecord({ url: to.url }));
     transform('jsonata', 'payload');
@@ -73,7 +73,7 @@ describe('a delivery with a transform', () => {
     await ended(messageId(event), { status: 'transform_failed', lastErrorMessage: 'the payload is not valid gzip' });
   });
 
-  test('carries the output, signed, as JSON, without the headers that spoke of the payload', async () => {
+  test('a delivery with a transform carries the output, signed, as JSON, without the headers that spoke of the payload', async () => {
     const to = await receiver();
     const sealed = testKeyring.seal(secret, recordSealingContext('org_a', 'destination', 'dst_a', 'signingSecrets'));
     suite.registry.put('destination', destinationRecord({ url: to.url, signingSecrets: [sealed] }));
@@ -108,20 +108,23 @@ describe('a delivery with a transform', () => {
       410,
       { errorType: 'http_error', errorMessage: expect.stringMatching(/^the receiver answered 410; warning: .*9007199254740993/) },
     ],
-  ])('that cannot tell two numbers apart says so in the attempt where the receiver %s', async (_what, status, attempt) => {
-    const to = await receiver((response) => response.writeHead(status).end());
-    suite.registry.put('destination', destinationRecord({ url: to.url }));
-    transform('javascript', '(event) => event.payload');
-    worker();
-    const event = await send({ payload: Buffer.from('{"a":9007199254740993,"b":9007199254740992,"c":7615917337495251231}') });
-    const [request] = await to.arrived(1);
-    expect(request?.body.toString()).toBe('{"a":9007199254740992,"b":9007199254740992,"c":7615917337495251231}');
-    await ended(messageId(event), { attempts: 1 });
-    expect(await suite.reader.attempts('org_a', messageId(event))).toMatchObject([attempt]);
-    if (status === 200) await ended(messageId(event), { status: 'delivered', lastErrorType: null, lastErrorMessage: null });
-  });
+  ])(
+    'a delivery with a transform that cannot tell two numbers apart says so in the attempt where the receiver %s',
+    async (_what, status, attempt) => {
+      const to = await receiver((response) => response.writeHead(status).end());
+      suite.registry.put('destination', destinationRecord({ url: to.url }));
+      transform('javascript', '(event) => event.payload');
+      worker();
+      const event = await send({ payload: Buffer.from('{"a":9007199254740993,"b":9007199254740992,"c":7615917337495251231}') });
+      const [request] = await to.arrived(1);
+      expect(request?.body.toString()).toBe('{"a":9007199254740992,"b":9007199254740992,"c":7615917337495251231}');
+      await ended(messageId(event), { attempts: 1 });
+      expect(await suite.reader.attempts('org_a', messageId(event))).toMatchObject([attempt]);
+      if (status === 200) await ended(messageId(event), { status: 'delivered', lastErrorType: null, lastErrorMessage: null });
+    },
+  );
 
-  test('does not know the credentials of the sender, which older events have among their headers', async () => {
+  test('a delivery with a transform does not know the credentials of the sender, which older events have among their headers', async () => {
     const to = await receiver();
     suite.registry.put('destination', destinationRecord({ url: to.url }));
     transform('jsonata', 'headers');
@@ -136,7 +139,7 @@ describe('a delivery with a transform', () => {
     expect(JSON.parse(request?.body.toString() ?? '')).toEqual({ 'x-gitlab-event': 'Push Hook' });
   });
 
-  test('sends the same bytes on every retry, also after the transform has changed', async () => {
+  test('a delivery with a transform sends the same bytes on every retry, also after the transform has changed', async () => {
     const to = await receiver((response, number) => {
       if (number === 1) transform('javascript', '({ changed: true })', 2);
       response.writeHead(number < 3 ? 500 : 200).end();
@@ -151,7 +154,7 @@ describe('a delivery with a transform', () => {
     await ended(messageId(event), { status: 'delivered', attempts: 3 });
   });
 
-  test('sends the same bytes again when it is replayed, also when the transform is gone by then', async () => {
+  test('a delivery with a transform sends the same bytes again when it is replayed, also when the transform is gone by then', async () => {
     const to = await receiver();
     suite.registry.put('destination', destinationRecord({ url: to.url }));
     transform('javascript', random);
@@ -166,7 +169,7 @@ describe('a delivery with a transform', () => {
     expect(bodies[1]).toBe(bodies[0]);
   });
 
-  test('sends what was kept by a worker that died between transform and attempt', async () => {
+  test('a delivery with a transform sends what was kept by a worker that died between transform and attempt', async () => {
     const to = await receiver();
     suite.registry.put('destination', destinationRecord({ url: to.url }));
     transform('javascript', random);
@@ -180,7 +183,7 @@ describe('a delivery with a transform', () => {
     expect(request?.body.toString()).toBe('{"made":"before"}');
   });
 
-  test('goes to all destinations of the route with one output, and what is kept goes with the event', async () => {
+  test('a delivery with a transform goes to all destinations of the route with one output, and what is kept goes with the event', async () => {
     const [one, other] = [await receiver(), await receiver()];
     suite.registry.put('destination', destinationRecord({ url: one.url }));
     suite.registry.put('destination', destinationRecord({ url: other.url }, { id: 'dst_b', slug: 'b' }));
@@ -200,7 +203,7 @@ describe('a delivery with a transform', () => {
     });
   });
 
-  test('fails for good when the code fails, with the reason, and can be replayed with better code', async () => {
+  test('a delivery with a transform fails for good when the code fails, with the reason, and can be replayed with better code', async () => {
     const to = await receiver();
     suite.registry.put('destination', destinationRecord({ url: to.url }));
     transform('javascript', 'function transform(event) {\n  return event.payload.customer.name;\n}');
@@ -227,7 +230,7 @@ describe('a delivery with a transform', () => {
     ['function handler(event) { return event.payload; }', 'the code neither defines a function "transform" nor has a value'],
     ['const transform = { order: event.payload.id };', 'transform is not a function'],
     ['export default (event) => event.payload;', expect.stringMatching(/^SyntaxError: .* \(line 1, column \d+\)$/)],
-  ])('fails with the reason when the code has no output for any event: %s', async (code, lastErrorMessage) => {
+  ])('a delivery with a transform fails with the reason when the code has no output for any event: %s', async (code, lastErrorMessage) => {
     const to = await receiver();
     suite.registry.put('destination', destinationRecord({ url: to.url }));
     transform('javascript', code);
@@ -250,7 +253,7 @@ describe('a delivery with a transform', () => {
     },
   );
 
-  test('is filtered when there is no output', async () => {
+  test('a delivery with a transform is filtered when there is no output', async () => {
     const to = await receiver();
     suite.registry.put('destination', destinationRecord({ url: to.url }));
     transform('jsonata', 'payload.amount > 10 ? payload : null');
@@ -261,7 +264,7 @@ describe('a delivery with a transform', () => {
     expect(to.requests).toHaveLength(0);
   });
 
-  test('sends a template as text', async () => {
+  test('a delivery with a transform sends a template as text', async () => {
     const to = await receiver();
     suite.registry.put('destination', destinationRecord({ url: to.url }));
     transform('liquid', 'Order {{ payload.id }} over {{ payload.amount }}');
@@ -271,7 +274,7 @@ describe('a delivery with a transform', () => {
     expect([request?.headers['content-type'], request?.body.toString()]).toEqual(['text/plain; charset=utf-8', 'Order o-1 over 5']);
   });
 
-  test('waits while the transform is deleted, and goes on when it is back', async () => {
+  test('a delivery with a transform waits while the transform is deleted, and goes on when it is back', async () => {
     const to = await receiver();
     suite.registry.put('destination', destinationRecord({ url: to.url }));
     worker();

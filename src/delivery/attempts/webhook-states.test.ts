@@ -58,7 +58,7 @@ async function send(to: WebhookEndpoint): Promise<string> {
 const becomes = (id: string, expected: object) => eventually(async () => expect(await messages.message(org, id)).toMatchObject(expected));
 
 describe('a message', () => {
-  test('is pending while its endpoint is disabled, processing while the endpoint has not answered, then a success', async () => {
+  test('a message is pending while its endpoint is disabled, processing while the endpoint has not answered, then a success', async () => {
     answer = null;
     const to = await endpoint({ isDisabled: true });
     worker([]);
@@ -72,7 +72,7 @@ describe('a message', () => {
     await becomes(id, { status: 'success', attempts: 1, completedAtMs: expect.any(Number) });
   });
 
-  test('has failed between attempts, then is a dead letter, then exhausted when it is archived', async () => {
+  test('a message has failed between attempts, then is a dead letter, then exhausted when it is archived', async () => {
     answer = 503;
     const to = await endpoint();
     const first = worker([3_600_000]);
@@ -94,7 +94,7 @@ describe('a message', () => {
     await becomes(id, { status: 'exhausted', attempts: 1 });
   });
 
-  test('whose payload is missing is a dead letter that says so', async () => {
+  test('a message whose payload is missing is a dead letter that says so', async () => {
     const id = await send(await endpoint());
     for (const key of await suite.redis.client.keys(`${prefix}{s0}:e:*`)) await suite.redis.client.del(key);
     worker([50]);
@@ -126,7 +126,7 @@ describe('the circuit of an endpoint', () => {
   const stateOf = async () =>
     (await new Circuits({ redis: suite.redis.client, prefix }).ofRoute(webhookOrganization(org), 'app_a', ['ep_a']))[0];
 
-  test('opens after its threshold of failures; messages wait without using up attempts; successful probes close it', async () => {
+  test('the circuit of an endpoint opens after its threshold of failures; messages wait without using up attempts; successful probes close it', async () => {
     answer = 500;
     const to = await endpoint({ circuit });
     worker([300, 300, 300]);
@@ -142,7 +142,7 @@ describe('the circuit of an endpoint', () => {
     expect(await stateOf()).toMatchObject({ state: 'closed', consecutiveFailures: 0 });
   });
 
-  test('opens again when a probe fails, and a message whose last attempt that was is a dead letter of the circuit', async () => {
+  test('the circuit of an endpoint opens again when a probe fails, and a message whose last attempt that was is a dead letter of the circuit', async () => {
     answer = 500;
     const to = await endpoint({ circuit: { ...circuit, failureThreshold: 1 } });
     worker([50]);

@@ -84,7 +84,7 @@ async function ended(event: NewEvent, expected: Partial<DeliveryView>): Promise<
 }
 
 describe('a delivery', () => {
-  test('has the bytes that were sent, our headers and those of the endpoint, and a signature that both verifiers accept', async () => {
+  test('a delivery has the bytes that were sent, our headers and those of the endpoint, and a signature that both verifiers accept', async () => {
     const { url, arrived } = await receiver();
     const headers = [
       { name: 'X-Own', value: 'yes' },
@@ -113,7 +113,7 @@ describe('a delivery', () => {
     await ended(event, { status: 'delivered', attempts: 1, maxAttempts: 3 });
   });
 
-  test('follows the schedule of the installation with the same id, and ends as a dead letter when that is used up', async () => {
+  test('a delivery follows the schedule of the installation with the same id, and ends as a dead letter when that is used up', async () => {
     const { url, requests } = await receiver(status(500));
     endpoint(url);
     worker();
@@ -133,7 +133,7 @@ describe('a delivery', () => {
     expect(third - second).toBeGreaterThanOrEqual(80);
   });
 
-  test('waits for as long as the receiver asks', async () => {
+  test('a delivery waits for as long as the receiver asks', async () => {
     const { url, arrived } = await receiver((response, number) => {
       if (number === 1) response.writeHead(429, { 'retry-after': '1' });
       response.end();
@@ -145,7 +145,7 @@ describe('a delivery', () => {
     expect((second?.atMs ?? 0) - (first?.atMs ?? 0)).toBeGreaterThanOrEqual(990);
   });
 
-  test('goes by http only where the installation allows it', async () => {
+  test('a delivery goes by http only where the installation allows it', async () => {
     const { url, requests } = await receiver();
     endpoint(url);
     worker({ allowsInsecureUrls: false, retries: { delaysMs: [] } });
@@ -154,7 +154,7 @@ describe('a delivery', () => {
     expect(requests).toEqual([]);
   });
 
-  test('reaches no private address that the organization does not allow', async () => {
+  test('a delivery reaches no private address that the organization does not allow', async () => {
     const { url, requests } = await receiver();
     suite.registry.put('organization', organizationRecord({ egress: { allowedCidrs: [], allowedHosts: [] } }));
     endpoint(url);
@@ -226,7 +226,7 @@ describe('secrets', () => {
 });
 
 describe('an endpoint', () => {
-  test('that answers 410 is disabled, its message is a dead letter as gone, and the next one waits', async () => {
+  test('an endpoint that answers 410 is disabled, its message is a dead letter as gone, and the next one waits', async () => {
     const { url, requests } = await receiver(status(410));
     endpoint(url);
     worker();
@@ -245,7 +245,7 @@ describe('an endpoint', () => {
     expect(requests).toHaveLength(1);
   });
 
-  test('that is disabled keeps what is queued, and gets it when it is enabled', async () => {
+  test('an endpoint that is disabled keeps what is queued, and gets it when it is enabled', async () => {
     const { url, requests, arrived } = await receiver();
     const disabled = endpoint(url, { isDisabled: true });
     worker();
@@ -256,7 +256,7 @@ describe('an endpoint', () => {
     await arrived(1);
   });
 
-  test('waits while its application is disabled', async () => {
+  test('an endpoint waits while its application is disabled', async () => {
     const { url, requests, arrived } = await receiver();
     endpoint(url);
     directory.putApplication(webhookApplication({ isDisabled: true, revision: 2 }));
@@ -268,7 +268,7 @@ describe('an endpoint', () => {
     await arrived(1);
   });
 
-  test('that is deleted leaves its queued messages and its waiting retries to the dead letters', async () => {
+  test('an endpoint that is deleted leaves its queued messages and its waiting retries to the dead letters', async () => {
     const { url } = await receiver(status(500));
     endpoint(url);
     worker({ retries: { delaysMs: [3_600_000] } });
@@ -279,7 +279,7 @@ describe('an endpoint', () => {
     await ended(await send(), { status: 'dlq', attempts: 0, deadLetterReason: 'destination_not_found' });
   });
 
-  test('has a circuit of its own, which is shown and reset as the circuits of routes are', async () => {
+  test('an endpoint has a circuit of its own, which is shown and reset as the circuits of routes are', async () => {
     const { url } = await receiver(status(500));
     endpoint(url, { circuit: { failureThreshold: 2, successThreshold: 1, cooldownSeconds: 60 } });
     worker();
@@ -291,7 +291,7 @@ describe('an endpoint', () => {
     await ended(event, { status: 'dlq', attempts: 3 });
   });
 
-  test('gets no more in a second than its own limit', async () => {
+  test('an endpoint gets no more in a second than its own limit', async () => {
     const { url, arrived } = await receiver();
     endpoint(url, { rateLimitPerSecond: 4 });
     worker();
@@ -362,7 +362,7 @@ describe('the transform of a subscription', () => {
   const transform = (code: string, generation = 1) =>
     suite.registry.put('transform', { v: recordLayoutVersion, id: 'trf_a', org: 'org_a', type: 'javascript', code, generation });
 
-  test('runs once for all endpoints with it, and every retry sends the same bytes', async () => {
+  test('the transform of a subscription runs once for all endpoints with it, and every retry sends the same bytes', async () => {
     const { url, requests } = await receiver((response, number) => response.writeHead(number <= 2 ? 500 : 200).end());
     for (const id of ['ep_a', 'ep_b']) endpoint(url, { id, secret: secretWith(sealed(1, id)) });
     transform('(event) => ({ random: Math.random(), type: event.type, tier: event.labels.tier })');
@@ -374,7 +374,7 @@ describe('the transform of a subscription', () => {
     expect(requests.every((request) => verifies(request, secretOf(1)))).toBe(true);
   });
 
-  test('that is gone or fails ends the message, and nothing is sent', async () => {
+  test('the transform of a subscription that is gone or fails ends the message, and nothing is sent', async () => {
     const { url, requests } = await receiver();
     endpoint(url);
     worker();

@@ -126,7 +126,7 @@ describe('what comes by a setting that changed while no worker ran', () => {
 });
 
 describe('a new setting', () => {
-  test('holds for what comes after an hourly one was used up, also where nothing waited', async () => {
+  test('a new setting holds for what comes after an hourly one was used up, also where nothing waited', async () => {
     const to = await suite.receiver();
     throttled(to.url, hourly);
     suite.registry.put('route', routeRecord());
@@ -137,7 +137,7 @@ describe('a new setting', () => {
     await to.arrived(2);
   });
 
-  test('that limits a destination is in force before its next message', async () => {
+  test('a new setting that limits a destination is in force before its next message', async () => {
     const to = await suite.receiver();
     throttled(to.url, off);
     suite.registry.put('route', routeRecord());

@@ -52,7 +52,7 @@ function route(circuit: Partial<RouteRecord['circuit']>, failover: string[] = []
 }
 
 describe('a circuit', () => {
-  test('opens after consecutive failures, lets messages wait, and closes after a successful probe', async () => {
+  test('a circuit opens after consecutive failures, lets messages wait, and closes after a successful probe', async () => {
     const health = { status: 500 };
     const to = await receiver(health);
     suite.registry.put('destination', destinationRecord({ url: to.url }, { retryPolicy: retryOften }));
@@ -68,7 +68,7 @@ describe('a circuit', () => {
     await becomes(later, { status: 'delivered', attempts: 1, lastErrorType: null });
   });
 
-  test('for which a message has waited 72 hours is what its dead letter names, unless an attempt has failed before', async () => {
+  test('a circuit for which a message has waited 72 hours is what its dead letter names, unless an attempt has failed before', async () => {
     const to = await receiver({ status: 500 });
     suite.registry.put('destination', destinationRecord({ url: to.url }, { retryPolicy: retryOften }));
     route({ failureThreshold: 1, cooldownSeconds: 3600 });
@@ -81,7 +81,7 @@ describe('a circuit', () => {
     await becomes(tried, { status: 'dlq', attempts: 1, deadLetterReason: 'circuit_breaker_exhausted', lastErrorType: 'http_error' });
   });
 
-  test('is not opened by 429', async () => {
+  test('a circuit is not opened by 429', async () => {
     const to = await receiver({ status: 429 });
     suite.registry.put('destination', destinationRecord({ url: to.url }, { retryPolicy: { ...retryOften, maxRetries: 4 } }));
     route({ failureThreshold: 2 });

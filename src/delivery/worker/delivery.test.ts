@@ -41,7 +41,7 @@ async function ended(id: string, expected: object): Promise<void> {
 }
 
 describe('a delivery', () => {
-  test('carries the exact bytes, the forwarded headers, and a signature that an independent verifier takes', async () => {
+  test('a delivery carries the exact bytes, the forwarded headers, and a signature that an independent verifier takes', async () => {
     const to = await receiver();
     const sealed = testKeyring.seal(secret, recordSealingContext('org_a', 'destination', 'dst_a', 'signingSecrets'));
     destination(`${to.url}/hook`, {}, { signingSecrets: [sealed], headers: [{ name: 'X-Team', value: 'shop' }] });
@@ -102,18 +102,21 @@ describe('a delivery', () => {
       auth: { type: 'custom_header', headerName: 'X-Key', headerValue: sealed('headerValue', 'v 1') },
       expected: { authorization: 'of the headers', 'x-key': 'v 1' },
     },
-  ])('with the credential of $auth.type, not a header of its name, and the user agent of the destination', async ({ auth, expected }) => {
-    const to = await receiver();
-    const headers = ['Authorization', 'X-Key'].map((name) => ({ name, value: 'of the headers' }));
-    destination(to.url, {}, { auth, headers: [...headers, { name: 'User-Agent', value: 'Shop/1' }] });
-    worker();
-    const id = await send();
-    const [request] = await to.arrived(1);
-    expect(request?.headers).toMatchObject({ ...expected, 'user-agent': 'Shop/1' });
-    await ended(id, { status: 'delivered' });
-  });
+  ])(
+    'a delivery with the credential of $auth.type, not a header of its name, and the user agent of the destination',
+    async ({ auth, expected }) => {
+      const to = await receiver();
+      const headers = ['Authorization', 'X-Key'].map((name) => ({ name, value: 'of the headers' }));
+      destination(to.url, {}, { auth, headers: [...headers, { name: 'User-Agent', value: 'Shop/1' }] });
+      worker();
+      const id = await send();
+      const [request] = await to.arrived(1);
+      expect(request?.headers).toMatchObject({ ...expected, 'user-agent': 'Shop/1' });
+      await ended(id, { status: 'delivered' });
+    },
+  );
 
-  test('that fails twice arrives at the third attempt under the same webhook-id', async () => {
+  test('a delivery that fails twice arrives at the third attempt under the same webhook-id', async () => {
     const to = await receiver((response, number) => response.writeHead(number < 3 ? 500 : 200).end());
     destination(to.url);
     worker();
@@ -125,14 +128,14 @@ describe('a delivery', () => {
     expect((await suite.reader.attempts('org_a', id)).map(({ responseStatus }) => responseStatus)).toEqual([500, 500, 200]);
   });
 
-  test('that always fails is a dead letter after its retries', async () => {
+  test('a delivery that always fails is a dead letter after its retries', async () => {
     const to = await receiver((response) => response.writeHead(503).end('no'));
     destination(to.url, { retryPolicy: { maxRetries: 1, initialDelayMs: 100, maxDelayMs: 100, backoffMultiplier: 1 } });
     worker();
     await ended(await send(), { status: 'dlq', deadLetterReason: 'max_retries_exceeded', attempts: 2, lastErrorType: 'http_error' });
   });
 
-  test('whose payload is gone is a dead letter that says so', async () => {
+  test('a delivery whose payload is gone is a dead letter that says so', async () => {
     const to = await receiver();
     destination(to.url);
     const event = newEvent();
@@ -143,7 +146,7 @@ describe('a delivery', () => {
     await ended(event.targets[0]?.messageId ?? '', { status: 'dlq', deadLetterReason: 'payload_not_found', attempts: 0 });
   });
 
-  test('waits as long as Retry-After says', async () => {
+  test('a delivery waits as long as Retry-After says', async () => {
     const to = await receiver((response, number) => response.writeHead(number === 1 ? 429 : 200, { 'retry-after': '1' }).end());
     destination(to.url);
     worker();
@@ -152,7 +155,7 @@ describe('a delivery', () => {
     expect((second?.atMs ?? 0) - (first?.atMs ?? 0)).toBeGreaterThanOrEqual(990);
   });
 
-  test('does not follow a redirect', async () => {
+  test('a delivery does not follow a redirect', async () => {
     const elsewhere = await receiver();
     const to = await receiver((response) => response.writeHead(302, { location: elsewhere.url }).end());
     destination(to.url, { retryPolicy: { maxRetries: 0, initialDelayMs: 100, maxDelayMs: 100, backoffMultiplier: 1 } });
@@ -161,7 +164,7 @@ describe('a delivery', () => {
     expect(elsewhere.requests).toEqual([]);
   });
 
-  test('succeeds only with the response that the route expects', async () => {
+  test('a delivery succeeds only with the response that the route expects', async () => {
     const to = await receiver((response, number) => response.writeHead(200).end(number === 1 ? 'queued' : 'all done'));
     suite.registry.put('route', routeRecord({ expectedResponse: { statusCodes: [200], bodyContains: 'done' } }));
     destination(to.url);

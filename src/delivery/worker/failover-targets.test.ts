@@ -243,7 +243,7 @@ describe.each<Place>(['same', 'other'])('in the %s shard', (place) => {
   });
 
   describe('a first destination', () => {
-    test('that is disabled holds its messages until it is enabled again', async () => {
+    test('a first destination that is disabled holds its messages until it is enabled again', async () => {
       suite.worker();
       const there = await world(place, [200, 200, 200]);
       there.put(0, { enabled: false });
@@ -258,7 +258,7 @@ describe.each<Place>(['same', 'other'])('in the %s shard', (place) => {
     test.each([
       ['hands its messages to a failover destination', true, { status: 'delivered', attempts: 2, destinationId: 'dst_b' }],
       ['makes them dead letters when none is free', false, { status: 'dlq', attempts: 1, deadLetterReason: 'destination_not_found' }],
-    ])('that is deleted %s', async (_, isFree, end) => {
+    ])('a first destination that is deleted %s', async (_, isFree, end) => {
       suite.worker();
       const there = await world(place, [500, 200, 200]);
       there.put(0, { retryPolicy: rareRetries });

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { parseManifests } from './parse.ts';
 
 describe('a manifest file', () => {
-  test('may hold several documents; a broken one leaves the others', () => {
+  test('a manifest file may hold several documents; a broken one leaves the others', () => {
     const parsed = parseManifests(
       'a.yaml',
       'apiVersion: v1\nkind: Namespace\nmetadata: {name: one}\n---\nkind: [\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: two}\n',
@@ -24,7 +24,7 @@ describe('a manifest file', () => {
     ]);
   });
 
-  test('puts what names no namespace into default, and clusterwide kinds into none', () => {
+  test('a manifest file puts what names no namespace into default, and clusterwide kinds into none', () => {
     const text =
       'apiVersion: posthorn.dev/v1alpha1\nkind: Source\nmetadata: {name: s}\nspec: {}\n---\napiVersion: posthorn.dev/v1alpha1\nkind: Organization\nmetadata: {name: o, namespace: x}\nspec: {namespace: o}\n';
     expect(parseManifests('a.yaml', text).objects.map(({ metadata }) => metadata)).toEqual([
@@ -44,7 +44,7 @@ describe('a manifest file', () => {
     ['1:30', '1:30'],
     ['2001-12-14', '2001-12-14'],
     ['!!binary aGk=', 'hi'],
-  ])('reads %s as kubectl does', (scalar, value) => {
+  ])('a manifest file reads %s as kubectl does', (scalar, value) => {
     const { objects } = parseManifests(
       'a.yaml',
       `apiVersion: posthorn.dev/v1alpha1\nkind: Source\nmetadata: {name: s}\nspec: {x: ${scalar}}\n`,
@@ -52,7 +52,7 @@ describe('a manifest file', () => {
     expect(objects).toMatchObject([{ spec: { x: value } }]);
   });
 
-  test('may hold a List', () => {
+  test('a manifest file may hold a List', () => {
     const text = JSON.stringify({
       apiVersion: 'v1',
       kind: 'List',
@@ -80,14 +80,14 @@ describe('a manifest file', () => {
       `a: &a [x, x, x, x, x, x, x, x, x]\n${[...'bcdefgh'].map((name, i) => `${name}: &${name} [${Array(9).fill(`*${'abcdefg'[i]}`)}]`).join('\n')}`,
       /alias/,
     ],
-  ])('is told about %s', (_, text, message) => {
+  ])('a manifest file is told about %s', (_, text, message) => {
     expect(parseManifests('f.yaml', text)).toMatchObject({
       objects: [],
       errors: [{ file: 'f.yaml', message: expect.stringMatching(message) }],
     });
   });
 
-  test('has numbers with all of their digits, in any form that YAML has', () => {
+  test('a manifest file has numbers with all of their digits, in any form that YAML has', () => {
     const numbers = [
       ['9007199254740993', '9007199254740993'],
       ['-9007199254740993', '-9007199254740993'],
@@ -109,7 +109,7 @@ describe('a manifest file', () => {
     expect(JSON.stringify(filter)).toContain(`"value":[${numbers.map(([, json]) => json).join(',')}]`);
   });
 
-  test('may be empty or hold nothing but comments', () => {
+  test('a manifest file may be empty or hold nothing but comments', () => {
     expect(parseManifests('e.yaml', '')).toEqual({ objects: [], errors: [] });
     expect(parseManifests('e.yaml', '# nothing\n---\n')).toEqual({ objects: [], errors: [] });
   });

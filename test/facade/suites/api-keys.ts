@@ -15,7 +15,7 @@ export function describeApiKeys(start: () => Promise<FacadeWorld>): void {
   const dayMs = 86_400_000;
 
   describe('a new API key', () => {
-    test('is a developer without an end unless it says otherwise, and is shown once', async () => {
+    test('a new API key is a developer without an end unless it says otherwise, and is shown once', async () => {
       const { status, body } = await create({ name: 'Plain' });
       expect(status).toBe(201);
       expect(body).toEqual({
@@ -45,19 +45,19 @@ export function describeApiKeys(start: () => Promise<FacadeWorld>): void {
       ['admin', ['read', 'write', 'delete']],
       ['developer', ['read', 'write', 'delete']],
       ['viewer', ['read']],
-    ])('of role %s has the scopes %j unless it names fewer', async (role, scopes) => {
+    ])('a new API key of role %s has the scopes %j unless it names fewer', async (role, scopes) => {
       expect((await create({ name: 'All of it', role })).body.apiKey).toMatchObject({ role, scopes });
       expect((await create({ name: 'Less', role, scopes: ['read'] })).body.apiKey).toMatchObject({ role, scopes: ['read'] });
     });
 
-    test('is made with what only reads show sent along, which is ignored', async () => {
+    test('a new API key is made with what only reads show sent along, which is ignored', async () => {
       const { status, body } = await world.request('POST', '/api/api-keys', {
         body: { name: 'Again', id: 'key_other', prefix: 'ph_other' },
       });
       expect([status, body.apiKey.id === 'key_other', body.apiKey.prefix === 'ph_other']).toEqual([201, false, false]);
     });
 
-    test.each([1, 2, 3650])('ends after the %i days that it names', async (expiresInDays) => {
+    test.each([1, 2, 3650])('a new API key ends after the %i days that it names', async (expiresInDays) => {
       const before = Date.now();
       const { status, body } = await create({ name: 'n'.repeat(200), expiresInDays });
       expect([status, body.apiKey.name]).toEqual([201, 'n'.repeat(200)]);
@@ -79,19 +79,19 @@ export function describeApiKeys(start: () => Promise<FacadeWorld>): void {
       ['a name of 201 characters', { name: 'n'.repeat(201) }, 'name'],
       ['a blank name', { name: ' ' }, 'name'],
       ['half a day', { expiresInDays: 0.5 }, 'expiresInDays'],
-    ])('with %s is 400', async (_, body, field) => {
+    ])('a new API key with %s is 400', async (_, body, field) => {
       const answer = await create({ name: 'Wrong', ...body });
       expect(answer.status).toBe(400);
       expect(answer.body.message).toContain(field);
     });
 
-    test('has no scope that the key of its maker does not have', async () => {
+    test('a new API key has no scope that the key of its maker does not have', async () => {
       const key = await world.addKey('acme', { scopes: ['read', 'write'] });
       expect((await create({ name: 'More than mine' }, { key })).status).toBe(403);
       expect((await create({ name: 'As much', scopes: ['read', 'write'] }, { key })).status).toBe(201);
     });
 
-    test('tells when it was last used', async () => {
+    test('a new API key tells when it was last used', async () => {
       const { body } = await create({ name: 'Used' });
       await world.request('GET', '/api/sources', { key: body.key });
       await eventually(async () => {
@@ -124,7 +124,7 @@ export function describeApiKeys(start: () => Promise<FacadeWorld>): void {
     test.each([
       ['names no end', {}],
       ['names a later one', { expiresInDays: 3650 }],
-    ])('ends with its maker when it %s', async (_, body) => {
+    ])('a key that a key made ends with its maker when it %s', async (_, body) => {
       const expiresAt = inDays(2);
       const maker = await world.addKey('acme', { expiresAt });
       const { id, key } = await made(maker, body);
@@ -133,7 +133,7 @@ export function describeApiKeys(start: () => Promise<FacadeWorld>): void {
       expect(Date.parse((await shown((await made(maker, { expiresInDays: 1 })).id)).expiresAt)).toBeLessThan(Date.parse(expiresAt));
     });
 
-    test('ends when the end of its maker is brought forward', async () => {
+    test('a key that a key made ends when the end of its maker is brought forward', async () => {
       const maker = await world.addKey('acme');
       const { key } = await made((await made(maker)).key);
       expect(await statusOf(key)).toBe(200);
@@ -141,7 +141,7 @@ export function describeApiKeys(start: () => Promise<FacadeWorld>): void {
       await eventually(async () => expect(await statusOf(key)).toBe(401));
     });
 
-    test('is deleted with its maker, and so are the keys that it made, and no others', async () => {
+    test('a key that a key made is deleted with its maker, and so are the keys that it made, and no others', async () => {
       const maker = await made(await world.addKey('acme'));
       const child = await made(maker.key);
       const grandchild = await made(child.key, { role: 'viewer' });
@@ -151,7 +151,7 @@ export function describeApiKeys(start: () => Promise<FacadeWorld>): void {
       expect([await statusOf(sibling.key), (await shown(sibling.id)).id]).toEqual([200, sibling.id]);
     });
 
-    test('is refused once its maker is deleted as a resource, its condition says so, and the list shows it still', async () => {
+    test('a key that a key made is refused once its maker is deleted as a resource, its condition says so, and the list shows it still', async () => {
       const maker = await world.addKey('acme');
       const child = await made(maker);
       const grandchild = await made(child.key);
@@ -167,14 +167,14 @@ export function describeApiKeys(start: () => Promise<FacadeWorld>): void {
       });
     });
 
-    test('is refused once its maker has another key', async () => {
+    test('a key that a key made is refused once its maker has another key', async () => {
       const maker = await world.addKey('acme');
       const { key } = await made(maker);
       await change(maker, { sha256: hashApiKey('another') });
       await eventually(async () => expect(await statusOf(key)).toBe(401));
     });
 
-    test('does no more than its maker does now, and is shown so', async () => {
+    test('a key that a key made does no more than its maker does now, and is shown so', async () => {
       const maker = await world.addKey('acme');
       const { id, key } = await made(maker);
       expect(await statusOf(key, 'POST', { name: 'More' })).toBe(201);
@@ -186,13 +186,13 @@ export function describeApiKeys(start: () => Promise<FacadeWorld>): void {
       expect(await statusOf(key, 'POST', { name: 'More' })).toBe(403);
     });
 
-    test('says in the list which key made it', async () => {
+    test('a key that a key made says in the list which key made it', async () => {
       const maker = await made(world.admin, { name: 'Head of keys' });
       const { id } = await made(maker.key);
       expect((await shown(id)).createdBy).toEqual({ name: 'Head of keys', keyId: maker.id });
     });
 
-    test('stays when another key that is declared with the hash of its maker is deleted', async () => {
+    test('a key that a key made stays when another key that is declared with the hash of its maker is deleted', async () => {
       const maker = await world.addKey('acme');
       const child = await made(maker);
       const name = `z-${declared(maker).name}`;
@@ -211,30 +211,33 @@ export function describeApiKeys(start: () => Promise<FacadeWorld>): void {
       expect([await statusOf(maker), await statusOf(child.key)]).toEqual([200, 200]);
     });
 
-    test('stands in a chain of nine keys at most', async () => {
+    test('a key that a key made stands in a chain of nine keys at most', async () => {
       let key = await world.addKey('acme');
       for (let makers = 1; makers <= 8; makers++) key = (await made(key)).key;
       expect(await statusOf(key)).toBe(200);
       expect(await statusOf(key, 'POST', { name: 'Too far' })).toBe(403);
     });
 
-    test.each(['posthorn-bootstrap', 'posthorn-standalone'])('stays when %s gives the installation another key', async (manager) => {
-      const apply = (key: string) =>
-        world.store.apply(
-          {
-            kind: 'ApiKey',
-            metadata: { name: manager, namespace: 'acme' },
-            spec: { name: 'Of all', sha256: hashApiKey(key), role: 'admin' },
-          },
-          { manager, force: true },
-        );
-      const key = `${manager}-before`;
-      await apply(key);
-      await eventually(async () => expect(await statusOf(key)).toBe(200));
-      const child = await made(key);
-      await apply(`${manager}-after`);
-      await eventually(async () => expect(await statusOf(key)).toBe(401));
-      expect([await statusOf(child.key), (await shown(child.id)).createdBy]).toEqual([200, { name: 'Of all', keyId: null }]);
-    });
+    test.each(['posthorn-bootstrap', 'posthorn-standalone'])(
+      'a key that a key made stays when %s gives the installation another key',
+      async (manager) => {
+        const apply = (key: string) =>
+          world.store.apply(
+            {
+              kind: 'ApiKey',
+              metadata: { name: manager, namespace: 'acme' },
+              spec: { name: 'Of all', sha256: hashApiKey(key), role: 'admin' },
+            },
+            { manager, force: true },
+          );
+        const key = `${manager}-before`;
+        await apply(key);
+        await eventually(async () => expect(await statusOf(key)).toBe(200));
+        const child = await made(key);
+        await apply(`${manager}-after`);
+        await eventually(async () => expect(await statusOf(key)).toBe(401));
+        expect([await statusOf(child.key), (await shown(child.id)).createdBy]).toEqual([200, { name: 'Of all', keyId: null }]);
+      },
+    );
   });
 }

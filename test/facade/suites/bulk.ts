@@ -26,7 +26,7 @@ export function describeBulk(start: () => Promise<FacadeWorld>): void {
   }
 
   describe('destinations deleted in bulk', () => {
-    test('leave their routes, are counted, and unknown or repeated ids are skipped', async () => {
+    test('destinations deleted in bulk leave their routes, are counted, and unknown or repeated ids are skipped', async () => {
       const [one, two, kept] = [await destination(), await destination(), await destination()];
       const { id } = await route({ destinationIds: [one.id, kept.id], failoverDestinationIds: [two.id] });
       const answer = await bulk('DELETE', 'destinations', { ids: [one.id, one.slug, two.slug, unknown('dst'), 'nobody'] });
@@ -35,7 +35,7 @@ export function describeBulk(start: () => Promise<FacadeWorld>): void {
       for (const gone of [one, two]) expect((await get(`destinations/${gone.id}`)).status).toBe(404);
     });
 
-    test('stay, all of them, when Git owns the list of a route: 409 names it', async () => {
+    test('destinations deleted in bulk stay, all of them, when Git owns the list of a route: 409 names it', async () => {
       const [one, two] = [await destination(), await destination()];
       const source = await world.create('sources', {});
       const name = await byGit('Route', { sourceRef: { name: source.slug }, destinationRefs: [{ name: one.slug }] });
@@ -52,7 +52,7 @@ export function describeBulk(start: () => Promise<FacadeWorld>): void {
       expect((await get(`routes/${id}`)).body.destinationIds).toEqual([one.id, two.id]);
     });
 
-    test('stay when Git owns one of them', async () => {
+    test('destinations deleted in bulk stay when Git owns one of them', async () => {
       const one = await destination();
       const name = await byGit('Destination', { type: 'http', http: { url: 'https://hooks.example.com/in' } });
       const answer = await bulk('DELETE', 'destinations', { ids: [one.id, name] });
@@ -60,7 +60,7 @@ export function describeBulk(start: () => Promise<FacadeWorld>): void {
       expect((await get(`destinations/${one.id}`)).status).toBe(200);
     });
 
-    test('of another organization are unknown', async () => {
+    test('destinations deleted in bulk of another organization are unknown', async () => {
       await world.addOrganization('other');
       const one = await destination();
       const answer = await bulk('DELETE', 'destinations', { ids: [one.id] }, await world.addKey('other'));
@@ -70,7 +70,7 @@ export function describeBulk(start: () => Promise<FacadeWorld>): void {
   });
 
   describe('routes in bulk', () => {
-    test('are paused and resumed', async () => {
+    test('routes in bulk are paused and resumed', async () => {
       const [one, two] = [await route(), await route({ enabled: false })];
       const paused = await bulk('PATCH', 'routes', { ids: [one.id, two.slug, unknown('rte')], isActive: false });
       expect([paused.status, paused.body]).toEqual([200, { success: true, updated: 2 }]);
@@ -80,7 +80,7 @@ export function describeBulk(start: () => Promise<FacadeWorld>): void {
       for (const { id } of [one, two]) expect((await get(`routes/${id}`)).body.enabled).toBe(true);
     });
 
-    test('are not paused, none of them, when Git owns the flag of one', async () => {
+    test('routes in bulk are not paused, none of them, when Git owns the flag of one', async () => {
       const one = await route();
       const name = await byGit('Route', { sourceRef: { name: 'x' }, destinationRefs: [], enabled: true });
       const answer = await bulk('PATCH', 'routes', { ids: [one.id, name], isActive: false });
@@ -90,7 +90,7 @@ export function describeBulk(start: () => Promise<FacadeWorld>): void {
       expect((await bulk('PATCH', 'routes', { ids: [one.id, name], isActive: true })).status).toBe(200);
     });
 
-    test('are deleted, and what they connect stays', async () => {
+    test('routes in bulk are deleted, and what they connect stays', async () => {
       const [one, two] = [await route(), await route()];
       const answer = await bulk('DELETE', 'routes', { ids: [one.id, two.slug, 'nobody'] });
       expect([answer.status, answer.body]).toEqual([200, { success: true, deleted: 2 }]);

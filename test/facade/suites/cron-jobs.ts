@@ -20,7 +20,7 @@ export function describeCronJobs(start: () => Promise<FacadeWorld>): void {
   const read = async (id: string) => (await cron('GET', `/${id}`)).body.cronJob;
 
   describe('a cron job', () => {
-    test('is created with its defaults, and the create answers the record with the next run in UTC', async () => {
+    test('a cron job is created with its defaults, and the create answers the record with the next run in UTC', async () => {
       const created = await cron('POST', '', { body: wanted });
       expect(created.status).toBe(201);
       const job = await read(created.body.cronJob.id);
@@ -46,7 +46,7 @@ export function describeCronJobs(start: () => Promise<FacadeWorld>): void {
       expect(job.nextRunAt.slice(0, 19).replace('T', ' ')).toBe(created.body.cronJob.nextRunAt);
     });
 
-    test('takes every field, and shows its headers as JSON text', async () => {
+    test('a cron job takes every field, and shows its headers as JSON text', async () => {
       const all = {
         description: 'For the morning',
         timezone: 'America/New_York',
@@ -64,7 +64,7 @@ export function describeCronJobs(start: () => Promise<FacadeWorld>): void {
       expect(await read(id)).toEqual({ ...job, nextRunAt: iso });
     });
 
-    test('is changed field by field; what is not sent stays', async () => {
+    test('a cron job is changed field by field; what is not sent stays', async () => {
       const id = await made({ name: 'Changed', headers: { a: '1' }, payload: 'p', description: 'd' });
       const before = await read(id);
       const changes = [
@@ -94,7 +94,7 @@ export function describeCronJobs(start: () => Promise<FacadeWorld>): void {
       expect(await read(id)).toMatchObject({ isActive: false, nextRunAt: null, timezone: 'Asia/Tokyo' });
     });
 
-    test('is listed by name, filtered by search and isActive, and read by its slug under the path of its organization', async () => {
+    test('a cron job is listed by name, filtered by search and isActive, and read by its slug under the path of its organization', async () => {
       const [first, second] = [await made({ name: 'Zebra list' }), await made({ name: 'Apple list', url: 'https://apple.example/' })];
       await cron('PATCH', `/${first}`, { body: { isActive: false } });
       const listed = (await cron('GET', '?search=list')).body.cronJobs;

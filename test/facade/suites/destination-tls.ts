@@ -103,7 +103,7 @@ export function describeDestinationTls(start: () => Promise<FacadeWorld>): void 
       expect(await exportOf(to)).toEqual(await exportOf(from));
     });
 
-    test('holds what Git has declared, certificate and key redacted', async () => {
+    test('an export holds what Git has declared, certificate and key redacted', async () => {
       const key = await organization();
       const namespace = `tls-${organizations}`;
       const own = issued();
@@ -122,7 +122,7 @@ export function describeDestinationTls(start: () => Promise<FacadeWorld>): void 
       expect((await change('git', { name: 'Named', tls: { caBundle: authority.text, ...masked } }, key)).status).toBe(200);
     });
 
-    test('without credentials makes a disabled destination without certificate and key, which can be sent', async () => {
+    test('an export without credentials makes a disabled destination without certificate and key, which can be sent', async () => {
       const [from, to] = [await organization(), await organization()];
       const own = issued();
       await create({ caBundle: authority.text, ...own }, from);
@@ -134,7 +134,7 @@ export function describeDestinationTls(start: () => Promise<FacadeWorld>): void 
       expect(await exportOf(to, sensitive)).toEqual(await exportOf(from, sensitive));
     });
 
-    test('without credentials keeps the stored ones on overwrite, and without a certificate authority it goes', async () => {
+    test('an export without credentials keeps the stored ones on overwrite, and without a certificate authority it goes', async () => {
       const key = await organization();
       await create({ caBundle: authority.text, ...issued() }, key);
       const before = await exportOf(key, sensitive);

@@ -29,7 +29,7 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
   const apart = ({ exportedAt, organizationSlug, ...rest }: any) => rest;
 
   describe('an export', () => {
-    test('holds exactly the portable fields, credentials redacted', async () => {
+    test('an export holds exactly the portable fields, credentials redacted', async () => {
       const key = await organization();
       const made = await create(key, {
         name: 'One',
@@ -66,7 +66,7 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
       });
     });
 
-    test('holds every documented field for each type, the literal text for credentials also where there are none', async () => {
+    test('an export holds every documented field for each type, the literal text for credentials also where there are none', async () => {
       const key = await organization();
       for (const body of [...varied, ...warehouses]) await create(key, body);
       const unused = { url: '', method: 'POST', headers: {}, authType: 'none', timeoutMs: 30_000 };
@@ -80,7 +80,7 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
         if (record.authType === 'none') expect([record.slug, record.authConfig]).toEqual([record.slug, null]);
     });
 
-    test('shows credentials to admins who ask for them, and to nobody else', async () => {
+    test('an export shows credentials to admins who ask for them, and to nobody else', async () => {
       const key = await organization();
       const organizationSlug = `org-${keys.length}`;
       await create(key, { name: 'One', authType: 'bearer', authConfig: { token: 'a-long-token-0000001' }, signingSecret });
@@ -99,11 +99,11 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
       ['application/json', 'application/json; charset=utf-8'],
       ['*/*', 'application/json; charset=utf-8'],
       ['text/csv', 'application/json; charset=utf-8'],
-    ])('with Accept: %s is %s', async (accept, type) => {
+    ])('an export with Accept: %s is %s', async (accept, type) => {
       expect((await world.request('GET', '/api/destinations/export', { headers: { accept } })).headers.get('content-type')).toBe(type);
     });
 
-    test('is of the ids and slugs that are named', async () => {
+    test('an export is of the ids and slugs that are named', async () => {
       const key = await organization();
       const [one, two] = [await create(key, { name: 'One' }), await create(key, { name: 'Two' })];
       await create(key, { name: 'Three' });
@@ -183,7 +183,7 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
       return key;
     };
 
-    test('with skip leaves what is there', async () => {
+    test('a conflict of slugs with skip leaves what is there', async () => {
       const key = await setup();
       const { body } = await importInto(key, { destinations: records, conflictStrategy: 'skip' });
       expect(body).toMatchObject({
@@ -194,7 +194,7 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
       expect((await read(key, 'there')).body).toMatchObject({ name: 'Old', url });
     });
 
-    test('with rename gives the new one a numeric suffix', async () => {
+    test('a conflict of slugs with rename gives the new one a numeric suffix', async () => {
       const key = await setup();
       const { body } = await importInto(key, { destinations: [...records, records[0]], conflictStrategy: 'rename' });
       expect(body).toMatchObject({ summary: { imported: 3 }, details: { imported: ['There', 'New', 'There'] } });
@@ -203,7 +203,7 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
         expect((await read(key, slug)).body).toMatchObject({ name: 'There', url: 'https://new.example.com/' });
     });
 
-    test('with overwrite changes what is there', async () => {
+    test('a conflict of slugs with overwrite changes what is there', async () => {
       const key = await setup();
       const before = (await read(key, 'there')).body;
       const { body } = await importInto(key, { destinations: records, conflictStrategy: 'overwrite' });
@@ -288,7 +288,7 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
   describe('redacted credentials', () => {
     const types = varied.slice(2, 6);
 
-    test('make a disabled destination that waits for its own', async () => {
+    test('redacted credentials make a disabled destination that waits for its own', async () => {
       const [from, to] = [await organization(), await organization()];
       for (const body of types) await create(from, body);
       const { body } = await importInto(to, { ...(await exportOf(from)), conflictStrategy: 'skip' });
@@ -305,7 +305,7 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
       expect([enabled.status, enabled.body.enabled, enabled.body.authConfig.token]).toEqual([200, true, '••••en-1']);
     });
 
-    test('leave disabled, however often they come, what has not been given its own yet', async () => {
+    test('redacted credentials leave disabled, however often they come, what has not been given its own yet', async () => {
       const [from, to] = [await organization(), await organization()];
       for (const body of types) await create(from, body);
       const document = await exportOf(from);
@@ -325,7 +325,7 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
       expect(destinations).toMatchObject([{ isActive: true, authConfig: given }]);
     });
 
-    test('keep the stored ones on overwrite', async () => {
+    test('redacted credentials keep the stored ones on overwrite', async () => {
       const key = await organization();
       for (const body of types) await create(key, body);
       const before = await exportOf(key, '?includeSensitive=true');
@@ -338,7 +338,7 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
       expect(apart(after)).toEqual(apart(before));
     });
 
-    test('are not carried to another host by who is no admin', async () => {
+    test('redacted credentials are not carried to another host by who is no admin', async () => {
       const admin = await organization();
       await create(admin, types[1] ?? {});
       const developer = await world.addKey(`org-${keys.length}`, { role: 'developer' });
@@ -354,7 +354,7 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
       ['HTTP in capitals', 'HTTP://hooks.example.com/in'],
       ['http of the port of https', 'http://hooks.example.com:443/in'],
       ['http of another host', 'http://elsewhere.example.com/in'],
-    ])('are carried to %s by nobody, an admin no more than a developer', async (_, plain) => {
+    ])('redacted credentials are carried to %s by nobody, an admin no more than a developer', async (_, plain) => {
       const admin = await organization();
       const authConfig = { token: 'a-long-token-0000002' };
       await create(admin, { name: 'Bearer', authType: 'bearer', authConfig });

@@ -53,7 +53,7 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
   }
 
   describe('a record made with the least', () => {
-    test('has the defaults of a destination', async () => {
+    test('a record made with the least has the defaults of a destination', async () => {
       expect((await post('destinations', await least('destinations'))).body).toMatchObject({
         type: 'http',
         enabled: true,
@@ -71,7 +71,7 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
       });
     });
 
-    test('has the defaults of a route', async () => {
+    test('a record made with the least has the defaults of a route', async () => {
       expect((await post('routes', await least('routes'))).body).toMatchObject({
         id: expect.stringMatching(/^rte_/),
         description: null,
@@ -107,7 +107,7 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
       });
     });
 
-    test('has the defaults of a source', async () => {
+    test('a record made with the least has the defaults of a source', async () => {
       const { body } = await post('sources', await least('sources'));
       expect(body).toEqual({
         id: expect.stringMatching(/^src_[a-z2-7]{26}$/),
@@ -144,7 +144,7 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
       });
     });
 
-    test('has the defaults of a filter', async () => {
+    test('a record made with the least has the defaults of a filter', async () => {
       const wanted = await least('filters');
       expect((await post('filters', wanted)).body).toEqual({
         ...wanted,
@@ -167,7 +167,7 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
       ['transforms', ['name', 'code']],
       ['schemas', ['name', 'jsonSchema']],
       ['notification-channels', ['name', 'type', 'config']],
-    ])('of %s needs each of %j', async (family, fields) => {
+    ])('a record made with the least of %s needs each of %j', async (family, fields) => {
       for (const field of fields) {
         const { [field]: _, ...rest } = await least(family);
         expectRefused(await post(family, rest), field);

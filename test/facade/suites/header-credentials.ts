@@ -221,7 +221,7 @@ export function describeHeaderCredentials(start: () => Promise<FacadeWorld>): vo
     const exportOf = (query = '', accept?: string) =>
       world.request('GET', `/api/destinations/export${query}`, { ...(accept !== undefined && { headers: { accept } }) });
 
-    test('are redacted in an export, unless an admin asks for them', async () => {
+    test('credentials in the headers of a destination are redacted in an export, unless an admin asks for them', async () => {
       const { id } = await world.create('destinations', { url: 'https://shop.example/', headers });
       const { body, text } = await exportOf(`?ids=${id}`);
       const redacted = '***REDACTED***';
@@ -237,7 +237,7 @@ export function describeHeaderCredentials(start: () => Promise<FacadeWorld>): vo
       expect(whole).toContain('header-x-api-key: canary-key-wxyz');
     });
 
-    test('make an imported destination wait for them, and keep the stored ones on overwrite', async () => {
+    test('credentials in the headers of a destination make an imported destination wait for them, and keep the stored ones on overwrite', async () => {
       const { slug, name } = await world.create('destinations', { url: 'https://shop.example/', headers });
       const document = (await exportOf(`?ids=${slug}`)).body;
       const importInto = (key: string, conflictStrategy: string) =>

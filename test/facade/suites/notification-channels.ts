@@ -28,7 +28,7 @@ export function describeNotificationChannels(start: () => Promise<FacadeWorld>):
   const stored = async (slug: string) => world.store.get('NotificationChannel', { namespace: 'acme', name: slug });
 
   describe('a channel', () => {
-    test.each(types)('of type %s is created, in force, and read back with its secrets masked', async (type) => {
+    test.each(types)('a channel of type %s is created, in force, and read back with its secrets masked', async (type) => {
       const { status, body, headers, text } = await world.request('POST', path, {
         body: { name: `Channel ${type}`, type, config: configs[type] },
       });
@@ -46,7 +46,7 @@ export function describeNotificationChannels(start: () => Promise<FacadeWorld>):
       expect((await world.request('GET', `${path}/${body.id}`)).body).toEqual(body);
     });
 
-    test('shows four bullets and the last four characters of what is secret, and the rest as it is', async () => {
+    test('a channel shows four bullets and the last four characters of what is secret, and the rest as it is', async () => {
       expect((await create('slack')).config).toEqual({ webhookUrl: '••••abcd' });
       expect((await create('pagerduty')).config).toEqual({ routingKey: '••••abcd', severity: 'critical' });
       expect((await create('email')).config).toEqual(configs.email);
@@ -57,7 +57,7 @@ export function describeNotificationChannels(start: () => Promise<FacadeWorld>):
       });
     });
 
-    test('of type webhook has up to 20 headers', async () => {
+    test('a channel of type webhook has up to 20 headers', async () => {
       const headers = Object.fromEntries(Array.from({ length: 20 }, (_, n) => [`X-Header-${n}`, 'value']));
       const { id, config } = await create('webhook', { config: { url: 'https://a.example/', headers } });
       expect(Object.keys(config.headers)).toEqual(Object.keys(headers));
@@ -65,14 +65,14 @@ export function describeNotificationChannels(start: () => Promise<FacadeWorld>):
       expect(answer).toMatchObject({ status: 400, body: { code: 'INVALID_CONFIG', message: expect.stringContaining('headers') } });
     });
 
-    test('keeps each of its secrets, also under an Idempotency-Key', async () => {
+    test('a channel keeps each of its secrets, also under an Idempotency-Key', async () => {
       const headers = { 'X-First': 'canary-header-one1', 'X-Second': 'canary-header-two2' };
       const body = { name: 'Of two headers', type: 'webhook', config: { url: 'https://alerts.example.com/in', headers } };
       const made = await world.request('POST', path, { body, headers: { 'idempotency-key': 'of-two-headers' } });
       expect([made.status, made.body.config.headers]).toEqual([201, { 'X-First': '••••one1', 'X-Second': '••••two2' }]);
     });
 
-    test('of type pagerduty has the severity error unless another is given', async () => {
+    test('a channel of type pagerduty has the severity error unless another is given', async () => {
       const routingKey = 'a'.repeat(32);
       const { id, config } = await create('pagerduty', { config: { routingKey } });
       expect(config.severity).toBe('error');
@@ -105,7 +105,7 @@ export function describeNotificationChannels(start: () => Promise<FacadeWorld>):
       ['a header of ours', { type: 'webhook', config: { url: 'https://a.example/', headers: { 'webhook-id': 'x' } } }, /webhook-id|header/],
       ['a header that cannot be sent', { type: 'webhook', config: { url: 'https://a.example/', headers: { 'X-A': 'a\nb' } } }, /headers/],
       ['a malformed signing secret', { type: 'webhook', config: { url: 'https://a.example/', secret: 'x' } }, /secret/],
-    ])('with %s is refused as INVALID_CONFIG', async (_, body, message) => {
+    ])('a channel with %s is refused as INVALID_CONFIG', async (_, body, message) => {
       const answer = await world.request('POST', path, { body: { name: 'Wrong', ...body } });
       expect(answer).toMatchObject({ status: 400, body: { error: 'Bad Request', code: 'INVALID_CONFIG' } });
       expect(answer.body.message).toMatch(message);
@@ -116,13 +116,13 @@ export function describeNotificationChannels(start: () => Promise<FacadeWorld>):
       ['no type', { name: 'a', config: configs.slack }],
       ['no config', { name: 'a', type: 'slack' }],
       ['an unknown type', { name: 'a', type: 'sms', config: {} }],
-    ])('with %s is refused', async (_, body) => {
+    ])('a channel with %s is refused', async (_, body) => {
       expect((await world.request('POST', path, { body })).status).toBe(400);
     });
   });
 
   describe('a change', () => {
-    test.each(types)('of type %s that sends back what was read keeps the stored secrets', async (type) => {
+    test.each(types)('a change of type %s that sends back what was read keeps the stored secrets', async (type) => {
       const before = await create(type);
       const spec = (await stored(before.slug)).spec;
       const { status, body } = await patch(before.id, before);
@@ -130,7 +130,7 @@ export function describeNotificationChannels(start: () => Promise<FacadeWorld>):
       expect((await stored(before.slug)).spec).toEqual(spec);
     });
 
-    test('of a URL replaces it; of the severity keeps the key', async () => {
+    test('a change of a URL replaces it; of the severity keeps the key', async () => {
       const slack = await create('slack');
       const answer = await patch(slack.id, { config: { webhookUrl: 'https://hooks.slack.com/services/T0/B0/another-wxyz' } });
       expect(answer.body.config).toEqual({ webhookUrl: '••••wxyz' });
@@ -141,13 +141,13 @@ export function describeNotificationChannels(start: () => Promise<FacadeWorld>):
       });
     });
 
-    test('of the headers replaces the map, and null takes the signing secret away', async () => {
+    test('a change of the headers replaces the map, and null takes the signing secret away', async () => {
       const { id } = await create('webhook');
       const { body } = await patch(id, { config: { headers: { 'X-Team': 'a' }, secret: null } });
       expect(body.config).toEqual({ url: 'https://alerts.example.com/in', headers: { 'X-Team': '••••' }, secret: null });
     });
 
-    test('of the host needs the values of the headers anew, unless the caller is admin', async () => {
+    test('a change of the host needs the values of the headers anew, unless the caller is admin', async () => {
       const key = await world.addKey('acme', { role: 'developer' });
       const { id, config } = await create('webhook');
       const elsewhere = { ...config, url: 'https://elsewhere.example.com/' };
@@ -157,7 +157,7 @@ export function describeNotificationChannels(start: () => Promise<FacadeWorld>):
       expect((await patch(id, { config: { url: 'https://third.example.com/' } })).status).toBe(200);
     });
 
-    test('of the type is refused, of name and enabled done', async () => {
+    test('a change of the type is refused, of name and enabled done', async () => {
       const { id } = await create('slack');
       expect((await patch(id, { type: 'email' })).status).toBe(400);
       expect((await patch(id, { type: 'slack' })).status).toBe(200);

@@ -54,16 +54,19 @@ export function describePartialSettings(start: () => Promise<FacadeWorld>): void
       expect((await read(id)).throttle).toEqual({ ...nothing, ...rate });
     });
 
-    test.each(['rateLimit', 'maxConcurrency', 'queueLimit'])('with %s and no mode makes no destination', async (field) => {
-      const record = { name: 'No mode', slug: 'no-mode', url, throttle: { [field]: 20 } };
-      const created = await post('destinations', record);
-      expect([created.status, created.body.message]).toEqual([400, expect.stringContaining(`throttle.${field}`)]);
-      const imported = await post('destinations/import', { destinations: [record], conflictStrategy: 'skip' });
-      expect(imported.body).toMatchObject({ success: false, errors: [{ message: expect.stringContaining(`throttle.${field}`) }] });
-      expect((await world.request('GET', '/api/destinations/no-mode')).status).toBe(404);
-    });
+    test.each(['rateLimit', 'maxConcurrency', 'queueLimit'])(
+      'a part of a throttle with %s and no mode makes no destination',
+      async (field) => {
+        const record = { name: 'No mode', slug: 'no-mode', url, throttle: { [field]: 20 } };
+        const created = await post('destinations', record);
+        expect([created.status, created.body.message]).toEqual([400, expect.stringContaining(`throttle.${field}`)]);
+        const imported = await post('destinations/import', { destinations: [record], conflictStrategy: 'skip' });
+        expect(imported.body).toMatchObject({ success: false, errors: [{ message: expect.stringContaining(`throttle.${field}`) }] });
+        expect((await world.request('GET', '/api/destinations/no-mode')).status).toBe(404);
+      },
+    );
 
-    test('that an answer has shown is taken back', async () => {
+    test('a part of a throttle that an answer has shown is taken back', async () => {
       for (const throttle of [undefined, rate, { mode: 'concurrency', maxConcurrency: 2 }]) {
         const before = await read(await made({ throttle }));
         expect((await patch(before.id, { throttle: before.throttle })).body).toEqual(before);
@@ -72,7 +75,7 @@ export function describePartialSettings(start: () => Promise<FacadeWorld>): void
       }
     });
 
-    test('leaves to Git what Git owns beside it', async () => {
+    test('a part of a throttle leaves to Git what Git owns beside it', async () => {
       const spec = { type: 'http', http: { url }, throttle: { mode: 'rate', rateLimit: 5, rateUnit: 'second', maxConcurrency: 7 } };
       await world.store.apply({ kind: 'Destination', metadata: { name: 'of-git', namespace: 'acme' }, spec }, { manager: 'argocd' });
       await expect(read('of-git')).resolves.toMatchObject({ throttle: { rateLimit: 5 } });

@@ -135,7 +135,7 @@ export function describeReferences(start: () => Promise<FacadeWorld>): void {
   });
 
   describe('the filter of a route', () => {
-    test('is a filter or conditions, not both, and each takes the place of the other', async () => {
+    test('the filter of a route is a filter or conditions, not both, and each takes the place of the other', async () => {
       const { id: filterId } = await world.create('filters', { conditions });
       const { id } = await route({ filterConditions: conditions });
       expect((await patch(`routes/${id}`, { filterId, filterConditions: conditions })).status).toBe(400);
@@ -148,7 +148,7 @@ export function describeReferences(start: () => Promise<FacadeWorld>): void {
       expect((await patch(`routes/${id}`, { filterConditions: null })).body).toMatchObject({ filterId: null, filterConditions: null });
     });
 
-    test('keeps the logic of its conditions when either of them changes', async () => {
+    test('the filter of a route keeps the logic of its conditions when either of them changes', async () => {
       const others = [{ field: 'b', operator: 'equals', value: 1 }];
       const { id } = await route({ filterConditions: conditions, filterLogic: 'OR' });
       const changed = async (body: object) => {
@@ -164,7 +164,7 @@ export function describeReferences(start: () => Promise<FacadeWorld>): void {
   });
 
   describe('a slug', () => {
-    test('is made from the name, accents folded, with a number when it is taken', async () => {
+    test('a slug is made from the name, accents folded, with a number when it is taken', async () => {
       expect((await destination({ name: 'Größe & Maß: Señor Ærø!' })).slug).toBe('grosse-mass-senor-aero');
       const slugs = [];
       for (let i = 0; i < 3; i++) slugs.push((await destination({ name: 'Twice' })).slug);
@@ -173,7 +173,7 @@ export function describeReferences(start: () => Promise<FacadeWorld>): void {
       expect((await destination({ name: '日本' })).slug).toMatch(/^destination/);
     });
 
-    test('that was given and is taken is 409, and cannot be changed', async () => {
+    test('a slug that was given and is taken is 409, and cannot be changed', async () => {
       const one = await destination({ slug: 'given' });
       const taken = await post('destinations', { name: 'Other', url, slug: 'given' });
       expect([taken.status, taken.body.error]).toEqual([409, 'Conflict']);
@@ -216,7 +216,7 @@ export function describeReferences(start: () => Promise<FacadeWorld>): void {
   });
 
   describe('the URL of a destination', () => {
-    test('without TLS has a warning on change, too, and one that is none is 400', async () => {
+    test('the URL of a destination without TLS has a warning on change, too, and one that is none is 400', async () => {
       const { id } = await destination();
       const changed = await patch(`destinations/${id}`, { url: 'http://hooks.example.com/in' });
       expect([changed.status, changed.headers.get('warning')]).toEqual([200, expect.stringContaining('199')]);
@@ -224,13 +224,13 @@ export function describeReferences(start: () => Promise<FacadeWorld>): void {
       expect([wrong.status, wrong.body.error, wrong.body.code]).toEqual([400, 'Bad Request', 'INVALID_URL']);
     });
 
-    test('is searched by its parts, as the name is', async () => {
+    test('the URL of a destination is searched by its parts, as the name is', async () => {
       const one = await destination({ name: 'Searched', url: 'https://needle-in-url.example.com/x' });
       for (const search of ['needle-in-URL', 'searched'])
         expect((await get(`destinations?search=${search}`)).data.map(({ id }: { id: string }) => id)).toEqual([one.id]);
     });
 
-    test('may lead to another host only with the credentials sent anew, unless an admin changes it', async () => {
+    test('the URL of a destination may lead to another host only with the credentials sent anew, unless an admin changes it', async () => {
       const developer = await world.addKey('acme', { role: 'developer' });
       const { id } = await destination({ authType: 'basic', authConfig: { username: 'me', password: 'a-long-password' } });
       const change = (body: object) => patch(`destinations/${id}`, body, developer);

@@ -41,7 +41,7 @@ export function describeRouteTransfer(start: () => Promise<FacadeWorld>): void {
   const apart = ({ exportedAt, organizationSlug, ...rest }: any) => rest;
 
   describe('an export', () => {
-    test('holds exactly the portable fields, what it refers to by slug', async () => {
+    test('an export holds exactly the portable fields, what it refers to by slug', async () => {
       const key = await organization();
       for (const body of variedRoutes) await create(key, 'routes', body);
       const document = await exportOf(key, '?ids=full-unicode');
@@ -176,7 +176,7 @@ export function describeRouteTransfer(start: () => Promise<FacadeWorld>): void {
       { name: 'New', sourceSlug: 'shop', destinationSlug: 'three', isActive: false },
     ];
 
-    test('with skip keeps the route that is there', async () => {
+    test('a conflict of names with skip keeps the route that is there', async () => {
       const { key, made } = await setup();
       const answer = await importInto(key, { routes, conflictStrategy: 'skip' });
       expect(answer).toMatchObject({ imported: 1, skipped: 1, overwritten: 0, errors: [] });
@@ -188,7 +188,7 @@ export function describeRouteTransfer(start: () => Promise<FacadeWorld>): void {
       expect((await world.request('GET', '/api/routes/new', { key })).body.enabled).toBe(false);
     });
 
-    test('with rename appends a number, also to copies of what is there', async () => {
+    test('a conflict of names with rename appends a number, also to copies of what is there', async () => {
       const { key } = await setup();
       const copy = { name: 'There', sourceSlug: 'shop', destinationSlugs: ['one'] };
       const answer = await importInto(key, { routes: [copy, copy], conflictStrategy: 'rename' });
@@ -201,7 +201,7 @@ export function describeRouteTransfer(start: () => Promise<FacadeWorld>): void {
       expect(await named(key)).toEqual(['There', 'There (2)', 'There (3)']);
     });
 
-    test('with overwrite replaces the route: what the record leaves out has its default', async () => {
+    test('a conflict of names with overwrite replaces the route: what the record leaves out has its default', async () => {
       const { key, made } = await setup();
       const answer = await importInto(key, { routes, conflictStrategy: 'overwrite' });
       expect(answer).toMatchObject({ imported: 1, skipped: 0, overwritten: 1, errors: [] });
@@ -209,7 +209,7 @@ export function describeRouteTransfer(start: () => Promise<FacadeWorld>): void {
       expect(body).toMatchObject({ id: made.id, description: null, priority: 0, destinations: [{ name: 'two' }] });
     });
 
-    test('with overwrite is an error where the route has another source, which cannot be changed, and nothing is imported', async () => {
+    test('a conflict of names with overwrite is an error where the route has another source, which cannot be changed, and nothing is imported', async () => {
       const { key, made } = await setup();
       const answer = await importInto(key, {
         routes: [{ name: 'There', sourceSlug: 'bank', destinationSlugs: ['two'] }, ...routes.slice(1)],
@@ -221,7 +221,7 @@ export function describeRouteTransfer(start: () => Promise<FacadeWorld>): void {
       expect(await named(key)).toEqual(['There']);
     });
 
-    test('is none within the document; with a route that is there, both are skipped or renamed, and cannot both overwrite it', async () => {
+    test('a conflict of names is none within the document; with a route that is there, both are skipped or renamed, and cannot both overwrite it', async () => {
       const { key } = await setup();
       const twice = (name: string) => ['one', 'two'].map((slug) => ({ name, sourceSlug: 'bank', destinationSlugs: [slug] }));
       const outcome = async (name: string, conflictStrategy: string) => {
@@ -236,14 +236,14 @@ export function describeRouteTransfer(start: () => Promise<FacadeWorld>): void {
       expect(errors).toEqual(Array(2).fill(expect.stringContaining('several routes of the document have this name')));
     });
 
-    test('with rename takes no name that a later record has', async () => {
+    test('a conflict of names with rename takes no name that a later record has', async () => {
       const { key } = await setup();
       const routes = ['There', 'There (2)'].map((name) => ({ name, sourceSlug: 'bank', destinationSlugs: ['one'] }));
       await importInto(key, { routes, conflictStrategy: 'rename' });
       expect(await named(key)).toEqual(['There', 'There (2)', 'There (3)']);
     });
 
-    test('of which several routes have the name is an error with overwrite: none of them is taken by chance', async () => {
+    test('a conflict of names of which several routes have the name is an error with overwrite: none of them is taken by chance', async () => {
       const { key } = await setup();
       await create(key, 'routes', { name: 'There', sourceId: 'bank', destinationIds: ['one'] });
       const before = apart(await exportOf(key));

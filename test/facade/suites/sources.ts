@@ -18,19 +18,19 @@ export function describeSources(start: () => Promise<FacadeWorld>): void {
   describe('provider custom', () => {
     const verification = { algorithm: 'sha1', header: 'X-Signed', encoding: 'base64', prefix: 'v1=' };
 
-    test('keeps the scheme it is given, and fills in defaults', async () => {
+    test('provider custom keeps the scheme it is given, and fills in defaults', async () => {
       const { status, body } = await create({ provider: 'custom', verification: { header: 'X-Signed' } });
       expect([status, body.verification]).toEqual([201, { algorithm: 'sha256', header: 'X-Signed', encoding: 'hex', prefix: '' }]);
       expect((await patch(body.id, { verification })).body.verification).toEqual(verification);
       expect((await patch(body.id, { name: 'Renamed' })).body).toMatchObject({ name: 'Renamed', verification });
     });
 
-    test('needs a scheme, and no other provider has one', async () => {
+    test('provider custom needs a scheme, and no other provider has one', async () => {
       expect(await create({ provider: 'custom' })).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
       expect(await create({ provider: 'github', verification })).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
     });
 
-    test('loses the scheme when it becomes another', async () => {
+    test('provider custom loses the scheme when it becomes another', async () => {
       const { body } = await create({ provider: 'custom', verification });
       const changed = await patch(body.id, { provider: 'stripe' });
       expect([changed.status, changed.body.provider, changed.body.verification]).toEqual([200, 'stripe', null]);
@@ -161,7 +161,7 @@ export function describeSources(start: () => Promise<FacadeWorld>): void {
       return secrets.flatMap(({ data = {} }) => Object.keys(data));
     };
 
-    test('answers a new secret once, and says until when the old one is taken', async () => {
+    test('rotating the secret answers a new secret once, and says until when the old one is taken', async () => {
       const { body: source } = await create({ provider: 'github', signingSecret: 'the first secret' });
       const startedMs = Date.now();
       const { status, body } = await rotate(source.id);
@@ -177,7 +177,7 @@ export function describeSources(start: () => Promise<FacadeWorld>): void {
       expect(spec.rotation).toMatchObject({ validUntil: body.previousSecretExpiresAt });
     });
 
-    test('takes the secret that is sent, and ends the old ones at once where that is wished', async () => {
+    test('rotating the secret takes the secret that is sent, and ends the old ones at once where that is wished', async () => {
       const { body: source } = await create({ provider: 'stripe', signingSecret: 'whsec_first' });
       const before = await secretsOf();
       expect((await rotate(source.id, { signingSecret: 'whsec_second' })).body.signingSecret).toBe('whsec_second');
@@ -186,7 +186,7 @@ export function describeSources(start: () => Promise<FacadeWorld>): void {
       expect((await secretsOf()).length).toBe(before.length);
     });
 
-    test('is ended by a PATCH with another secret, which no old one outlives, and not by one with the secret that is there', async () => {
+    test('rotating the secret is ended by a PATCH with another secret, which no old one outlives, and not by one with the secret that is there', async () => {
       const { body: source } = await create({ provider: 'github', signingSecret: 'the first secret' });
       const before = await secretsOf();
       await rotate(source.id, { signingSecret: 'the second secret' });
@@ -200,7 +200,7 @@ export function describeSources(start: () => Promise<FacadeWorld>): void {
       expect((await secretsOf()).length).toBe(before.length);
     });
 
-    test('ends no old one before its time: while it holds the next rotation is 409', async () => {
+    test('rotating the secret ends no old one before its time: while it holds the next rotation is 409', async () => {
       const { body: source } = await create({ provider: 'github', signingSecret: 'the first secret' });
       const { body: rotated } = await rotate(source.id);
       const metadata = { namespace: 'acme', name: source.slug };
@@ -231,7 +231,7 @@ export function describeSources(start: () => Promise<FacadeWorld>): void {
       },
     );
 
-    test('gives a source its first secret', async () => {
+    test('rotating the secret gives a source its first secret', async () => {
       const { body: source } = await create({ provider: 'standard-webhooks' });
       const { body } = await rotate(source.id);
       expect(body).toEqual({ signingSecret: expect.stringMatching(/^whsec_/), previousSecretExpiresAt: null });
@@ -244,14 +244,14 @@ export function describeSources(start: () => Promise<FacadeWorld>): void {
       ['the secret that is there', 'github', { signingSecret: 'the first secret' }],
       ['a grace of more than a day', 'github', { gracePeriodSeconds: 86_401 }],
       ['an empty secret', 'github', { signingSecret: '' }],
-    ])('refuses %s', async (_name, provider, body) => {
+    ])('rotating the secret refuses %s', async (_name, provider, body) => {
       const { body: source } = await create({ provider, signingSecret: 'the first secret' });
       expect(await rotate(source.id, body)).toMatchObject({ status: 400, body: { code: 'VALIDATION_FAILED' } });
       const { spec } = await world.store.get('Source', { namespace: 'acme', name: source.slug });
       expect(spec.rotation).toBeUndefined();
     });
 
-    test('is for a source that is there, and for keys that may write', async () => {
+    test('rotating the secret is for a source that is there, and for keys that may write', async () => {
       expect((await rotate('nothing')).body.code).toBe('RESOURCE_NOT_FOUND');
       const key = await world.addKey('acme', { role: 'viewer' });
       const { body: source } = await create({ provider: 'github', signingSecret: 'the first secret' });

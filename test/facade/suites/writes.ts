@@ -386,7 +386,7 @@ export function describeWrites(start: () => Promise<FacadeWorld>): void {
   });
 
   describe('API keys', () => {
-    test('are shown once, work, and do not work once deleted', async () => {
+    test('API keys are shown once, work, and do not work once deleted', async () => {
       const { status, body } = await post('api-keys', { name: 'CI', role: 'viewer' });
       expect(status).toBe(201);
       expect(body).toMatchObject({ apiKey: { id: expect.stringMatching(/^key_/), name: 'CI', role: 'viewer', scopes: expect.any(Array) } });

@@ -32,7 +32,7 @@ async function bury(
 }
 
 describe('a dead letter', () => {
-  test('says why, since when, and how often it was sent again', async () => {
+  test('a dead letter says why, since when, and how often it was sent again', async () => {
     const [id = ''] = await bury([await world.endpoint()]);
     const [record] = (await call('GET', '/messages')).body.data;
     expect(record).toMatchObject({
@@ -55,7 +55,7 @@ describe('a dead letter', () => {
     }
   });
 
-  test('of a circuit names it as the error, also once it is archived, unless an attempt has failed before', async () => {
+  test('a dead letter of a circuit names it as the error, also once it is archived, unless an attempt has failed before', async () => {
     const [id = ''] = await world.send([await world.endpoint()]);
     await world.end({ type: 'dead', attempt: null, reason: 'circuit_breaker_exhausted' });
     const [tried = ''] = await bury([await world.endpoint()], 'circuit_breaker_exhausted');
@@ -69,7 +69,7 @@ describe('a dead letter', () => {
     expect(await message(id)).toMatchObject({ status: 'exhausted', dlqReason: 'circuit_breaker_exhausted', lastErrorType: 'circuit_open' });
   });
 
-  test('is archived: it is exhausted, keeps why and since when it was one, and is in no list of dead letters', async () => {
+  test('a dead letter is archived: it is exhausted, keeps why and since when it was one, and is in no list of dead letters', async () => {
     const [id = ''] = await bury([await world.endpoint()]);
     const { dlqMovedAt } = await message(id);
     expect(await call('DELETE', `/${id}`)).toMatchObject({ status: 200, body: { success: true } });
@@ -93,7 +93,7 @@ describe('a dead letter', () => {
     expect(await message(id)).toMatchObject({ status: 'pending' });
   });
 
-  test('of an endpoint that is deleted, or whose application is, has the reason endpoint_not_found', async () => {
+  test('a dead letter of an endpoint that is deleted, or whose application is, has the reason endpoint_not_found', async () => {
     const [id = ''] = await bury([await world.endpoint()], 'destination_not_found');
     const [other = ''] = await bury([await world.endpoint()], 'route_deleted');
     const [none = ''] = await bury([await world.endpoint()], 'payload_not_found');
@@ -129,7 +129,7 @@ describe('the list', () => {
     expect(await listed(`?startDate=${dlqMovedAt}&endDate=${dlqMovedAt}`)).toContain(lost);
   });
 
-  test('means the time of the move, not that of the message', async () => {
+  test('the list means the time of the move, not that of the message', async () => {
     const [early = ''] = await world.send([await world.endpoint()]);
     await world.end({ type: 'retry', attempt: failure, delayMs: 0 });
     const [late = ''] = await bury([await world.endpoint()]);
@@ -138,7 +138,7 @@ describe('the list', () => {
     expect(await listed()).toEqual([early, late]);
   });
 
-  test('goes on by cursor, each once, also while others come', async () => {
+  test('the list goes on by cursor, each once, also while others come', async () => {
     const target = await world.endpoint();
     const ids: string[] = [];
     for (let i = 0; i < 25; i++) ids.push(...(await bury([target])));
@@ -152,7 +152,7 @@ describe('the list', () => {
     expect(seen).toEqual(ids.reverse());
   });
 
-  test('goes on by cursor while what was shown, and what is not yet, is archived, retried or pruned: what stays comes once', async () => {
+  test('the list goes on by cursor while what was shown, and what is not yet, is archived, retried or pruned: what stays comes once', async () => {
     const target = await world.endpoint();
     const ids: string[] = [];
     const buryMore = async (count: number) => {
@@ -181,7 +181,7 @@ describe('the list', () => {
     ['startDate=2026-02-01T00:00:00Z&endDate=2026-01-01T00:00:00Z', 'endDate'],
     ['limit=101', 'limit'],
     ['cursor=forged', 'cursor'],
-  ])('with %s is 400', async (query, field) => {
+  ])('the list with %s is 400', async (query, field) => {
     const { status, body } = await call('GET', `/messages?${query}`);
     expect([status, body.error, Object.keys(body.details)]).toEqual([400, 'Invalid input', [field]]);
   });
@@ -199,7 +199,7 @@ test('the statistics name the endpoints with the most dead letters', async () =>
 });
 
 describe('many at once', () => {
-  test('are retried: those that are no dead letters are skipped', async () => {
+  test('many at once are retried: those that are no dead letters are skipped', async () => {
     const ids = await bury([await world.endpoint(), await world.endpoint()]);
     const [pending = ''] = await world.send([await world.endpoint()]);
     const { status, body } = await call('POST', '/retry-bulk', { messageIds: [...ids, ids[0], pending, 'unknown'] });
@@ -217,7 +217,7 @@ describe('many at once', () => {
     expect(await listed()).toHaveLength(2);
   });
 
-  test('are archived: those that are no dead letters are left alone', async () => {
+  test('many at once are archived: those that are no dead letters are left alone', async () => {
     const ids = await bury([await world.endpoint(), await world.endpoint()]);
     const [pending = ''] = await world.send([await world.endpoint()]);
     const { status, body } = await call('DELETE', '/bulk', { messageIds: [...ids, ids[0], pending, 'unknown'] });
@@ -226,7 +226,7 @@ describe('many at once', () => {
     expect(await message(pending)).toMatchObject({ status: 'pending' });
   });
 
-  test('are at most 100', async () => {
+  test('many at once are at most 100', async () => {
     const messageIds = Array.from({ length: 101 }, (_, i) => `msg_${i}`);
     for (const [method, path] of [
       ['POST', '/retry-bulk'],
@@ -240,7 +240,7 @@ describe('many at once', () => {
     }
   });
 
-  test('count as messages of the month: above it none is queued', async () => {
+  test('many at once count as messages of the month: above it none is queued', async () => {
     const spec = { namespace: 'metered', plan: 'free' as const, limits: { monthlyMessages: 3 } };
     await world.facade.store.apply({ kind: 'Organization', metadata: { name: 'metered' }, spec }, { manager: 'kubectl' });
     await eventually(() => world.facade.store.get('Namespace', { name: 'metered' }));

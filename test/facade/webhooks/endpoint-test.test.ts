@@ -41,7 +41,7 @@ const testOf = (id: string, body?: object, key?: string) =>
   world.request('POST', `/api/webhook-endpoints/${id}/test`, { body, ...(key !== undefined && { key }) });
 
 describe('a test of an endpoint', () => {
-  test('posts the payload as a message would be, signed and marked as a test, and answers what came back', async () => {
+  test('a test of an endpoint posts the payload as a message would be, signed and marked as a test, and answers what came back', async () => {
     const to = await receiver((response) => response.writeHead(202).end('thanks'));
     const { id } = await endpoint(`${to.url}/hooks?a=1`, { headers: [{ name: 'X-Tenant', value: 'acme' }] });
     await world.create('event-types', { name: 'test.sent' });
@@ -77,7 +77,7 @@ describe('a test of an endpoint', () => {
     expect((await world.request('GET', `/api/webhook-endpoints/${id}`)).body.data).toMatchObject({ totalMessages: 0, isVerified: false });
   });
 
-  test('posts JSON as it was sent: its numbers, and keys that come twice', async () => {
+  test('a test of an endpoint posts JSON as it was sent: its numbers, and keys that come twice', async () => {
     const to = await receiver();
     const { id } = await endpoint(to.url);
     const payload = '{ "id": 12345678901234567890, "price": 1.50, "tag": "a", "tag": "b" }';
@@ -85,7 +85,7 @@ describe('a test of an endpoint', () => {
     expect(to.requests.map(({ body }) => String(body))).toEqual([payload]);
   });
 
-  test('is signed with the old secret, too, while a rotation lasts', async () => {
+  test('a test of an endpoint is signed with the old secret, too, while a rotation lasts', async () => {
     const to = await receiver();
     const sealSecret = (id: string) => ({
       sealed: sealed(id, secret),
@@ -99,7 +99,7 @@ describe('a test of an endpoint', () => {
       expect(new Webhook(each).verify(request?.body ?? '', request?.headers as Record<string, string>)).toEqual([]);
   });
 
-  test('without a payload sends the example of the event type, or a sample', async () => {
+  test('a test of an endpoint without a payload sends the example of the event type, or a sample', async () => {
     const to = await receiver();
     const { id } = await endpoint(to.url);
     await world.create('event-types', { name: 'test.example', examplePayload: '{ "id": 1 }' });
@@ -111,7 +111,7 @@ describe('a test of an endpoint', () => {
     expect(to.requests[1]?.headers['x-posthorn-event-type']).toBe('posthorn.test');
   });
 
-  test('reaches a disabled endpoint, and sees at once what was changed', async () => {
+  test('a test of an endpoint reaches a disabled endpoint, and sees at once what was changed', async () => {
     const [before, after] = [await receiver(), await receiver()];
     const { id } = await endpoint(before.url);
     for (let i = 0; i < 6; i++) {
@@ -122,7 +122,7 @@ describe('a test of an endpoint', () => {
     }
   });
 
-  test('that fails is answered 200 with the kind of failure', async () => {
+  test('a test of an endpoint that fails is answered 200 with the kind of failure', async () => {
     const failing = await receiver((response) => response.writeHead(500).end('no'));
     expect(await testOf((await endpoint(failing.url)).id, {})).toMatchObject({
       status: 200,
@@ -150,14 +150,14 @@ describe('a test of an endpoint', () => {
     expect(failing.requests).toHaveLength(1);
   });
 
-  test('that is answered 410 says so and disables nothing', async () => {
+  test('a test of an endpoint that is answered 410 says so and disables nothing', async () => {
     const leaving = await receiver((response) => response.writeHead(410).end());
     const { id } = await endpoint(leaving.url);
     expect((await testOf(id, {})).body.data).toMatchObject({ success: false, responseStatus: 410, errorType: 'gone' });
     expect(await world.webhooks.endpoint(org, id)).toMatchObject({ isDisabled: false });
   });
 
-  test('needs the scope write, a known endpoint and event type, and no other fields', async () => {
+  test('a test of an endpoint needs the scope write, a known endpoint and event type, and no other fields', async () => {
     const to = await receiver();
     const { id } = await endpoint(to.url);
     expect((await testOf(id, {}, await world.addKey('acme', { role: 'viewer' }))).status).toBe(403);

@@ -13,7 +13,7 @@ const change = (id: string, body: object) => world.request('PATCH', `/api/event-
 const read = (path: string) => world.request('GET', `/api/event-types${path}`);
 
 describe('creating an event type', () => {
-  test('answers 201 with the record, in force', async () => {
+  test('creating an event type answers 201 with the record, in force', async () => {
     const sent = {
       name: 'order.line_item.added',
       displayName: 'Line item added',
@@ -44,12 +44,12 @@ describe('creating an event type', () => {
     expect((await read(`/${body.data.id}`)).body).toEqual(body);
   });
 
-  test('takes a name alone, and the type is enabled', async () => {
+  test('creating an event type takes a name alone, and the type is enabled', async () => {
     const { body } = await create({ name: 'ping' });
     expect(body.data).toMatchObject({ name: 'ping', isEnabled: true, displayName: null, schema: null, schemaVersion: 1, category: null });
   });
 
-  test('with a name that is taken is 409', async () => {
+  test('creating an event type with a name that is taken is 409', async () => {
     await create({ name: 'order.taken' });
     const { status, body } = await create({ name: 'order.taken' });
     expect(status).toBe(409);
@@ -76,7 +76,7 @@ describe('creating an event type', () => {
     [{ name: 'order.wrong', documentationUrl: 'https://a\ufffdb.example' }, 'documentationUrl'],
     [{ name: 'order.wrong', isEnabled: 'yes' }, 'isEnabled'],
     [{ name: 'order.wrong', nmae: 'x' }, 'nmae'],
-  ])('of %j is 400 with the field in the details', async (sent, field) => {
+  ])('creating an event type of %j is 400 with the field in the details', async (sent, field) => {
     const { status, body, headers } = await create(sent);
     expect(status).toBe(400);
     expect(body).toEqual({ error: 'Invalid input', message: expect.stringContaining(field), details: { [field]: [expect.any(String)] } });
@@ -101,7 +101,7 @@ test('amounts of money are multiples of 0.01 when events are sent', async () => 
 });
 
 describe('changing an event type', () => {
-  test('keeps what is not sent, and null removes', async () => {
+  test('changing an event type keeps what is not sent, and null removes', async () => {
     const { body } = await create({ name: 'order.changed', displayName: 'Changed', category: 'Orders' });
     const { status, body: changed } = await change(body.data.id, {
       description: 'Something changed.',
@@ -139,7 +139,7 @@ describe('changing an event type', () => {
     expect(back.body.data).toMatchObject({ isDeprecated: false, deprecatedAt: null, deprecatedMessage: null });
   });
 
-  test('refuses another name and takes the same one; what is read-only is ignored', async () => {
+  test('changing an event type refuses another name and takes the same one; what is read-only is ignored', async () => {
     const { body } = await create({ name: 'order.fixed' });
     expect((await change('order.fixed', { name: 'order.other' })).body).toMatchObject({
       error: 'Invalid input',
@@ -148,7 +148,7 @@ describe('changing an event type', () => {
     expect((await change('order.fixed', { ...body.data, schemaVersion: 9, documentationUrl: null })).body.data.schemaVersion).toBe(1);
   });
 
-  test('of what Git manages is 409', async () => {
+  test('changing an event type of what Git manages is 409', async () => {
     await world.store.apply(
       { kind: 'WebhookEventType', metadata: { name: 'git.made', namespace: 'acme' }, spec: { name: 'git.made', description: 'Git' } },
       { manager: 'argocd' },
@@ -185,7 +185,7 @@ describe('the list', () => {
     expect(await names('?category=nothing')).toEqual([]);
   });
 
-  test('goes on by cursor, each once, also when others come in between', async () => {
+  test('the list goes on by cursor, each once, also when others come in between', async () => {
     const first = (await read('?search=list.n&limit=2')).body;
     expect(first.pagination).toEqual({ hasMore: true, nextCursor: expect.any(String) });
     await create({ name: 'list.n0a' });
@@ -200,18 +200,18 @@ describe('the list', () => {
     expect(all.sort()).toEqual(['list.n0', 'list.n1', 'list.n2', 'list.n3', 'list.n4']);
   });
 
-  test.each(['limit=0', 'limit=101', 'limit=x', 'isEnabled=maybe', 'cursor=abc'])('with %s is 400', async (query) => {
+  test.each(['limit=0', 'limit=101', 'limit=x', 'isEnabled=maybe', 'cursor=abc'])('the list with %s is 400', async (query) => {
     const { status, body } = await read(`?${query}`);
     expect(status).toBe(400);
     expect(body).toMatchObject({ error: 'Invalid input', details: { [query.split('=')[0] ?? '']: [expect.any(String)] } });
   });
 
-  test('with the cursor of another list is 400', async () => {
+  test('the list with the cursor of another list is 400', async () => {
     const { body } = await read('?search=list.n&limit=1');
     expect((await read(`?search=list&cursor=${encodeURIComponent(body.pagination.nextCursor)}`)).status).toBe(400);
   });
 
-  test('with a cursor that differs in any character, or has one more, is 400', async () => {
+  test('the list with a cursor that differs in any character, or has one more, is 400', async () => {
     const { nextCursor } = (await read('?search=list.n&limit=1')).body.pagination;
     const forged = [...nextCursor].map((character, i) => [...nextCursor].with(i, character === 'A' ? 'B' : 'A').join(''));
     for (const cursor of [...forged, `${nextCursor}A`, `${nextCursor}=`, `${nextCursor}!`])

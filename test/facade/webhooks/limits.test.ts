@@ -13,7 +13,7 @@ afterAll(() => world.stop());
 const lists = ['/event-types', '/webhook-applications', '/webhook-endpoints', '/webhook-subscriptions', '/outbound-messages'];
 
 describe('every list', () => {
-  test.each(lists)('of %s has pages of 1 to 100 records', async (path) => {
+  test.each(lists)('every list of %s has pages of 1 to 100 records', async (path) => {
     const asked = async (limit: string | number) => (await world.request('GET', `/api${path}?limit=${limit}`)).status;
     expect([await asked(1), await asked(100)]).toEqual([200, 200]);
     for (const wrong of [0, 101, -1, 1.5, 'all', '']) {

@@ -47,7 +47,7 @@ const csvFile = `read_csv(FILE, header = true, all_varchar = true, delim = ',', 
 const csvRows = (text: string) => readBack(`SELECT * FROM ${csvFile}`, (file) => writeFileSync(file, text));
 
 describe('an export', () => {
-  test('of messages as JSON holds the records of the list', async () => {
+  test('an export of messages as JSON holds the records of the list', async () => {
     await world.send([await world.endpoint(), await world.endpoint()]);
     await world.end(delivered);
     await world.send([await world.endpoint()]);
@@ -62,7 +62,7 @@ describe('an export', () => {
     expect(body.data).toHaveLength(3);
   });
 
-  test('is of events, as JSON, unless the query says otherwise; payloads are as they were sent, parts are left out', async () => {
+  test('an export is of events, as JSON, unless the query says otherwise; payloads are as they were sent, parts are left out', async () => {
     const target = await world.endpoint();
     const payload = Buffer.from('{ "large": 12345678901234567890, "x": 1.50 }');
     const event = newWebhookEvent(world.org, [target], { payload, webhook: { labels: { a: 'b' }, idempotencyKey: 'k' } });
@@ -88,7 +88,7 @@ describe('an export', () => {
     expect(text).toContain(`"payload":${payload}`);
   });
 
-  test('of nothing is an empty list, or the header alone', async () => {
+  test('an export of nothing is an empty list, or the header alone', async () => {
     expect(await exported()).toMatchObject({ data: [], pagination: { hasMore: false, nextCursor: null } });
     const { text, headers } = await request('?format=csv');
     expect(headers.get('content-type')).toBe('text/csv; charset=utf-8; header=present');
@@ -158,7 +158,7 @@ describe('an export', () => {
     }
   });
 
-  test('ends at its limit, and goes on by its cursor', async () => {
+  test('an export ends at its limit, and goes on by its cursor', async () => {
     const target = await world.endpoint();
     const sent: string[] = [];
     for (let i = 0; i < 5; i++) sent.push(...(await world.send([target])));
@@ -175,7 +175,7 @@ describe('an export', () => {
     ['messages', ''],
     ['messages', '&status=pending'],
     ['events', '&status=pending'],
-  ])('of %s as CSV%s says in headers that there is more, and goes on by its link while others are sent', async (type, filter) => {
+  ])('an export of %s as CSV%s says in headers that there is more, and goes on by its link while others are sent', async (type, filter) => {
     const target = await world.endpoint();
     await world.send([target]);
     await world.end(delivered);
@@ -203,7 +203,7 @@ describe('an export', () => {
     expect(found).toHaveLength(filter === '' ? 6 : 5);
   });
 
-  test('of events of an application holds those that went to its endpoints, also among others, and those sent to it alone', async () => {
+  test('an export of events of an application holds those that went to its endpoints, also among others, and those sent to it alone', async () => {
     const [one, two] = [await world.endpoint(), await world.endpoint()];
     const alone = newWebhookEvent(world.org, [], { webhook: { applicationId: one.applicationId } });
     const broadcast = newWebhookEvent(world.org, [two, one]);
@@ -256,12 +256,12 @@ describe('an export', () => {
     ['status=queued', 'status'],
     ['cursor=forged', 'cursor'],
     ['cursor=forged&format=csv', 'cursor'],
-  ])('with %s is 400', async (query, field) => {
+  ])('an export with %s is 400', async (query, field) => {
     const { status, body } = await request(`?${query}`);
     expect([status, body.error, Object.keys(body.details)]).toEqual([400, 'Invalid input', [field]]);
   });
 
-  test('holds nothing of another organization', async () => {
+  test('an export holds nothing of another organization', async () => {
     await world.send([await world.endpoint()]);
     await world.facade.addOrganization('other');
     const key = await world.facade.addKey('other');

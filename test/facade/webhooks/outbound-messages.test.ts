@@ -16,7 +16,7 @@ const call = (method: string, path: string, body?: object) => world.facade.reque
 const read = async (path: string) => (await call('GET', path)).body.data;
 
 describe('a message', () => {
-  test('shows its event, endpoint, application, subscription and what became of it', async () => {
+  test('a message shows its event, endpoint, application, subscription and what became of it', async () => {
     const target = await world.endpoint();
     const event = newWebhookEvent(world.org, [target], { webhook: { labels: { country: 'at' } } });
     await world.facade.acceptor.accept(event);
@@ -56,7 +56,7 @@ describe('a message', () => {
     expect(await read('')).toEqual([ended]);
   });
 
-  test('goes through every status', async () => {
+  test('a message goes through every status', async () => {
     const statuses: string[] = [];
     const [id = ''] = await world.send([await world.endpoint()]);
     const look = async () => statuses.push((await read(`/${id}`)).status);
@@ -76,7 +76,7 @@ describe('a message', () => {
     expect(statuses).toEqual(['pending', 'processing', 'failed', 'dlq', 'exhausted', 'success']);
   });
 
-  test('that its transform refused, or its filter, is exhausted and says so', async () => {
+  test('a message that its transform refused, or its filter, is exhausted and says so', async () => {
     for (const type of ['transform_failed', 'filtered'] as const) {
       const [id = ''] = await world.send([await world.endpoint()]);
       await world.end(dropped(type));
@@ -84,7 +84,7 @@ describe('a message', () => {
     }
   });
 
-  test('shows when it is tried again', async () => {
+  test('a message shows when it is tried again', async () => {
     const [id = ''] = await world.send([await world.endpoint()]);
     await world.end(later);
     const { nextAttemptAt, lastErrorType, lastErrorMessage, lastResponseStatus } = await read(`/${id}`);
@@ -118,7 +118,7 @@ describe('a message', () => {
     });
   });
 
-  test('of an application that is deleted while much is below it names its endpoints before they are swept', async () => {
+  test('a message of an application that is deleted while much is below it names its endpoints before they are swept', async () => {
     const target = await world.endpoint();
     const [id = ''] = await world.send([target]);
     const base = webhookKeys('test:', world.org).declared[0].replace(/ctl$/, '');
@@ -126,7 +126,7 @@ describe('a message', () => {
     expect(await read(`/${id}`)).toMatchObject({ endpointUrl: target.url });
   });
 
-  test('keeps a bounded number of names of what is deleted', async () => {
+  test('a message keeps a bounded number of names of what is deleted', async () => {
     const { client } = world.facade.redis;
     const base = webhookKeys('test:', world.org).declared[0].replace(/ctl$/, '');
     const many = Array.from({ length: 10_050 }, (_, i) => `filler${i}`);
@@ -168,12 +168,12 @@ describe('a message', () => {
     }
   });
 
-  test('of a part of an event shows the event itself', async () => {
+  test('a message of a part of an event shows the event itself', async () => {
     const [id = ''] = await world.send([await world.endpoint()], { webhook: { partOf: 'evt_whole' } });
     expect(await read(`/${id}`)).toMatchObject({ eventId: 'evt_whole' });
   });
 
-  test('is unknown to other organizations and to the delivery configuration API', async () => {
+  test('a message is unknown to other organizations and to the delivery configuration API', async () => {
     const [id = ''] = await world.send([await world.endpoint()]);
     await world.facade.addOrganization('other');
     const key = await world.facade.addKey('other');
@@ -238,7 +238,7 @@ describe('the list', () => {
     expect(await listed(`endpointId=${first.id}&status=success`)).toEqual([ended]);
   });
 
-  test('goes on by cursor, each message once, also while others are sent', async () => {
+  test('the list goes on by cursor, each message once, also while others are sent', async () => {
     const target = await world.endpoint();
     const sent: string[] = [];
     for (let i = 0; i < 130; i++) sent.push(...(await world.send([target])));
@@ -254,7 +254,7 @@ describe('the list', () => {
     expect((await read('')).length).toBe(50);
   });
 
-  test('goes on by cursor while what was shown, and what is not yet, ends, is archived or pruned: what stays comes once', async () => {
+  test('the list goes on by cursor while what was shown, and what is not yet, ends, is archived or pruned: what stays comes once', async () => {
     const target = await world.endpoint();
     const sent: string[] = [];
     const letters: string[] = [];
@@ -283,14 +283,14 @@ describe('the list', () => {
     expect(seen).toHaveLength(12);
   });
 
-  test.each(['limit=0', 'limit=101', 'cursor=forged', 'status=queued'])('with %s is 400', async (query) => {
+  test.each(['limit=0', 'limit=101', 'cursor=forged', 'status=queued'])('the list with %s is 400', async (query) => {
     const { status, body } = await call('GET', `?${query}`);
     expect([status, body.error, Object.keys(body.details)]).toEqual([400, 'Invalid input', [query.split('=')[0]]]);
   });
 });
 
 describe('a replay', () => {
-  test('of an ended message, or one between its attempts, is a new message of the same event', async () => {
+  test('a replay of an ended message, or one between its attempts, is a new message of the same event', async () => {
     const outcomes = { success: delivered, failed: later, exhausted: dropped('transform_failed'), dlq: dead };
     for (const [status, outcome] of Object.entries(outcomes)) {
       const [id = ''] = await world.send([await world.endpoint()]);
@@ -305,7 +305,7 @@ describe('a replay', () => {
     }
   });
 
-  test('of what is under way is 409, of what has no payload any more 409 with payload_not_found', async () => {
+  test('a replay of what is under way is 409, of what has no payload any more 409 with payload_not_found', async () => {
     const [id = ''] = await world.send([await world.endpoint()]);
     const refused = async (status: string) => {
       const { status: code, body } = await call('POST', `/${id}/replay`);

@@ -61,7 +61,7 @@ async function ageMark(eventId: string, ms: number): Promise<void> {
 const messagesOf = (eventId: string): Promise<DeliveryView[]> => messages.deliveriesOfEvent(webhookOrganization(org), eventId);
 
 describe('an event', () => {
-  test('is stored, as it was sent, with a message for each endpoint that subscribes to its type', async () => {
+  test('an event is stored, as it was sent, with a message for each endpoint that subscribes to its type', async () => {
     const [type, other] = [await eventType(), await eventType()];
     const endpoints = [await endpointOf(), await endpointOf(), await endpointOf()];
     const subscription = await subscribe(endpoints[0]?.id ?? '', type.id);
@@ -96,14 +96,14 @@ describe('an event', () => {
     expect((await world.request('GET', '/api/events')).body.data).toEqual([]);
   });
 
-  test('that nobody wants is stored with no message', async () => {
+  test('an event that nobody wants is stored with no message', async () => {
     const type = await eventType();
     const { status, body } = await send({ eventType: type.name, payload: null });
     expect([status, body.data]).toEqual([201, { eventId: expect.any(String), messagesQueued: 0, endpoints: [] }]);
     expect((await messages.event(webhookOrganization(org), body.data.eventId))?.payload?.toString()).toBe('null');
   });
 
-  test('finds a subscription that was made just before, and misses one that is disabled', async () => {
+  test('an event finds a subscription that was made just before, and misses one that is disabled', async () => {
     const type = await eventType();
     const endpoint = await endpointOf();
     const queued = async () => (await send({ eventType: type.name, payload: 1 })).body.data.messagesQueued;
@@ -117,7 +117,7 @@ describe('an event', () => {
     expect(await queued()).toBe(0);
   });
 
-  test('goes only where its labels, and the filter expression, are met', async () => {
+  test('an event goes only where its labels, and the filter expression, are met', async () => {
     const type = await eventType();
     const [labelled, filtered] = [await endpointOf(), await endpointOf()];
     await subscribe(labelled.id, type.id, { labelFilters: { country: ['at', 'de'] } });
@@ -129,7 +129,7 @@ describe('an event', () => {
     expect(await sentTo({ payload: { total: 11 }, metadata: { by: 'shop' } })).toEqual([filtered.id]);
   });
 
-  test('whose filter expression fails does not match, which the subscription shows until it works again', async () => {
+  test('an event whose filter expression fails does not match, which the subscription shows until it works again', async () => {
     const type = await eventType();
     const endpoint = await endpointOf();
     const { id } = await subscribe(endpoint.id, type.id, { filterExpression: 'event.data.total > 10.0' });
@@ -139,7 +139,7 @@ describe('an event', () => {
     await eventually(async () => expect((await store.subscription(org, id))?.lastFilterError).toBeNull());
   });
 
-  test('can be for an application, or for endpoints, alone', async () => {
+  test('an event can be for an application, or for endpoints, alone', async () => {
     const type = await eventType();
     const endpoints = [await endpointOf(), await endpointOf(), await endpointOf()];
     for (const { id } of endpoints) await subscribe(id, type.id);
@@ -160,7 +160,7 @@ describe('an event', () => {
 });
 
 describe('an idempotency key', () => {
-  test('makes one event of many identical requests at once; each gets the same answer', async () => {
+  test('an idempotency key makes one event of many identical requests at once; each gets the same answer', async () => {
     const type = await eventType();
     await subscribe((await endpointOf()).id, type.id);
     const body = { eventType: type.name, payload: { a: 1 }, idempotencyKey: 'order-17' };
@@ -175,7 +175,7 @@ describe('an idempotency key', () => {
 });
 
 describe('an event that was stored before with its idempotency key', () => {
-  test('is answered as then, whatever has become of its type and its targets', async () => {
+  test('an event that was stored before with its idempotency key is answered as then, whatever has become of its type and its targets', async () => {
     const type = await eventType();
     const [endpoint, deleted] = [await endpointOf(), await endpointOf()];
     await subscribe(endpoint.id, type.id);
@@ -195,7 +195,7 @@ describe('an event that was stored before with its idempotency key', () => {
     expect([(await send(body)).status, (await send(body)).body.data]).toEqual([200, unchanged]);
   });
 
-  test('is answered the same however its messages are spread over shards, and with its id alone when it is gone', async () => {
+  test('an event that was stored before with its idempotency key is answered the same however its messages are spread over shards, and with its id alone when it is gone', async () => {
     const type = await eventType();
     const shards = [2, 0, 1, 2, 0];
     for (const shard of shards) await subscribe((await endpointOf({ shard })).id, type.id);
@@ -210,7 +210,7 @@ describe('an event that was stored before with its idempotency key', () => {
     expect([status, late.data]).toEqual([200, { eventId: one.body.data.eventId, messagesQueued: 0, endpoints: [] }]);
   });
 
-  test('is answered so for 24 hours, and then it is another event', async () => {
+  test('an event that was stored before with its idempotency key is answered so for 24 hours, and then it is another event', async () => {
     const type = await eventType();
     await subscribe((await endpointOf()).id, type.id);
     const body = { eventType: type.name, payload: 1, idempotencyKey: 'for a day' };
@@ -226,7 +226,7 @@ describe('an event that was stored before with its idempotency key', () => {
     expect([next.status, next.body.data.eventId === eventId]).toEqual([201, false]);
   });
 
-  test('counts against no limit of an application', async () => {
+  test('an event that was stored before with its idempotency key counts against no limit of an application', async () => {
     const type = await eventType();
     const endpoint = await endpointOf({ rateLimits: { perSecond: 100, perMinute: 1, perHour: 100 } });
     await subscribe(endpoint.id, type.id);
@@ -354,7 +354,7 @@ describe('a payload', () => {
   const nested = (levels: number) => `${'{"a":'.repeat(levels)}1${'}'.repeat(levels)}`;
   const payloadOf = async (eventId: string) => (await messages.event(webhookOrganization(org), eventId))?.payload?.toString();
 
-  test('may be nested 512 levels deep, also among many and under a schema', async () => {
+  test('a payload may be nested 512 levels deep, also among many and under a schema', async () => {
     const type = await eventType({ schema: '{"additionalProperties":{"$ref":"#"}}' });
     await subscribe((await endpointOf()).id, type.id, { filterExpression: 'event.data.a.a.a.a != event.data' });
     const payload = nested(512);
@@ -371,7 +371,7 @@ describe('a payload', () => {
     expect([deeper.status, deeper.body.message]).toEqual([400, expect.stringContaining('512')]);
   });
 
-  test('may have a key __proto__, which is one like any other', async () => {
+  test('a payload may have a key __proto__, which is one like any other', async () => {
     const type = await eventType({ schema: '{"required":["__proto__"],"additionalProperties":{"type":"object","required":["isAdmin"]}}' });
     await subscribe((await endpointOf()).id, type.id, { filterExpression: 'event.data["__proto__"].isAdmin == true' });
     const payload = '{ "__proto__": {"isAdmin": true} }';

@@ -43,7 +43,7 @@ const fold = async () => {
 };
 
 describe('the overview', () => {
-  test('of nothing holds every period of its range, empty', async () => {
+  test('the overview of nothing holds every period of its range, empty', async () => {
     const data = await overview();
     expect(data).toEqual({
       timeRange: '24h',
@@ -70,7 +70,7 @@ describe('the overview', () => {
     ['24h', 25, 3_600_000],
     ['7d', 8, 86_400_000],
     ['30d', 31, 86_400_000],
-  ])('of %s has %i periods of %i ms, the last of which is now', async (range, count, lengthMs) => {
+  ])('the overview of %s has %i periods of %i ms, the last of which is now', async (range, count, lengthMs) => {
     const { chartData, startTime, timeRange } = await overview(`?timeRange=${range}`);
     const begins = chartData.map(({ period }: { period: string }) => Date.parse(period));
     expect([timeRange, chartData.length, chartData[0].period]).toEqual([range, count, startTime]);
@@ -79,7 +79,7 @@ describe('the overview', () => {
   });
 
   // Before tallies are folded, after it, and with some of both.
-  test.each(['tallies', 'sums', 'both'])('counts messages by what became of them, and their attempts (%s)', async (where) => {
+  test.each(['tallies', 'sums', 'both'])('the overview counts messages by what became of them, and their attempts (%s)', async (where) => {
     const endpoint = await world.endpoint();
     await sent(endpoint, took(100), took(200), took(400), timedOut, later, dead);
     if (where !== 'tallies') await fold();
@@ -128,7 +128,7 @@ describe('the overview', () => {
     }
   });
 
-  test('says of an application and of an endpoint what is theirs alone', async () => {
+  test('the overview says of an application and of an endpoint what is theirs alone', async () => {
     const first = await world.endpoint();
     const [second, other] = [await world.endpoint(first.applicationId), await world.endpoint()];
     await sent(first, delivered, dead);
@@ -153,7 +153,7 @@ describe('the overview', () => {
     }
   });
 
-  test('has the same numbers as the counts by status', async () => {
+  test('the overview has the same numbers as the counts by status', async () => {
     const endpoint = await world.endpoint();
     await sent(endpoint, delivered, later, dead);
     const messages = await world.send([endpoint, await world.endpoint()]);
@@ -165,7 +165,7 @@ describe('the overview', () => {
     expect(summary).toMatchObject({ pendingCount: pending + failed, processingCount: processing, successCount: success, dlqCount: dlq });
   });
 
-  test('keeps what was unfinished at the end of earlier periods', async () => {
+  test('the overview keeps what was unfinished at the end of earlier periods', async () => {
     const endpoint = await world.endpoint();
     await world.send([endpoint, await world.endpoint()]);
     await fold();
@@ -179,12 +179,12 @@ describe('the overview', () => {
     expect(chartData.slice(-3)).toMatchObject([{ pending: 0 }, { success: 0, pending: 2 }, { success: 2, pending: 0 }]);
   });
 
-  test.each(['timeRange=2h', 'timeRange=', 'endpointId=', 'applicationId='])('with %s is 400', async (query) => {
+  test.each(['timeRange=2h', 'timeRange=', 'endpointId=', 'applicationId='])('the overview with %s is 400', async (query) => {
     const { status, body } = await read(`?${query}`);
     expect([status, Object.keys(body.details)]).toEqual([400, [query.split('=')[0]]]);
   });
 
-  test('of an application or endpoint that is not there, or of another organization, is 404', async () => {
+  test('the overview of an application or endpoint that is not there, or of another organization, is 404', async () => {
     const [endpoint, other] = [await world.endpoint(), await world.endpoint()];
     await world.facade.addOrganization('other');
     const stranger = await world.facade.addKey('other');
@@ -199,7 +199,7 @@ describe('the overview', () => {
     expect(answers.map(({ status, body }) => [status, body.error])).toEqual(answers.map(() => [404, 'Not found']));
   });
 
-  test('leaves out failing endpoints that were deleted', async () => {
+  test('the overview leaves out failing endpoints that were deleted', async () => {
     const endpoint = await world.endpoint();
     await sent(endpoint, dead);
     await world.store.deleteEndpoint(world.org, endpoint.id);
@@ -208,7 +208,7 @@ describe('the overview', () => {
 });
 
 describe('the figures of an endpoint', () => {
-  test('are its record, its figures of the range and its newest attempts', async () => {
+  test('the figures of an endpoint are its record, its figures of the range and its newest attempts', async () => {
     const endpoint = await world.endpoint();
     const [first, second, third] = await sent(endpoint, took(40), later, dead);
     const { status, body } = await read(`/endpoints/${endpoint.id}`);
@@ -242,7 +242,7 @@ describe('the figures of an endpoint', () => {
     expect(body.data.recentAttempts[0]).toMatchObject({ id: attempts[0].id, createdAt: attempts[0].createdAt });
   });
 
-  test('have the ten newest attempts, of many messages settled together, too', async () => {
+  test('the figures of an endpoint have the ten newest attempts, of many messages settled together, too', async () => {
     const endpoint = await world.endpoint();
     for (let n = 0; n < 12; n++) await world.send([endpoint]);
     await world.end(later);
@@ -252,7 +252,7 @@ describe('the figures of an endpoint', () => {
     expect(recentAttempts[0]).toMatchObject({ messageId: last[0], status: 'success' });
   });
 
-  test('of one that never had a message are empty', async () => {
+  test('the figures of an endpoint of one that never had a message are empty', async () => {
     const { id } = await world.endpoint();
     expect((await read(`/endpoints/${id}`)).body.data).toMatchObject({
       stats: { success: 0, failed: 0, pending: 0, avgResponseTimeMs: null },

@@ -17,7 +17,7 @@ const change = (id: string, body: object) => world.request('PATCH', `/api/webhoo
 const read = (path: string) => world.request('GET', `/api/webhook-applications${path}`);
 
 describe('creating an application', () => {
-  test('answers 201 with the record and its defaults', async () => {
+  test('creating an application answers 201 with the record and its defaults', async () => {
     const { status, body } = await create({ name: 'Acme' });
     expect(status).toBe(201);
     expect(body).toEqual({
@@ -43,7 +43,7 @@ describe('creating an application', () => {
     expect((await read(`/${body.data.id}`)).body).toEqual(body);
   });
 
-  test('takes everything that can be set, and is found by its external id', async () => {
+  test('creating an application takes everything that can be set, and is found by its external id', async () => {
     const sent = {
       name: 'Initech',
       externalId: `customer/7 ü ${'🚀'.repeat(242)}`,
@@ -60,13 +60,13 @@ describe('creating an application', () => {
     expect((await read('/by-external-id/nobody')).body).toEqual({ error: 'Not found', message: expect.any(String), details: {} });
   });
 
-  test('takes a reason without being disabled', async () => {
+  test('creating an application takes a reason without being disabled', async () => {
     const { body } = await create({ name: 'Enabled', disabledReason: 'Not yet paid.' });
     expect(body.data).toMatchObject({ isDisabled: false, disabledReason: 'Not yet paid.' });
     expect((await read(`/${body.data.id}`)).body).toEqual(body);
   });
 
-  test('with an external id that is taken is 409', async () => {
+  test('creating an application with an external id that is taken is 409', async () => {
     await create({ name: 'First', externalId: 'taken' });
     const { status, body } = await create({ name: 'Second', externalId: 'taken' });
     expect([status, body.error]).toEqual([409, 'Conflict']);
@@ -90,7 +90,7 @@ describe('creating an application', () => {
     [{ name: 'a', rateLimitPerHour: 3_600_000_001 }, 'rateLimitPerHour'],
     [{ name: 'a', disabledReason: 'x'.repeat(501) }, 'disabledReason'],
     [{ name: 'a', isDisabledd: true }, 'isDisabledd'],
-  ])('of %j is 400 with the field in the details', async (sent, field) => {
+  ])('creating an application of %j is 400 with the field in the details', async (sent, field) => {
     const { status, body } = await create(sent);
     expect(status).toBe(400);
     expect(body).toEqual({ error: 'Invalid input', message: expect.stringContaining(field), details: { [field]: [expect.any(String)] } });
@@ -104,7 +104,7 @@ test('limits of an application go so far that no hour bounds what a second allow
 });
 
 describe('an upsert', () => {
-  test('creates with 201, then changes with 200 and keeps what is not sent', async () => {
+  test('an upsert creates with 201, then changes with 200 and keeps what is not sent', async () => {
     const first = await upsert({ externalId: 'up-1', name: 'One', metadata: { a: 1 }, rateLimitPerSecond: 7 });
     expect([first.status, first.body.created]).toEqual([201, true]);
     const second = await upsert({ externalId: 'up-1', name: 'Two', rateLimitPerHour: 70 });
@@ -118,7 +118,7 @@ describe('an upsert', () => {
     });
   });
 
-  test('at the same time as others makes one application', async () => {
+  test('an upsert at the same time as others makes one application', async () => {
     const answers = await Promise.all(Array.from({ length: 20 }, (_, n) => upsert({ externalId: 'up-together', name: `n${n}` })));
     expect(answers.filter(({ status }) => status === 201).length).toBe(1);
     expect(answers.filter(({ status }) => status === 200).length).toBe(19);
@@ -128,14 +128,14 @@ describe('an upsert', () => {
   test.each([
     [{ name: 'a' }, 'externalId'],
     [{ externalId: 'a' }, 'name'],
-  ])('of %j is 400', async (sent, field) => {
+  ])('an upsert of %j is 400', async (sent, field) => {
     const { status, body } = await upsert(sent);
     expect([status, Object.keys(body.details)]).toEqual([400, [field]]);
   });
 });
 
 describe('changing an application', () => {
-  test('keeps what is not sent', async () => {
+  test('changing an application keeps what is not sent', async () => {
     const { body } = await create({ name: 'Keep', metadata: { a: 1 }, rateLimitPerMinute: 60 });
     const changed = await change(body.data.id, { rateLimitPerSecond: 3, metadata: { b: 2 } });
     expect(changed.status).toBe(200);
@@ -143,7 +143,7 @@ describe('changing an application', () => {
     expect((await read(`/${body.data.id}`)).body).toEqual(changed.body);
   });
 
-  test('disables it with a reason, and enabling takes the reason away', async () => {
+  test('changing an application disables it with a reason, and enabling takes the reason away', async () => {
     const { id } = (await create({ name: 'Off' })).body.data;
     expect((await change(id, { isDisabled: true, disabledReason: 'Unpaid.' })).body.data).toMatchObject({
       isDisabled: true,
@@ -152,7 +152,7 @@ describe('changing an application', () => {
     expect((await change(id, { isDisabled: false })).body.data).toMatchObject({ isDisabled: false, disabledReason: null });
   });
 
-  test('sets the reason alone, too, and keeps it when it is disabled', async () => {
+  test('changing an application sets the reason alone, too, and keeps it when it is disabled', async () => {
     const { id } = (await create({ name: 'Late' })).body.data;
     const { body } = await change(id, { disabledReason: 'Unpaid.' });
     expect(body.data).toMatchObject({ isDisabled: false, disabledReason: 'Unpaid.' });
@@ -162,7 +162,7 @@ describe('changing an application', () => {
     expect((await change(id, { disabledReason: null })).body.data).toMatchObject({ isDisabled: true, disabledReason: null });
   });
 
-  test('ignores what is read-only, takes the same external id and refuses another', async () => {
+  test('changing an application ignores what is read-only, takes the same external id and refuses another', async () => {
     const { body } = await create({ name: 'Same', externalId: 'same-1' });
     expect((await change(body.data.id, { ...body.data, totalEndpoints: 9 })).body.data.totalEndpoints).toBe(0);
     expect((await change(body.data.id, { externalId: 'same-2' })).body).toMatchObject({
@@ -203,7 +203,7 @@ describe('the list', () => {
     await change(id, { isDisabled: true });
   });
 
-  test('is newest first, or as asked for', async () => {
+  test('the list is newest first, or as asked for', async () => {
     expect(await names('?search=list')).toEqual(['list c', 'list a', 'list b']);
     expect(await names('?search=list&order=asc')).toEqual(['list b', 'list a', 'list c']);
     expect(await names('?search=list&orderBy=name&order=asc')).toEqual(['list a', 'list b', 'list c']);
@@ -216,7 +216,7 @@ describe('the list', () => {
     expect(await names('?search=list&isDisabled=false')).toEqual(['list a', 'list b']);
   });
 
-  test('goes on by cursor, each once', async () => {
+  test('the list goes on by cursor, each once', async () => {
     const seen: string[] = [];
     for (let cursor = ''; ; ) {
       const { body } = await read(`?search=list&limit=1${cursor === '' ? '' : `&cursor=${encodeURIComponent(cursor)}`}`);
@@ -228,7 +228,7 @@ describe('the list', () => {
     expect(seen).toEqual(['list c', 'list a', 'list b']);
   });
 
-  test.each(['limit=0', 'limit=101', 'orderBy=id', 'order=up', 'isDisabled=1', 'cursor=abc'])('with %s is 400', async (query) => {
+  test.each(['limit=0', 'limit=101', 'orderBy=id', 'order=up', 'isDisabled=1', 'cursor=abc'])('the list with %s is 400', async (query) => {
     const { status, body } = await read(`?${query}`);
     expect([status, Object.keys(body.details)]).toEqual([400, [query.split('=')[0]]]);
   });

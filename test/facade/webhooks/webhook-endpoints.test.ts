@@ -50,7 +50,7 @@ async function endCooldown(endpointId: string): Promise<void> {
 }
 
 describe('creating an endpoint', () => {
-  test('answers 201 with the record, its defaults, the secret and a warning', async () => {
+  test('creating an endpoint answers 201 with the record, its defaults, the secret and a warning', async () => {
     const { status, body } = await create();
     expect(status).toBe(201);
     const { secret, ...record } = body.data;
@@ -91,7 +91,7 @@ describe('creating an endpoint', () => {
     expect((await world.request('GET', `/api/webhook-applications/${applicationId}`)).body.data.totalEndpoints).toBe(1);
   });
 
-  test('keeps the secret sealed', async () => {
+  test('creating an endpoint keeps the secret sealed', async () => {
     const { id, secret } = await made();
     const stored = (await world.webhooks.endpoint(org, id))?.secret.sealed ?? '';
     expect(stored).not.toContain(secret);
@@ -99,7 +99,7 @@ describe('creating an endpoint', () => {
     expect(world.logLines.join('\n')).not.toContain(secret);
   });
 
-  test('takes everything that can be set', async () => {
+  test('creating an endpoint takes everything that can be set', async () => {
     const sent = {
       description: 'x'.repeat(500),
       headers: Array.from({ length: 20 }, (_, n) => ({ name: `X-Tenant-${n}`, value: 'acme' })),
@@ -115,7 +115,7 @@ describe('creating an endpoint', () => {
     expect(await made(sent)).toMatchObject(sent);
   });
 
-  test('takes what is at its bounds', async () => {
+  test('creating an endpoint takes what is at its bounds', async () => {
     const sent = {
       rateLimitPerSecond: 100_000,
       circuitFailureThreshold: 1000,
@@ -163,20 +163,20 @@ describe('creating an endpoint', () => {
     [{ circuitCooldownSeconds: 86_401 }, 'circuitCooldownSeconds'],
     [{ disabledReason: 'x'.repeat(501) }, 'disabledReason'],
     [{ secret: 'whsec_mine' }, 'secret'],
-  ])('of %j is 400 with the field in the details', async (sent, field) => {
+  ])('creating an endpoint of %j is 400 with the field in the details', async (sent, field) => {
     const { status, body } = await create(sent);
     expect(status).toBe(400);
     expect(body).toEqual({ error: 'Invalid input', message: expect.any(String), details: { [field]: [expect.any(String)] } });
   });
 
-  test('for an application that is not there is 404', async () => {
+  test('creating an endpoint for an application that is not there is 404', async () => {
     const { status, body } = await create({ applicationId: 'app_aaaaaaaaaaaaaaaaaaaaaaaaaa' });
     expect([status, body.error]).toEqual([404, 'Not found']);
   });
 });
 
 describe('changing an endpoint', () => {
-  test('keeps what is not sent', async () => {
+  test('changing an endpoint keeps what is not sent', async () => {
     const { id } = await made({ description: 'Old', timeoutSeconds: 10, circuitFailureThreshold: 9 });
     const sent = { url: 'https://new.example/', description: null, headers: [{ name: 'X-B', value: '' }], circuitCooldownSeconds: 5 };
     const { status, body } = await change(id, sent);
@@ -185,7 +185,7 @@ describe('changing an endpoint', () => {
     expect((await read(`/${id}`)).body).toEqual(body);
   });
 
-  test('disables it with a reason, and enabling takes the reason away', async () => {
+  test('changing an endpoint disables it with a reason, and enabling takes the reason away', async () => {
     const { id } = await made();
     expect((await change(id, { isDisabled: true, disabledReason: 'Moved.' })).body.data).toMatchObject({
       isDisabled: true,
@@ -194,7 +194,7 @@ describe('changing an endpoint', () => {
     expect((await change(id, { isDisabled: false })).body.data).toMatchObject({ isDisabled: false, disabledReason: null });
   });
 
-  test('sets the reason alone, too, and keeps it when it is disabled', async () => {
+  test('changing an endpoint sets the reason alone, too, and keeps it when it is disabled', async () => {
     const { id } = await made();
     const { body } = await change(id, { disabledReason: 'Moves.' });
     expect(body.data).toMatchObject({ isDisabled: false, disabledReason: 'Moves.' });
@@ -203,7 +203,7 @@ describe('changing an endpoint', () => {
     expect((await change(id, { disabledReason: null })).body.data).toMatchObject({ isDisabled: true, disabledReason: null });
   });
 
-  test('ignores what is read-only and refuses another application', async () => {
+  test('changing an endpoint ignores what is read-only and refuses another application', async () => {
     const { secret: _, ...record } = await made();
     expect((await change(record.id, { ...record, circuitState: 'open', totalMessages: 9 })).body.data).toMatchObject({
       circuitState: 'closed',
@@ -226,7 +226,7 @@ test('deleting answers success and takes its subscriptions along', async () => {
 });
 
 describe('rotating the secret', () => {
-  test('answers the new one and until when the old one holds, an hour by default', async () => {
+  test('rotating the secret answers the new one and until when the old one holds, an hour by default', async () => {
     const { id, secret } = await made();
     const { status, body } = await post(`${id}/rotate-secret`, {});
     expect(status).toBe(200);
@@ -239,7 +239,7 @@ describe('rotating the secret', () => {
     expect(stored?.previous.map(({ sealed }) => testKeyring.open(sealed, webhookSecretSealingContext(org, id)))).toEqual([secret]);
   });
 
-  test('with gracePeriodSeconds 0 ends the old ones at once', async () => {
+  test('rotating the secret with gracePeriodSeconds 0 ends the old ones at once', async () => {
     const { id } = await made();
     await post(`${id}/rotate-secret`, { gracePeriodSeconds: 60 });
     expect((await post(`${id}/rotate-secret`, { gracePeriodSeconds: 0 })).body).toMatchObject({
@@ -249,14 +249,14 @@ describe('rotating the secret', () => {
     expect((await world.webhooks.endpoint(org, id))?.secret.previous).toEqual([]);
   });
 
-  test('takes a day of grace', async () => {
+  test('rotating the secret takes a day of grace', async () => {
     const { id } = await made();
     const { status, body } = await post(`${id}/rotate-secret`, { gracePeriodSeconds: 86_400 });
     expect(status).toBe(200);
     expect(Math.abs(Date.parse(body.previousSecretExpiresAt) - Date.now() - 86_400_000)).toBeLessThan(60_000);
   });
 
-  test('ends no old one before its time: with four that hold it is 409, and gracePeriodSeconds 0 ends all', async () => {
+  test('rotating the secret ends no old one before its time: with four that hold it is 409, and gracePeriodSeconds 0 ends all', async () => {
     const { id } = await made();
     const ends: string[] = [];
     for (const gracePeriodSeconds of [300, 60, 300, 300])
@@ -271,13 +271,13 @@ describe('rotating the secret', () => {
     expect(await previous()).toEqual([]);
   });
 
-  test('by several at the same time gives each a version of its own', async () => {
+  test('rotating the secret by several at the same time gives each a version of its own', async () => {
     const { id } = await made();
     const answers = await Promise.all([1, 2, 3].map(() => post(`${id}/rotate-secret`, {})));
     expect(answers.map(({ body }) => body.secretVersion).sort()).toEqual([2, 3, 4]);
   });
 
-  test.each([-1, 86_401, 1.5, 'x'])('with gracePeriodSeconds %s is 400', async (gracePeriodSeconds) => {
+  test.each([-1, 86_401, 1.5, 'x'])('rotating the secret with gracePeriodSeconds %s is 400', async (gracePeriodSeconds) => {
     const { id } = await made();
     const { status, body } = await post(`${id}/rotate-secret`, { gracePeriodSeconds });
     expect([status, Object.keys(body.details)]).toEqual([400, ['gracePeriodSeconds']]);
@@ -335,7 +335,7 @@ describe('what deliveries have done', () => {
 });
 
 describe('the list', () => {
-  test('is newest first, of an application, by isDisabled and by cursor', async () => {
+  test('the list is newest first, of an application, by isDisabled and by cursor', async () => {
     const ids: string[] = [];
     for (let n = 0; n < 3; n++) ids.unshift((await made()).id);
     await change(ids[1] ?? '', { isDisabled: true });
@@ -350,7 +350,7 @@ describe('the list', () => {
     expect((await read('?limit=100')).body.data.length).toBeGreaterThan(3);
   });
 
-  test.each(['limit=0', 'circuitState=broken', 'isDisabled=1', 'cursor=abc'])('with %s is 400', async (query) => {
+  test.each(['limit=0', 'circuitState=broken', 'isDisabled=1', 'cursor=abc'])('the list with %s is 400', async (query) => {
     const { status, body } = await read(`?${query}`);
     expect([status, Object.keys(body.details)]).toEqual([400, [query.split('=')[0]]]);
   });

@@ -30,7 +30,7 @@ const change = (id: string, body: object) => request('PATCH', `webhook-subscript
 const read = (path: string) => request('GET', `webhook-subscriptions${path}`);
 
 describe('creating a subscription', () => {
-  test('answers 201 with the record, its defaults and what it refers to', async () => {
+  test('creating a subscription answers 201 with the record, its defaults and what it refers to', async () => {
     const { status, body } = await create({});
     expect(status).toBe(201);
     expect(body).toEqual({
@@ -58,7 +58,7 @@ describe('creating a subscription', () => {
     expect((await request('GET', `webhook-endpoints/${endpointId}`)).body.data.subscriptionCount).toBe(1);
   });
 
-  test('takes everything that can be set, the event type by its name and the transform by its slug', async () => {
+  test('creating a subscription takes everything that can be set, the event type by its name and the transform by its slug', async () => {
     const transform = (await request('POST', 'transforms', { name: 'Shorter', code: 'payload.id' })).body;
     const expression = (tier: string) => `event.data.total > 100.0 && labels.tier == "${tier}"`;
     const sent = {
@@ -71,14 +71,14 @@ describe('creating a subscription', () => {
     expect(body.data).toMatchObject({ ...sent, eventTypeId: types['order.line_item'], transformId: transform.id });
   });
 
-  test('of the same pair again is 409 Duplicate subscription', async () => {
+  test('creating a subscription of the same pair again is 409 Duplicate subscription', async () => {
     await create({});
     const { status, body } = await create({ isEnabled: false });
     expect(status).toBe(409);
     expect(body).toEqual({ error: 'Conflict', message: 'Duplicate subscription', details: {} });
   });
 
-  test('of the same pair at the same time makes one', async () => {
+  test('creating a subscription of the same pair at the same time makes one', async () => {
     const answers = await Promise.all(Array.from({ length: 10 }, () => create({})));
     expect(answers.map(({ status }) => status).sort()).toEqual([201, ...Array.from({ length: 9 }, () => 409)]);
   });
@@ -96,7 +96,7 @@ describe('creating a subscription', () => {
     [{ transformId: 'nothing-such' }, 'transformId', /nothing-such/],
     [{ isEnabled: 'no' }, 'isEnabled', /./],
     [{ filter: 'x' }, 'filter', /./],
-  ])('with %j is 400 with the field and the reason in the details', async (sent, field, reason) => {
+  ])('creating a subscription with %j is 400 with the field and the reason in the details', async (sent, field, reason) => {
     const { status, body } = await create(sent);
     expect(status).toBe(400);
     expect(body).toEqual({ error: 'Invalid input', message: expect.any(String), details: { [field]: [expect.stringMatching(reason)] } });
@@ -107,14 +107,14 @@ describe('creating a subscription', () => {
     { endpointId: 'ep_aaaaaaaaaaaaaaaaaaaaaaaaaa' },
     { eventTypeId: 'etp_aaaaaaaaaaaaaaaaaaaaaaaaaa' },
     { eventTypeId: 'order.unknown' },
-  ])('with %j is 404', async (sent) => {
+  ])('creating a subscription with %j is 404', async (sent) => {
     const { status, body } = await create(sent);
     expect([status, body.error]).toEqual([404, 'Not found']);
   });
 });
 
 describe('subscribing to several event types', () => {
-  test('makes those that are missing and skips the others', async () => {
+  test('subscribing to several event types makes those that are missing and skips the others', async () => {
     await create({});
     const { status, body } = await bulk({
       eventTypeIds: ['order.paid', types['order.sent'], 'order.line_item'],
@@ -134,7 +134,7 @@ describe('subscribing to several event types', () => {
     expect((await bulk({ eventTypeIds: ['order.paid', 'order.sent'] })).body).toEqual({ created: 0, skipped: 2, subscriptions: [] });
   });
 
-  test('makes one of an event type that is named twice, by its name and its id too', async () => {
+  test('subscribing to several event types makes one of an event type that is named twice, by its name and its id too', async () => {
     const { body } = await bulk({ eventTypeIds: ['order.sent', types['order.sent'], 'order.sent', 'order.paid'] });
     expect(body).toMatchObject({ created: 2, skipped: 2 });
     expect((await read(`?endpointId=${endpointId}`)).body.data).toHaveLength(2);
@@ -142,7 +142,7 @@ describe('subscribing to several event types', () => {
     expect([most.status, most.body.skipped]).toEqual([201, 100]);
   });
 
-  test('of which one does not exist is 404 and makes none', async () => {
+  test('subscribing to several event types of which one does not exist is 404 and makes none', async () => {
     const unknown = await bulk({ eventTypeIds: ['order.paid', 'order.unknown'] });
     expect([unknown.status, unknown.body.message]).toEqual([404, 'There is no event type "order.unknown".']);
     expect((await read(`?endpointId=${endpointId}`)).body.data).toEqual([]);
@@ -153,14 +153,14 @@ describe('subscribing to several event types', () => {
     [{ eventTypeIds: Array.from({ length: 101 }, (_, n) => `t${n}`) }, 'eventTypeIds'],
     [{}, 'eventTypeIds'],
     [{ eventTypeIds: ['order.paid'], labelFilterMode: 'x' }, 'labelFilterMode'],
-  ])('with %j is 400', async (sent, field) => {
+  ])('subscribing to several event types with %j is 400', async (sent, field) => {
     const { status, body } = await bulk(sent);
     expect([status, Object.keys(body.details)]).toEqual([400, [field]]);
   });
 });
 
 describe('changing a subscription', () => {
-  test('keeps what is not sent, and null takes filter and transform away', async () => {
+  test('changing a subscription keeps what is not sent, and null takes filter and transform away', async () => {
     const { id } = (await create({ filterExpression: 'event.data.a == 1.0', labelFilters: { tier: 'gold' } })).body.data;
     const { status, body } = await change(id, { isEnabled: false, labelFilterMode: 'any' });
     expect(status).toBe(200);
@@ -176,7 +176,7 @@ describe('changing a subscription', () => {
     });
   });
 
-  test('refuses a filter that does not compile, another endpoint and another event type', async () => {
+  test('changing a subscription refuses a filter that does not compile, another endpoint and another event type', async () => {
     const { data } = (await create({})).body;
     expect((await change(data.id, { filterExpression: 'event.' })).body.details).toEqual({
       filterExpression: [expect.stringMatching(/^line 1, column/)],
@@ -270,7 +270,7 @@ describe('the list', () => {
     expect(first.data[0]).toEqual((await read(`/${ids[0]}`)).body.data);
   });
 
-  test.each(['limit=0', 'isEnabled=1', 'cursor=abc'])('with %s is 400', async (query) => {
+  test.each(['limit=0', 'isEnabled=1', 'cursor=abc'])('the list with %s is 400', async (query) => {
     const { status, body } = await read(`?${query}`);
     expect([status, Object.keys(body.details)]).toEqual([400, [query.split('=')[0]]]);
   });

@@ -75,7 +75,7 @@ test('an e-mail goes to addresses of allowed domains alone, and uses none of the
 });
 
 describe('the budget of e-mails', () => {
-  test('counts each address, over all workers, and ends at midnight UTC', async () => {
+  test('the budget of e-mails counts each address, over all workers, and ends at midnight UTC', async () => {
     const one = worker();
     metrics.clear();
     const other = worker();
@@ -92,12 +92,12 @@ describe('the budget of e-mails', () => {
     expect(await send(one, 4)).toBe('250');
   });
 
-  test('is one of each organization', async () => {
+  test('the budget of e-mails is one of each organization', async () => {
     const by = worker();
     expect([await send(by, 4), await send(by, 1), await send(by, 4, 'org_b')]).toEqual(['250', overBudget, '250']);
   });
 
-  test('is kept whatever comes at once', async () => {
+  test('the budget of e-mails is kept whatever comes at once', async () => {
     const by = worker();
     const before = smtp.mails.length;
     const outcomes = await Promise.all(Array.from({ length: 9 }, () => send(by, 1)));
@@ -105,7 +105,7 @@ describe('the budget of e-mails', () => {
     expect(smtp.mails.length - before).toBe(4);
   });
 
-  test('is not used by what the mail server refuses', async () => {
+  test('the budget of e-mails is not used by what the mail server refuses', async () => {
     const by = worker();
     refuses = true;
     for (let i = 0; i < 3; i++) expect(await send(by, 2)).toBe('550');
@@ -113,7 +113,7 @@ describe('the budget of e-mails', () => {
     expect([await send(by, 4), await send(by, 1)]).toEqual(['250', overBudget]);
   });
 
-  test('lets nothing out while Redis does not answer', async () => {
+  test('the budget of e-mails lets nothing out while Redis does not answer', async () => {
     const { client: own } = redis;
     const dead = own.duplicate({ lazyConnect: true, enableOfflineQueue: false, retryStrategy: () => null });
     dead.on('error', () => {});

@@ -134,10 +134,10 @@ const anyAlert: fc.Arbitrary<Alert> = fc.record({
 });
 
 describe('every alert', () => {
-  test('is a message that Slack takes', () => {
+  test('every alert is a message that Slack takes', () => {
     assertProperty(fc.property(anyAlert, (alert) => void slackSchema.parse(slackMessage(alert))));
   });
-  test('is a card that Teams takes, of at most 28 KB', () => {
+  test('every alert is a card that Teams takes, of at most 28 KB', () => {
     assertProperty(
       fc.property(anyAlert, (alert) => {
         const message = teamsMessage(alert);
@@ -146,17 +146,17 @@ describe('every alert', () => {
       }),
     );
   });
-  test('is an embed that Discord takes', () => {
+  test('every alert is an embed that Discord takes', () => {
     assertProperty(fc.property(anyAlert, (alert) => void discordSchema.parse(discordMessage(alert))));
   });
-  test('is an event that PagerDuty takes', () => {
+  test('every alert is an event that PagerDuty takes', () => {
     assertProperty(
       fc.property(anyAlert, fc.boolean(), (alert, isBroken) => {
         pagerdutySchema.parse(pagerdutyEvent(alert, { routingKey: 'r', severity: 'error', isBroken }));
       }),
     );
   });
-  test('has a subject of one line', () => {
+  test('every alert has a subject of one line', () => {
     assertProperty(fc.property(anyAlert, (alert) => expect(alertEmail(alert).subject).not.toMatch(/[\p{Cc}\p{Zl}\p{Zp}]/u)));
   });
 });
@@ -214,9 +214,12 @@ test('PagerDuty gets one incident per route, opened while something is broken, e
 });
 
 describe('an answer of 200', () => {
-  test.each(['1', ' 1\n', '', '\r\n', '{"status":"posted"}', '[]', '\ufeff1'])('of Teams with %j takes the message', (text) => {
-    expect(teamsComplaint(text)).toBeNull();
-  });
+  test.each(['1', ' 1\n', '', '\r\n', '{"status":"posted"}', '[]', '\ufeff1'])(
+    'an answer of 200 of Teams with %j takes the message',
+    (text) => {
+      expect(teamsComplaint(text)).toBeNull();
+    },
+  );
 
   test.each([
     'Webhook message delivery failed with error: Microsoft Teams endpoint returned HTTP error 413 with ContextId tcid=0,server=a',
@@ -227,16 +230,19 @@ describe('an answer of 200', () => {
     '11',
     'null',
     'false',
-  ])('of Teams with %j is a failure', (text) => {
+  ])('an answer of 200 of Teams with %j is a failure', (text) => {
     expect(teamsComplaint(` ${text}\n`)).toBe(text);
   });
 
-  test.each(['ok', '', '{"ok":true}', 'anything', '{"ok":"false"}', 'null'])('of Slack with %j takes the message', (text) => {
-    expect(slackComplaint(text)).toBeNull();
-  });
+  test.each(['ok', '', '{"ok":true}', 'anything', '{"ok":"false"}', 'null'])(
+    'an answer of 200 of Slack with %j takes the message',
+    (text) => {
+      expect(slackComplaint(text)).toBeNull();
+    },
+  );
 
   test.each([
     ['{"ok":false,"error":"invalid_blocks"}', 'invalid_blocks'],
     ['{"ok":false}', '{"ok":false}'],
-  ])('of Slack with %j is a failure', (text, complaint) => expect(slackComplaint(text)).toBe(complaint));
+  ])('an answer of 200 of Slack with %j is a failure', (text, complaint) => expect(slackComplaint(text)).toBe(complaint));
 });

@@ -34,7 +34,7 @@ const send = (by: Mailer, overrides: Parameters<typeof sampleAlert>[0] = {}, to 
   by.send({ account: 'org_a', to, id: 'msg_1', ...alertEmail(sampleAlert(overrides)) }, { timeoutMs: 30_000, clock: systemClock, signal });
 
 describe('an e-mail', () => {
-  test('goes over STARTTLS with a login, and reads back as text and HTML', async () => {
+  test('an e-mail goes over STARTTLS with a login, and reads back as text and HTML', async () => {
     const { smtp, mailer: by } = await start();
     expect(await send(by)).toMatchObject({ type: 'response', status: 250 });
     const [received] = await smtp.arrived(1);
@@ -55,7 +55,7 @@ describe('an e-mail', () => {
     expect(received?.mail.headers.find(({ key }) => key === 'auto-submitted')?.value).toBe('auto-generated');
   });
 
-  test('shows what users wrote as it is, and no name can add a header or a recipient', async () => {
+  test('an e-mail shows what users wrote as it is, and no name can add a header or a recipient', async () => {
     const { smtp, mailer: by } = await start();
     const name = 'A <b>&"\'\r\nBcc: victim@example.com\r\n\r\n<script>alert(1)</script>';
     expect(await send(by, { route: { id: 'rte_a', name } })).toMatchObject({ status: 250 });
@@ -68,7 +68,7 @@ describe('an e-mail', () => {
     expect(received?.mail.html).toContain('&lt;script&gt;');
   });
 
-  test('has no links, whatever names users choose, and the subject of a test names nobody', async () => {
+  test('an e-mail has no links, whatever names users choose, and the subject of a test names nobody', async () => {
     const { smtp, mailer: by } = await start();
     const name = 'Invoice: pay at HTTPS://evil.example/pay, www.evil.example, mailto:a@evil.example now';
     for (const kind of [{}, { test: true as const }]) await send(by, { route: { id: 'rte_a', name }, ...kind });
@@ -92,7 +92,7 @@ describe('an e-mail', () => {
       {},
       { type: 'response', status: 550 },
     ],
-  ])('fails with %s, and nothing is sent', async (_, options, settings, expected) => {
+  ])('an e-mail fails with %s, and nothing is sent', async (_, options, settings, expected) => {
     const { smtp, mailer: by } = await start(options, settings);
     const result = await send(by);
     expect(result).toMatchObject(expected);
@@ -101,7 +101,7 @@ describe('an e-mail', () => {
     expect(JSON.stringify(result.type === 'error' ? String(result.error) : result)).not.toContain('canary');
   });
 
-  test('fails when no server is there, or when it says nothing within the deadline', async () => {
+  test('an e-mail fails when no server is there, or when it says nothing within the deadline', async () => {
     mailer = new Mailer({ host: '127.0.0.1', port: await freePort(), tls: 'off', credentials: null, from: 'a@example.com' });
     expect(await send(mailer)).toMatchObject({ type: 'error' });
     mailer.close();
@@ -113,7 +113,7 @@ describe('an e-mail', () => {
     expect(result).toMatchObject({ type: 'error', error: { message: 'no complete answer within 500 ms' } });
   });
 
-  test('of an organization that has a quarter of all under way fails at once, while those of others are sent', async () => {
+  test('an e-mail of an organization that has a quarter of all under way fails at once, while those of others are sent', async () => {
     const { smtp, mailer: by } = await start({ onData: () => {} });
     const ended = new AbortController();
     const give = (account: string, id: string) =>
@@ -134,7 +134,7 @@ describe('an e-mail', () => {
     expect(await give('org_a', 'later')).not.toMatchObject({ error: { message: expect.stringContaining('too many') } });
   });
 
-  test('that was given up is sent no more when the server is back, and one too many fails at once', async () => {
+  test('an e-mail that was given up is sent no more when the server is back, and one too many fails at once', async () => {
     const clock = new FakeClock();
     let hangs = true;
     const { smtp, mailer: by } = await start({ onConnect: (_session, done) => (hangs ? undefined : done()) });

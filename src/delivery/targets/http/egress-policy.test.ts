@@ -202,11 +202,11 @@ describe('a list of hosts', () => {
     expect(allows(patterns, host)).toBe(expected);
   });
 
-  test('opens no address that is not public', () => {
+  test('a list of hosts opens no address that is not public', () => {
     expect(new EgressPolicy({ ...nothing, onlyHosts: ['*'] }, nobody).allows('hooks.example.com', '10.0.0.1', 443)).toBe(false);
   });
 
-  test('has hosts of all organizations and of single ones, and without one any host may be reached', () => {
+  test('a list of hosts has hosts of all organizations and of single ones, and without one any host may be reached', () => {
     const onlyHosts = [listed('all.example'), listed('own.example', 'acme'), listed('theirs.example', 'other')];
     const rules = egressRules({ ...nothing, onlyHosts }, organizationRecord({ slug: 'acme' }));
     expect(rules.onlyHosts).toEqual(['all.example', 'own.example']);

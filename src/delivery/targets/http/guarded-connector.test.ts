@@ -156,7 +156,7 @@ describe('an answer of DNS', () => {
     });
   });
 
-  test('that is safe at first and blocked later is blocked then', async () => {
+  test('an answer of DNS that is safe at first and blocked later is blocked then', async () => {
     const lookup = answering(['127.0.0.1'], ['127.0.0.3']);
     const send = sender(`http://rebinding.example:${port}`, { allowedCidrs: ['127.0.0.1/32'], lookup });
     expect([await send(), await send()]).toEqual(['200', 'blocked']);
@@ -169,7 +169,7 @@ describe('a socket that ends at another address than it was opened for', () => {
   test.each<[string, string, typeof resolve | undefined]>([
     ['as the URL says', 'http://0.0.0.0', undefined],
     ['as DNS says', 'http://elsewhere.example', answering(['0.0.0.0'], ['0.0.0.0'])],
-  ])('is judged by where it ends, %s', async (_, origin, lookup) => {
+  ])('a socket that ends at another address than it was opened for is judged by where it ends, %s', async (_, origin, lookup) => {
     const way = { ...(lookup !== undefined && { lookup }) };
     expect(await sender(`${origin}:${port}`, { ...way, allowedCidrs: ['0.0.0.0/32'] })()).toBe('blocked');
     expect(receiver.requests).toEqual([]);

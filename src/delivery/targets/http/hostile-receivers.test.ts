@@ -35,7 +35,7 @@ describe('a receiver', () => {
     ['drips its body', (socket) => drip(socket, 'x', 20, 'HTTP/1.1 200 OK\r\ncontent-length: 10000\r\n\r\n')],
     ['sends less than it announced', (socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 10\r\n\r\nshort')],
     ['begins a chunk and stops', (socket) => socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\nffff\r\nx')],
-  ])('that %s is cut off by the one deadline', async (_, answer) => {
+  ])('a receiver that %s is cut off by the one deadline', async (_, answer) => {
     const port = await receivers.listen((socket) => answer(socket));
     expect(kindOf(await receivers.post(`http://127.0.0.1:${port}`, { deadlineMs: shortMs }))).toBe('timeout');
   });
@@ -47,7 +47,7 @@ describe('a receiver', () => {
     ['announces a length that is none', 'HTTP/1.1 200 OK\r\ncontent-length: -5\r\n\r\nok'],
     ['sends a length and chunks', 'HTTP/1.1 200 OK\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n'],
     ['switches protocols', 'HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n'],
-  ])('that %s has failed', async (_, bytes) => {
+  ])('a receiver that %s has failed', async (_, bytes) => {
     const port = await receivers.listen((socket) => socket.end(bytes));
     expect(kindOf(await receivers.post(`http://127.0.0.1:${port}`))).toBe('network');
   });
@@ -59,7 +59,7 @@ describe('a receiver', () => {
     ['60 headers of 1 KB', policies(60)],
     ['5000 headers', 'x-a: b\r\n'.repeat(5000)],
     ['30 KiB of early hints, and 40 KiB of headers', `link: ${'x'.repeat(30 * 1024)}\r\n\r\nHTTP/1.1 200 OK\r\n${policies(40)}`],
-  ])('that answers with %s is understood', async (what, headers) => {
+  ])('a receiver that answers with %s is understood', async (what, headers) => {
     const first = what.includes('hints') ? '103 Early Hints' : '200 OK';
     const port = await receivers.listen((socket) =>
       socket.end(`HTTP/1.1 ${first}\r\n${headers}retry-after: 7\r\ncontent-length: 2\r\n\r\nok`),
@@ -71,7 +71,7 @@ describe('a receiver', () => {
     ['one header of 64 KiB', `x-big: ${'x'.repeat(64 * 1024)}\r\n`],
     ['70 headers of 1 KB', policies(70)],
     ['a header without end', `x-big: ${'x'.repeat(1_048_576)}`],
-  ])('that answers with %s has failed, and the error says why', async (_, headers) => {
+  ])('a receiver that answers with %s has failed, and the error says why', async (_, headers) => {
     const port = await receivers.listen((socket) => socket.write(`HTTP/1.1 200 OK\r\n${headers}\r\n`));
     const result = await receivers.post(`http://127.0.0.1:${port}`);
     expect(attemptRecord(result, { expectedResponse: null }, { startedAtMs: 0, endedAtMs: 1 })).toMatchObject({
@@ -80,7 +80,7 @@ describe('a receiver', () => {
     });
   });
 
-  test('that is an object store may answer with large headers, too, and beyond the bound the error says why', async () => {
+  test('a receiver that is an object store may answer with large headers, too, and beyond the bound the error says why', async () => {
     const pools = new Dispatchers({ connections: 4, clock: systemClock });
     receivers.closeAfterwards(pools);
     const port = await receivers.listen((socket, request) => {
@@ -106,14 +106,14 @@ describe('a receiver', () => {
     }
   });
 
-  test('that closes or resets the connection has failed', async () => {
+  test('a receiver that closes or resets the connection has failed', async () => {
     const closing = await receivers.listen((socket) => socket.end());
     expect(kindOf(await receivers.post(`http://127.0.0.1:${closing}`))).toBe('network');
     const resetting = await receivers.listen((socket) => socket.resetAndDestroy());
     expect(kindOf(await receivers.post(`http://127.0.0.1:${resetting}`))).toBe('network');
   });
 
-  test('with a body of 100 MB is read for 16 KiB', async () => {
+  test('a receiver with a body of 100 MB is read for 16 KiB', async () => {
     let written = 0;
     const port = await receivers.listen((socket) => {
       socket.write(`HTTP/1.1 200 OK\r\ncontent-length: ${100 * 1_048_576}\r\n\r\n`);
@@ -129,7 +129,7 @@ describe('a receiver', () => {
     expect(written).toBeLessThan(20 * 1_048_576);
   });
 
-  test('with a gzip bomb gets nothing unpacked', async () => {
+  test('a receiver with a gzip bomb gets nothing unpacked', async () => {
     const bomb = gzipSync(Buffer.alloc(50 * 1_048_576));
     const port = await receivers.listen((socket) => {
       socket.write(`HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: ${bomb.length}\r\n\r\n`);
@@ -141,7 +141,7 @@ describe('a receiver', () => {
     expect(process.memoryUsage().rss - before).toBeLessThan(40 * 1_048_576);
   });
 
-  test('that redirects is not followed', async () => {
+  test('a receiver that redirects is not followed', async () => {
     let requests = 0;
     const port = await receivers.listen((socket) => {
       requests++;
@@ -280,9 +280,12 @@ describe('a connection on which more came than was announced', () => {
     });
   });
 
-  test.each(['GET', 'POST'] as const)('gives it to no attempt that waits for the connection, made with %s', async (method) => {
-    const { send, asked } = await start(ok, 'HTTP/1.1 299 Leftover\r\ncontent-length: 2\r\n\r\nno'.repeat(3));
-    expect(await Promise.all([send(method), send(method), send(method)])).toEqual(['200', '200', '200']);
-    expect(asked()).toBe(3);
-  });
+  test.each(['GET', 'POST'] as const)(
+    'a connection on which more came than was announced gives it to no attempt that waits for the connection, made with %s',
+    async (method) => {
+      const { send, asked } = await start(ok, 'HTTP/1.1 299 Leftover\r\ncontent-length: 2\r\n\r\nno'.repeat(3));
+      expect(await Promise.all([send(method), send(method), send(method)])).toEqual(['200', '200', '200']);
+      expect(asked()).toBe(3);
+    },
+  );
 });

@@ -18,7 +18,7 @@ describe('path and query', () => {
     '/a?b=http://c.example/d?e#',
     '/a+b?c+d',
     '/.',
-  ])('are requested as they are written: %s', (written) => {
+  ])('path and query are requested as they are written: %s', (written) => {
     const [path = ''] = written.split('#');
     expect(httpTarget(`https://a.example${written}`)).toMatchObject({ origin: 'https://a.example', path });
     expect(httpTarget(`HTTP://A.example:8080${written}#part`)).toMatchObject({ origin: 'http://a.example:8080', path });
@@ -36,7 +36,7 @@ describe('path and query', () => {
     ['/a\u0085\u00a0', '/a%C2%85%C2%A0'],
     ['/a\tb\nc', '/abc'],
     ['/a\\b', '/a/b'],
-  ])('are escaped where HTTP cannot carry them: %j is %s', (written, path) => {
+  ])('path and query are escaped where HTTP cannot carry them: %j is %s', (written, path) => {
     expect(httpTarget(`https://a.example${written}`).path).toBe(path);
   });
 
@@ -45,7 +45,7 @@ describe('path and query', () => {
     ['https://a.example/b', ''],
     ['https://a.example/b?', '?'],
     ["https://a.example?c='1'#d?e", "?c='1'"],
-  ])('of %s have the query %j', (url, query) => expect(httpTarget(url).query).toBe(query));
+  ])('path and query of %s have the query %j', (url, query) => expect(httpTarget(url).query).toBe(query));
 });
 
 describe('the host that is connected to is that of the WHATWG parser', () => {

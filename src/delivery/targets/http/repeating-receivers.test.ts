@@ -32,24 +32,27 @@ describe('the reply of a receiver that repeats its request', () => {
     ['as password of Basic', ['authorization', `Basic ${Buffer.from(`shop:${token}`).toString('base64')}`], '/'],
     ['in a header that is named for it', ['x-api-key', token], '/'],
     ['in the query', [], `/hook?access_token=${token}`],
-  ])('is free of the credential %s, although the plan did not name it', async (_, headers, path) => {
-    answer = (sent) => `${sent} and ${Buffer.from(token).toString('base64')}`;
-    expect(await replyTo(headers, path)).not.toMatch(/CANARY|Q0FOQVJZ/);
-  });
+  ])(
+    'the reply of a receiver that repeats its request is free of the credential %s, although the plan did not name it',
+    async (_, headers, path) => {
+      answer = (sent) => `${sent} and ${Buffer.from(token).toString('base64')}`;
+      expect(await replyTo(headers, path)).not.toMatch(/CANARY|Q0FOQVJZ/);
+    },
+  );
 
-  test('is free of a secret of the plan in a header of any name', async () => {
+  test('the reply of a receiver that repeats its request is free of a secret of the plan in a header of any name', async () => {
     answer = (sent) => sent;
     expect(await replyTo(['x-shop', token], '/', new SentSecrets([token]))).toContain('"x-shop":"••••"');
   });
 
-  test('has no beginning of a secret at the place where reading stops', async () => {
+  test('the reply of a receiver that repeats its request has no beginning of a secret at the place where reading stops', async () => {
     for (const kept of [1, 5, 20, token.length - 1]) {
       answer = () => `${'.'.repeat(16_384 - kept)}${token}`;
       expect(await replyTo([], '/', new SentSecrets([token]))).toBe(`${'.'.repeat(16_384 - kept)}••••`);
     }
   });
 
-  test('is what the receiver sent, byte for byte, when it repeats no secret', async () => {
+  test('the reply of a receiver that repeats its request is what the receiver sent, byte for byte, when it repeats no secret', async () => {
     answer = () => `{"error":"no such order","team":"north","like":"CANARY"}`;
     expect(await replyTo(['x-team', 'north-team'], '/', new SentSecrets([token]))).toBe(answer(''));
   });

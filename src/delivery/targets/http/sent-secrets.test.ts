@@ -30,30 +30,33 @@ const writings: Record<string, string> = {
 };
 
 describe('a secret that a receiver repeats', () => {
-  test.each(Object.entries(writings))('is masked %s', (_, text) => {
+  test.each(Object.entries(writings))('a secret that a receiver repeats is masked %s', (_, text) => {
     const shown = secrets.maskedIn(`You sent: ${text}; bye`);
     expect(shown).not.toContain(text);
     expect(shown).toMatch(/^You sent: .*••••.*; bye$/);
   });
 
-  test.each([0, 1, 2, 3])('is masked in Base64 of a text in which it stands after %i characters', (offset) => {
-    const token = 'CANARY-0123456789-abcdef';
-    const text = base64(`${'x'.repeat(offset)}${token} and more`);
-    const shown = new SentSecrets([token]).maskedIn(text);
-    expect(Buffer.from(shown.replaceAll('•', ''), 'base64').toString()).not.toContain('CANARY-01');
-    expect(shown).toContain('••••');
-  });
+  test.each([0, 1, 2, 3])(
+    'a secret that a receiver repeats is masked in Base64 of a text in which it stands after %i characters',
+    (offset) => {
+      const token = 'CANARY-0123456789-abcdef';
+      const text = base64(`${'x'.repeat(offset)}${token} and more`);
+      const shown = new SentSecrets([token]).maskedIn(text);
+      expect(Buffer.from(shown.replaceAll('•', ''), 'base64').toString()).not.toContain('CANARY-01');
+      expect(shown).toContain('••••');
+    },
+  );
 
-  test('is masked as often as it is there, also beside another one that begins with it', () => {
+  test('a secret that a receiver repeats is masked as often as it is there, also beside another one that begins with it', () => {
     const both = new SentSecrets(['token-of-one', 'token-of-one-and-two']);
     expect(both.maskedIn('token-of-one token-of-one-and-two token-of-one')).toBe('•••• •••• ••••');
   });
 
-  test('is masked without the line break that its file ended with', () => {
+  test('a secret that a receiver repeats is masked without the line break that its file ended with', () => {
     expect(new SentSecrets(['a-long-token\n']).maskedIn('[a-long-token]')).toBe('[••••]');
   });
 
-  test('stays when it has fewer than 8 characters, which may be there by chance', () => {
+  test('a secret that a receiver repeats stays when it has fewer than 8 characters, which may be there by chance', () => {
     expect(secrets.maskedIn('a short text')).toBe('a short text');
   });
 });

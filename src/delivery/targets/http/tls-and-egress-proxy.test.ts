@@ -80,7 +80,7 @@ describe('the egress proxy', () => {
     });
   }
 
-  test('carries plain and TLS deliveries to the address that was checked', async () => {
+  test('the egress proxy carries plain and TLS deliveries to the address that was checked', async () => {
     const answer = (socket: Socket): unknown => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok');
     const asked: string[] = [];
     const plain = await receivers.listen(answer);
@@ -102,7 +102,7 @@ describe('the egress proxy', () => {
     expect(kindOf(await receivers.post(`https://127.0.0.1:${secure}`, { rules: proxied, proxyUrl: secureProxy }))).toBe('tls');
   });
 
-  test('is asked for each address of a name in turn', async () => {
+  test('the egress proxy is asked for each address of a name in turn', async () => {
     const asked: string[] = [];
     const proxy = await receivers.listen((socket, request) => {
       asked.push(request.split('\r\n')[0] ?? '');
@@ -125,7 +125,7 @@ describe('the egress proxy', () => {
     await agent.destroy();
   });
 
-  test('is not asked for an address that is not allowed', async () => {
+  test('the egress proxy is not asked for an address that is not allowed', async () => {
     const asked: string[] = [];
     const proxyUrl = `http://127.0.0.1:${await startProxy(1, asked)}`;
     const rules = { ...proxied, egress: { ...localEgress, allowedCidrs: [] } };
@@ -138,13 +138,13 @@ describe('the egress proxy', () => {
     ['refuses', (socket) => socket.end('HTTP/1.1 403 Forbidden\r\ncontent-length: 0\r\n\r\n'), 'network'],
     ['closes', (socket) => socket.end(), 'network'],
     ['says nothing', () => {}, 'timeout'],
-  ])('that %s fails the attempt', async (_, answer, kind) => {
+  ])('the egress proxy that %s fails the attempt', async (_, answer, kind) => {
     const proxyUrl = `http://127.0.0.1:${await receivers.listen(answer)}`;
     const result = await receivers.post('http://127.0.0.1:9', { rules: proxied, proxyUrl, ...(kind === 'timeout' && { deadlineMs: 400 }) });
     expect(kindOf(result)).toBe(kind);
   });
 
-  test('that is not configured fails the attempt, and nothing goes around it', async () => {
+  test('the egress proxy that is not configured fails the attempt, and nothing goes around it', async () => {
     let requests = 0;
     const port = await receivers.listen(() => requests++);
     const result = await receivers.post(`http://127.0.0.1:${port}`, { rules: proxied });

@@ -101,7 +101,7 @@ test.each([null, '{"order": 1}'])(
 );
 
 describe('a batch that becomes too large', () => {
-  test('by the outputs of its transform goes out in several files, each record in one of them', async () => {
+  test('a batch that becomes too large by the outputs of its transform goes out in several files, each record in one of them', async () => {
     warehouse(first, '{"order": payload.order, "text": $pad("x", 1000000)}');
     worker();
     const ids = await send(40, first, numbered);
@@ -115,7 +115,7 @@ describe('a batch that becomes too large', () => {
     await expectNoFindings();
   });
 
-  test('by its field mapping goes out in several files; a record that no file has room for ends by itself, and says why', async () => {
+  test('a batch that becomes too large by its field mapping goes out in several files; a record that no file has room for ends by itself, and says why', async () => {
     const fieldMapping = Array.from({ length: 50 }, (_, i) => ({ source: '$.payload', target: `c${i}`, type: 'json' as const }));
     warehouse(first, null, { fieldMapping });
     const ids = await send(5, first, (i) => Buffer.from(JSON.stringify({ order: i, text: 'x'.repeat(i === 2 ? 400_000 : 150_000) })));

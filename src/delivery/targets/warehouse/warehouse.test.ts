@@ -154,7 +154,7 @@ describe.each(types)('a store of type %s', (type) => {
 });
 
 describe('a route with a transform', () => {
-  test('writes its output; what it filters out or fails on ends so, and stays out of the file', async () => {
+  test('a route with a transform writes its output; what it filters out or fails on ends so, and stays out of the file', async () => {
     suite.registry.put('route', routeRecord({ transformId: 'trf_a' }));
     const code = 'payload.order = 1 ? null : payload.order = 2 ? $error("no such order") : {"doubled": payload.order * 2}';
     suite.registry.put('transform', { v: 1, id: 'trf_a', org: 'org_a', type: 'jsonata', code, generation: 1 });
@@ -170,20 +170,23 @@ describe('a route with a transform', () => {
   test.each([
     [1, 'payload', /^warning: event \S+: numbers of the event .*: 9007199254740993 and 9007199254740992$/],
     [3, '{"b": payload.b, "a": payload.a}', /^warning: event \S+: .*9007199254740992; and of 2 other events of the batch$/],
-  ])('that cannot tell numbers of %i events apart says so in the attempt of their batch', async (count, code, errorMessage) => {
-    suite.registry.put('route', routeRecord({ transformId: 'trf_a' }));
-    suite.registry.put('transform', { v: 1, id: 'trf_a', org: 'org_a', type: 'jsonata', code, generation: 1 });
-    await start('s3');
-    const payload = Buffer.from('{"a":9007199254740993,"b":9007199254740992}');
-    const ids = await send(count, { payload });
-    await allDelivered(ids);
-    for (const id of ids) {
-      expect(await suite.reader.attempts('org_a', id)).toMatchObject([
-        { errorType: null, errorMessage: expect.stringMatching(errorMessage) },
-      ]);
-      expect(await delivery(id)).toMatchObject({ lastErrorType: null, lastErrorMessage: null });
-    }
-  });
+  ])(
+    'a route with a transform that cannot tell numbers of %i events apart says so in the attempt of their batch',
+    async (count, code, errorMessage) => {
+      suite.registry.put('route', routeRecord({ transformId: 'trf_a' }));
+      suite.registry.put('transform', { v: 1, id: 'trf_a', org: 'org_a', type: 'jsonata', code, generation: 1 });
+      await start('s3');
+      const payload = Buffer.from('{"a":9007199254740993,"b":9007199254740992}');
+      const ids = await send(count, { payload });
+      await allDelivered(ids);
+      for (const id of ids) {
+        expect(await suite.reader.attempts('org_a', id)).toMatchObject([
+          { errorType: null, errorMessage: expect.stringMatching(errorMessage) },
+        ]);
+        expect(await delivery(id)).toMatchObject({ lastErrorType: null, lastErrorMessage: null });
+      }
+    },
+  );
 });
 
 test.each([undefined, 'trf_a'])(
