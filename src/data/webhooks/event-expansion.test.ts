@@ -56,6 +56,14 @@ function match(labels: Record<string, string>, narrowed: string | null = null): 
   return sending.matcher.match(org, eventType.id, { applicationId: narrowed, endpointIds: [] }, event);
 }
 
+/** Once the index of the candidates is read: until then, not all matches are known. */
+function counted(labels: Record<string, string>, narrowed: string | null = null): Promise<WebhookMatches> {
+  return eventually('the matches to be counted', 60_000, async () => {
+    const matches = await match(labels, narrowed);
+    return matches.isCounted && matches;
+  });
+}
+
 function eventOf(matches: WebhookMatches, labels: Record<string, string>, payload = '{}'): NewEvent {
   const nowMs = Date.now();
   return {
@@ -102,22 +110,22 @@ const reader = () => new RedisMessageReader({ redis: redis.client, prefix, shard
 describe('the matches of an event with more than a thousand', () => {
   test('the matches of an event with more than a thousand are counted, whatever is kept of them in memory', async () => {
     for (let times = 0; times < 2; times++) {
-      const all = await match({ country: 'at' });
+      const all = await counted({ country: 'at' });
       expect([all.first.length, all.total, all.rest]).toEqual([1000, endpointCount, { from: 1000, end: endpointCount }]);
-      const some = await match({ country: 'de' });
+      const some = await counted({ country: 'de' });
       expect([some.first.length, some.total]).toEqual([1000, (endpointCount * 9) / 10]);
       expect(some.rest).toEqual({ from: expect.any(Number), end: endpointCount });
     }
-    const narrowed = await match({ country: 'at' }, applicationId);
+    const narrowed = await counted({ country: 'at' }, applicationId);
     expect([narrowed.first.length, narrowed.total]).toEqual([1000, endpointCount / 2]);
   });
 
   test('the matches of an event with more than a thousand are found anew when one of them changes', async () => {
     const last = subscriptions.at(-1) ?? '';
     await store.updateSubscription(org, last, { isEnabled: false });
-    expect((await match({ country: 'at' })).total).toBe(endpointCount - 1);
+    expect((await counted({ country: 'at' })).total).toBe(endpointCount - 1);
     await store.updateSubscription(org, last, { isEnabled: true });
-    expect((await match({ country: 'at' })).total).toBe(endpointCount);
+    expect((await counted({ country: 'at' })).total).toBe(endpointCount);
   });
 });
 

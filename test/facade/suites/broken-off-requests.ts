@@ -132,28 +132,25 @@ export function describeBrokenOffRequests(start: (around: (store: CompleteStore)
       expect(await names(there)).toEqual([there.name, `${there.name} (2)`, `${there.name} new`, `${there.name} newer`]);
     });
 
-    test.each(['skip', 'rename'])(
-      'an import of routes with %s is completed by the next, which makes no copies',
-      async (conflictStrategy) => {
-        const { there, records: routes } = await setUp();
-        const key = newKey();
-        const send = () => post('/api/routes/import', key, { routes, conflictStrategy });
-        const first = await send();
-        const made = await names(there);
-        await breakOff(world, key);
-        expect((await send()).body).toEqual(first.body);
-        const lost = `${there.slug}-new`;
-        await world.store.delete('Route', { namespace: 'acme', name: lost });
-        await eventually(async () => expect(await names(there)).toHaveLength(made.length - 1));
-        await breakOff(world, key);
-        const { routes: last } = (await send()).body;
-        const expected = first.body.routes.map((route: { name: string }) =>
-          route.name === `${there.name} new` ? { ...route, id: expect.stringMatching(/^rte_/) } : route,
-        );
-        expect(last).toEqual(expected);
-        expect(await names(there)).toEqual(made);
-      },
-    );
+    test.each(['skip', 'rename'])('an import of routes with %s is completed by the next without copies', async (conflictStrategy) => {
+      const { there, records: routes } = await setUp();
+      const key = newKey();
+      const send = () => post('/api/routes/import', key, { routes, conflictStrategy });
+      const first = await send();
+      const made = await names(there);
+      await breakOff(world, key);
+      expect((await send()).body).toEqual(first.body);
+      const lost = `${there.slug}-new`;
+      await world.store.delete('Route', { namespace: 'acme', name: lost });
+      await eventually(async () => expect(await names(there)).toHaveLength(made.length - 1));
+      await breakOff(world, key);
+      const { routes: last } = (await send()).body;
+      const expected = first.body.routes.map((route: { name: string }) =>
+        route.name === `${there.name} new` ? { ...route, id: expect.stringMatching(/^rte_/) } : route,
+      );
+      expect(last).toEqual(expected);
+      expect(await names(there)).toEqual(made);
+    });
 
     test('an import of routes leaves nothing when the next finds it in error', async () => {
       const { there, two, records: routes } = await setUp();
