@@ -23,7 +23,7 @@ const compiled = (
   });
 
 describe('an HttpCronJob', () => {
-  test('becomes a record with all defaults', () => {
+  test('an HttpCronJob becomes a record with all defaults', () => {
     expect(compiled({}).record).toMatchObject({
       id: expect.stringMatching(/^cron_/),
       org: 'org_a',
@@ -38,11 +38,11 @@ describe('an HttpCronJob', () => {
   test.each<[string, Partial<SpecInputOf<'HttpCronJob'>>, string]>([
     ['a day that no month has', { schedule: '0 0 30 2 *' }, 'InvalidSchedule'],
     ['a zone that nobody knows', { timeZone: 'Mars/Olympus' }, 'InvalidTimeZone'],
-  ])('with %s is refused', (_, spec, reason) => {
+  ])('an HttpCronJob with %s is refused', (_, spec, reason) => {
     expect(compiled(spec).refusal?.reason).toBe(reason);
   });
 
-  test('keeps the headers of Secrets sealed, whatever their names, and those of the spec as they are', () => {
+  test('an HttpCronJob keeps the headers of Secrets sealed, whatever their names, and those of the spec as they are', () => {
     const { record } = compiled({}, 'free', [
       { name: 'X-Shop', value: 'north', isSecret: false },
       { name: 'X-Team', value: 'of a Secret\n', isSecret: true },
@@ -57,7 +57,7 @@ describe('an HttpCronJob', () => {
     ]);
   });
 
-  test('with a header of a Secret that cannot be sent is refused, and the value is not said', () => {
+  test('an HttpCronJob with a header of a Secret that cannot be sent is refused, and the value is not said', () => {
     const { refusal } = compiled({}, 'free', [{ name: 'X-Team', value: 'canary\nHost: b', isSecret: true }]);
     expect(refusal).toEqual({
       reason: 'InvalidHeader',
@@ -65,7 +65,7 @@ describe('an HttpCronJob', () => {
     });
   });
 
-  test('has a static address on a paid plan, and is suspended with one on the free plan', () => {
+  test('an HttpCronJob has a static address on a paid plan, and is suspended with one on the free plan', () => {
     const paid = compiled({ useStaticIp: true }, 'starter');
     expect(paid).toMatchObject({ record: { enabled: true, http: { useStaticIp: true } } });
     expect(paid).not.toHaveProperty('refusal');

@@ -37,7 +37,7 @@ const spec = z.strictObject({
   destinationRefs: referenceList('Destination', 100).default([]).describe('Each event goes to every one of these.'),
   filterRef: reference('Filter').optional().describe('A Filter; an alternative to filter.'),
   filter: inlineFilter.optional().describe('Inline filter; an alternative to filterRef.'),
-  transformRef: reference('Transform').optional().describe('A Transform that makes what is delivered from the event.'),
+  transformRef: reference('Transform').optional().describe('A Transform that creates the delivered payload from the event.'),
   schemaRef: reference('PayloadSchema').optional().describe('A PayloadSchema; an event whose payload breaks it is not delivered.'),
   priority: z.int().min(-1000).max(1000).default(0).describe('Higher values run first.'),
   enabled: z.boolean().default(true).describe('While false, deliveries are accepted and wait.'),

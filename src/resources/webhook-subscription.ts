@@ -45,7 +45,7 @@ const spec = z.strictObject({
     .optional()
     .describe('Labels that an event must have.'),
   labelFilterMode: z.enum(['all', 'any']).default('all').describe('Whether all label filters must be met, or any.'),
-  transformRef: reference('Transform').optional().describe('A Transform that makes what is delivered from the event.'),
+  transformRef: reference('Transform').optional().describe('A Transform that creates the delivered payload from the event.'),
   enabled: z.boolean().default(true).describe('While false, events skip it.'),
 });
 

@@ -5,11 +5,11 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { checkShards } from '../../src/data/check/shard-check.ts';
 import { Circuits } from '../../src/data/queue/circuits.ts';
+import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/ports.ts';
 import { type Program, startProgram } from '../support/program.ts';
 import { type ReceivedRequest, type Receiver, startReceiver } from '../support/receiver.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
-import { waitUntil } from '../support/wait-until.ts';
 
 type Release = 'the later release' | 'this release';
 const releases: readonly Release[] = ['the later release', 'this release'];
@@ -94,8 +94,10 @@ async function start(release: Release, role: string, more: Record<string, string
 
 /** Waits until the process is ready. */
 async function ready(process: Process): Promise<Process> {
-  await waitUntil(`a process to be ready (${process.program.output()})`, 60_000, async () =>
-    (await fetch(`http://127.0.0.1:${process.opsPort}/readyz`)).ok ? true : undefined,
+  await eventually(
+    `a process to be ready (${process.program.output()})`,
+    60_000,
+    async () => (await fetch(`http://127.0.0.1:${process.opsPort}/readyz`)).ok,
   );
   return process;
 }
@@ -159,13 +161,15 @@ async function withLaterFields(): Promise<string[]> {
 
 async function allArrived(paths = ['/a', '/b', '/c']): Promise<void> {
   const places = paths.flatMap((path) => accepted.map((number) => `${path} ${number}`));
-  await waitUntil('all that was accepted to arrive', 90_000, () => (places.every((place) => successes.has(place)) ? true : undefined));
+  await eventually('all that was accepted to arrive', 90_000, () => places.every((place) => successes.has(place)));
 }
 
 async function settled(unfinished = 0): Promise<void> {
   const installation = { redis: redis.client, prefix, shards };
-  await waitUntil(`all but ${unfinished} messages to be settled`, 60_000, async () =>
-    (await checkShards(installation)).unfinished === unfinished ? true : undefined,
+  await eventually(
+    `all but ${unfinished} messages to be settled`,
+    60_000,
+    async () => (await checkShards(installation)).unfinished === unfinished,
   );
   expect((await checkShards(installation)).findings).toEqual([]);
 }
@@ -237,11 +241,11 @@ test.each(releases)(
 test('workers of both share the shards, each with scripts of its own that Redis forgets at times', async () => {
   for (const release of releases) await work(release);
   const delivered = 'posthorn_delivery_outcomes_total{outcome="delivered"}';
-  await waitUntil('both to have delivered', 120_000, async () => {
+  await eventually('both to have delivered', 120_000, async () => {
     await send(20);
     await redis.client.script('FLUSH');
     const counts = await Promise.all(releases.map((release) => metric(workers.get(release), delivered)));
-    return Math.min(...counts) >= 40 ? true : undefined;
+    return Math.min(...counts) >= 40;
   });
   await allArrived();
   await settled();
@@ -259,8 +263,10 @@ test.each([
     broken.add('/c');
     await send(20);
     const circuits = new Circuits({ redis: redis.client, prefix, shards: () => shards });
-    await waitUntil('requests under way, and an open circuit', 60_000, async () =>
-      (hanging.get('/a') ?? 0) > 0 && (await circuits.broken()).length === 1 ? true : undefined,
+    await eventually(
+      'requests under way, and an open circuit',
+      60_000,
+      async () => (hanging.get('/a') ?? 0) > 0 && (await circuits.broken()).length === 1,
     );
     // Those of /b: what has arrived and is not settled would come again.
     await settled(40);
@@ -271,7 +277,7 @@ test.each([
     await work(second);
     await send(20);
     await allArrived();
-    await waitUntil('the circuit to be closed', 60_000, async () => ((await circuits.broken()).length === 0 ? true : undefined));
+    await eventually('the circuit to be closed', 60_000, async () => (await circuits.broken()).length === 0);
     await settled();
     await stopWorkers();
   },
@@ -281,7 +287,7 @@ test.each([
 test('a controller of this release takes over, and workers of both deliver what it publishes', async () => {
   await controller.program.stop();
   controller = await start('this release', 'controller');
-  await waitUntil('it to lead', 60_000, async () => ((await metric(controller, 'posthorn_controller_leading')) === 1 ? true : undefined));
+  await eventually('it to lead', 60_000, async () => (await metric(controller, 'posthorn_controller_leading')) === 1);
   await createRoute(apis['the later release'], '/d');
   await createRoute(apis['this release'], '/e');
   for (const release of releases) await work(release);

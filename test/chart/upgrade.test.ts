@@ -6,8 +6,8 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { kindPath, posthornKinds } from '../../src/resources/kinds.ts';
 import { type ControlPlane, kubernetesAssets, startControlPlane } from '../support/control-plane.ts';
+import { eventually } from '../support/eventually.ts';
 import { chart, helm } from '../support/helm.ts';
-import { passes } from '../support/passes.ts';
 
 // biome-ignore lint/suspicious/noExplicitAny: objects of many kinds
 type Any = any;
@@ -38,7 +38,7 @@ beforeAll(async () => {
     await plane.request('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name } });
   await helmCommand('install', otherChart, ...ofInstallation);
   // The kinds are served a moment after they are made.
-  await passes(() => kubectl('apply', '--server-side', '-f', resources), 60_000);
+  await eventually(() => kubectl('apply', '--server-side', '-f', resources), 60_000);
   before = await state();
   await helmCommand('upgrade', chart, '--reset-then-reuse-values');
   after = await state();
@@ -74,7 +74,7 @@ interface State {
 
 /** The API server answers 429 for the moment that a changed kind takes. */
 async function items(path: string): Promise<Any[]> {
-  const list: Any = await passes(() => plane.request('GET', path), 30_000);
+  const list: Any = await eventually(() => plane.request('GET', path), 30_000);
   return list.items;
 }
 
@@ -107,7 +107,7 @@ test('resources of every kind outlast an upgrade to a chart of another version, 
 });
 
 test('the API server takes the same manifests again after the upgrade, and nothing changes by it', async () => {
-  const { stderr } = await passes(() => kubectl('apply', '--server-side', '--validate=strict', '-f', resources));
+  const { stderr } = await eventually(() => kubectl('apply', '--server-side', '--validate=strict', '-f', resources));
   expect(stderr).toBe('');
   expect((await state()).resources).toEqual(before.resources);
 });

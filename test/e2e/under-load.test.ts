@@ -1,8 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';
+import { eventually } from '../support/eventually.ts';
 import { chart, helm } from '../support/helm.ts';
-import { waitUntil } from '../support/wait-until.ts';
+import { describeInCluster } from '../support/in-cluster.ts';
 import { allResources } from './all-resources.ts';
 import { startBacklogAdapter } from './backlog-adapter.ts';
 import { kubectl, kubectlApply } from './kubectl.ts';
@@ -25,7 +26,6 @@ import {
 
 const inSystem = ['--namespace', 'posthorn-system'];
 const workers = 'deployment/posthorn-delivery-default';
-const describeInCluster = process.env['POSTHORN_E2E_CLUSTER'] === '1' ? describe : describe.skip;
 
 const podsOfRoles = 'app.kubernetes.io/name=posthorn,app.kubernetes.io/component in (controller,api,ingest,delivery)';
 const workerPods = (): Promise<string[]> => podsWith('posthorn.dev/delivery-pool=default');
@@ -37,16 +37,14 @@ async function podsWith(selector: string): Promise<string[]> {
 
 async function scaleTo(replicas: number): Promise<void> {
   await kubectl(['scale', 'deliverypool/default', ...inSystem, `--replicas=${replicas}`]);
-  await waitUntil(`${replicas} workers`, 60_000, async () => {
+  await eventually(`${replicas} workers`, 60_000, async () => {
     const ready = await kubectl(['get', workers, ...inSystem, '-o', 'jsonpath={.status.readyReplicas}']);
-    return Number(ready) === replicas && (await workerPods()).length === replicas ? true : undefined;
+    return Number(ready) === replicas && (await workerPods()).length === replicas;
   });
 }
 
 async function workersHave(tag: Tag): Promise<void> {
-  await waitUntil('the controller to give the workers the image', 60_000, async () =>
-    (await imageOf(workers)) === imageWith(tag) ? true : undefined,
-  );
+  await eventually('the controller to give the workers the image', 60_000, async () => (await imageOf(workers)) === imageWith(tag));
   await kubectl(['rollout', 'status', workers, ...inSystem, '--timeout=90s']);
 }
 
@@ -100,7 +98,7 @@ describeInCluster('an installation that is sent 20 events a second', () => {
     const pods = await podsWith(podsOfRoles);
     await replace();
     await workersHave(tag);
-    await waitUntil('the pods of before to end', 60_000, async () => {
+    await eventually('the pods of before to end', 60_000, async () => {
       const there = await podsWith(podsOfRoles);
       return pods.some((pod) => there.includes(pod)) ? undefined : true;
     });
@@ -131,8 +129,10 @@ describeInCluster('an installation that is sent 20 events a second', () => {
     await sleep(10_000);
     await upgrade('dev', 'Off');
     valuesToRestore = null;
-    await waitUntil('the API pods that took events to end', 60_000, async () =>
-      (await podsWith('app.kubernetes.io/component=api')).length === 1 ? true : undefined,
+    await eventually(
+      'the API pods that took events to end',
+      60_000,
+      async () => (await podsWith('app.kubernetes.io/component=api')).length === 1,
     );
     await load.goesOn(60);
     await load.losesNothing();
@@ -194,11 +194,11 @@ describeInCluster('an installation that is sent 20 events a second', () => {
       // Two at a time: five a second.
       load.answerMs = 400;
       await load.moveTo('scaled');
-      await waitUntil('three workers', 180_000, async () => ((await has(deployment, '.status.readyReplicas')) === '3' ? true : undefined));
+      await eventually('three workers', 180_000, async () => (await has(deployment, '.status.readyReplicas')) === '3');
       expect(await has(autoscaler, '.status.currentMetrics[0].external.metric.name')).toBe('posthorn_backlog_messages');
       load.answerMs = 10;
       // Kubernetes waits for five minutes where nobody has told it otherwise.
-      await waitUntil('one worker', 480_000, async () =>
+      await eventually('one worker', 480_000, async () =>
         (await has(deployment, '.spec.replicas')) === '1' && (await podsWith('posthorn.dev/delivery-pool=scaled')).length === 1
           ? true
           : undefined,
@@ -220,19 +220,17 @@ describeInCluster('an installation that is sent 20 events a second', () => {
     const repeated = () => load.repeated.slice(repeatedBefore);
     load.cutOff.length = 0;
     load.answerMs = 10_000;
-    await waitUntil('deliveries to be under way', 30_000, () => (load.underWay >= 5 ? true : undefined));
+    await eventually('deliveries to be under way', 30_000, () => load.underWay >= 5);
     const [worker = ''] = await workerPods();
     // Killed a second after it is told to end: too soon for answers that take ten. The shortest that a kubelet gives for certain.
     await kubectl(['delete', worker, ...inSystem, '--grace-period=1', '--wait=false']);
     load.answerMs = 300;
     try {
-      await waitUntil('the worker to be killed', 60_000, () => (load.cutOff.length > 0 ? true : undefined));
+      await eventually('the worker to be killed', 60_000, () => load.cutOff.length > 0);
       const newest = load.newest();
       await scaleTo(3);
       // What the killed one held is put back within 15 seconds.
-      await waitUntil('what was cut off to arrive again', 60_000, () =>
-        load.cutOff.every((number) => repeated().includes(number)) ? true : undefined,
-      );
+      await eventually('what was cut off to arrive again', 60_000, () => load.cutOff.every((number) => repeated().includes(number)));
       await scaleTo(replicas);
       await load.losesNothing();
       expect(new Set(repeated()).size).toBe(repeated().length);
@@ -272,15 +270,15 @@ describeInCluster('an installation that is sent 20 events a second', () => {
     const apiServerPort = await first('default', 'endpointslices', 'ports[0].port', '-l', 'kubernetes.io/service-name=kubernetes');
     const values = (ports: string) => ['--reset-then-reuse-values', '--set', `networkPolicies.apiServerPorts={${ports}}`];
     await helm('upgrade', 'posthorn', chart, ...inSystem, ...values(apiServerPort));
-    await waitUntil('the policy of the workers to know the receiver', 60_000, async () => {
+    await eventually('the policy of the workers to know the receiver', 60_000, async () => {
       const policy = await kubectl(['get', 'networkpolicy/posthorn-delivery-default', ...inSystem, '-o', 'json']);
-      return policy.includes(`${load.receiver.split(':')[0]}/32`) ? true : undefined;
+      return policy.includes(`${load.receiver.split(':')[0]}/32`);
     });
     if (process.env['POSTHORN_E2E_AUDIT_LOG'] !== undefined) expect((await reached()).flat()).not.toContain(false);
     const end = await enforcePolicies();
     try {
       const expected = places.map(([, open, shut]) => [...open.map(() => true), ...shut.map(() => false)]);
-      await waitUntil('what is let through to be what the policies say', 60_000, async () => {
+      await eventually('what is let through to be what the policies say', 60_000, async () => {
         expect(await reached()).toEqual(expected);
         return true;
       });

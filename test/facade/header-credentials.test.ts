@@ -25,7 +25,7 @@ describe('credentials in headers', () => {
   });
   const post = (path: string, body: object = {}) => world.request('POST', `/api/${path}`, { body });
 
-  test('reach the receiver, and an answer that repeats them is masked', async () => {
+  test('credentials in headers reach the receiver, and an answer that repeats them is masked', async () => {
     const destination = await post('destinations', { name: 'Shop', url: receiver.url, headers });
     const job = await post('cron', { name: 'Report', cronExpression: '0 0 1 1 *', url: receiver.url, headers });
     const application = (await post('webhook-applications', { name: 'Customer' })).body.data.id;
@@ -49,7 +49,7 @@ describe('credentials in headers', () => {
     expect(world.logLines.join('')).not.toContain(credential.value);
   });
 
-  test('of an endpoint that a custom resource declares are read of a Secret and follow it', async () => {
+  test('credentials in headers of an endpoint that a custom resource declares are read of a Secret and follow it', async () => {
     const apply = (kind: 'WebhookApplication' | 'WebhookEndpoint', name: string, spec: object) =>
       world.store.apply({ kind, metadata: { namespace: 'acme', name }, spec }, { manager: 'kubectl', force: true });
     const put = (token: string) => {

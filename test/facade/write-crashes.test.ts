@@ -5,9 +5,9 @@ import { WriteAheadLog } from '../../src/data/locks/write-ahead-log.ts';
 import { madeForIn, secretUsesIn } from '../../src/resources/secret-use.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { testKeyring } from '../support/controllers.ts';
+import { eventually } from '../support/eventually.ts';
 import { silentLogger } from '../support/logger.ts';
 import { lockWrites, MortalProcess, mortal, mortalStore } from '../support/mortal-process.ts';
-import { passes } from '../support/passes.ts';
 import { breakOff } from './broken-off.ts';
 import { type Answer, type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
@@ -147,7 +147,7 @@ describe('a process that dies at any of its writes, to the store, the lock or th
           repeated: [201],
           check: async ({ body }) => {
             expect((await world.request('GET', '/api/sources', { key: body.key })).status).toBe(200);
-            await passes(async () => expect(await listed('api-keys', name)).toHaveLength(1));
+            await eventually(async () => expect(await listed('api-keys', name)).toHaveLength(1));
           },
         };
       },
@@ -277,7 +277,7 @@ describe('a process that dies at any of its writes, to the store, the lock or th
         life = immortal();
         try {
           if (hasDied) await outlive(send, answer);
-          await passes(async () => checkWhole?.());
+          await eventually(async () => checkWhole?.());
           const last = hasDied ? await ask(world.request, send) : answer;
           expect(repeated).toContain(last.status);
           await check(last);

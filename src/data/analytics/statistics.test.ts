@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { eventually } from '../../../test/support/eventually.ts';
 import { FakeClock } from '../../../test/support/fake-clock.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
@@ -233,7 +233,7 @@ describe('what waits', () => {
     await queue.settle('w1', settlements);
     const counts = async () => (await redis.client.hvals(`${prefix}{s0}:retries`)).map(Number).sort();
     expect(await counts()).toEqual([3, 3]);
-    await passes(async () => {
+    await eventually(async () => {
       await queue.promote();
       expect(await redis.client.zcard(`${prefix}{s0}:due`)).toBe(3);
     });

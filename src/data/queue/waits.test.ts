@@ -148,7 +148,7 @@ const waits: Record<string, { make: () => Promise<string>; shows: object }> = {
 };
 
 describe('a message', () => {
-  test.each(Object.entries(waits))('that waits %s says so', async (_, { make, shows }) => {
+  test.each(Object.entries(waits))('a message that waits %s says so', async (_, { make, shows }) => {
     expect(await reader.delivery('org_a', await make())).toMatchObject(shows);
   });
 
@@ -161,7 +161,7 @@ describe('a message', () => {
     'endpoint_disabled',
     'application_disabled',
   ];
-  test.each(pauses)('that waits because of %s says so, with attempts behind it or none', async (pausedFor) => {
+  test.each(pauses)('a message that waits because of %s says so, with attempts behind it or none', async (pausedFor) => {
     const tried = await accept();
     await settle(await take(), { ...retry, delayMs: 60_000 });
     const [target] = (await queue.targets(1)).targets;
@@ -175,7 +175,7 @@ describe('a message', () => {
     expect(await reader.delivery('org_a', untried)).toMatchObject({ status: 'pending', waitingFor: pausedFor, waitingUntilMs: null });
   });
 
-  test('that is under way or has ended waits for nothing', async () => {
+  test('a message that is under way or has ended waits for nothing', async () => {
     const id = await accept();
     const jobs = await take();
     expect(await reader.delivery('org_a', id)).toMatchObject({ status: 'processing', waitingFor: null, waitingUntilMs: null });
@@ -183,7 +183,7 @@ describe('a message', () => {
     expect(await reader.delivery('org_a', id)).toMatchObject({ status: 'delivered', waitingFor: null, nextAttemptAtMs: null });
   });
 
-  test('that is to be tried again has a time for that, also when none is noted', async () => {
+  test('a message that is to be tried again has a time for that, also when none is noted', async () => {
     const id = await accept();
     await settle(await take(), retry);
     const [key = ''] = await redis.client.keys(`${prefix}{s0}:m:*`);

@@ -70,7 +70,7 @@ test.each<[what: string, steps: readonly Event[], mode: ConsumerMode]>([
 });
 
 describe('pressing work', () => {
-  test('stays pressing when further work is noted, until a dequeue takes it', () => {
+  test('pressing work stays pressing when further work is noted, until a dequeue takes it', () => {
     const { state } = reached(['start']);
     state.noteWork({ isPressing: true });
     state.noteWork();
@@ -82,16 +82,19 @@ describe('pressing work', () => {
     expect([state.mode, state.isPressing]).toEqual(['ready', true]);
   });
 
-  test.each<[steps: readonly Event[]]>([[['start']], [['start', 'noteLoss']]])('is pressing again after a failed take (%s)', (steps) => {
-    const { state } = reached(steps);
-    state.noteWork({ isPressing: true });
-    state.beginTake();
-    state.failTake();
-    state.resume();
-    expect([state.wantsToTake, state.isPressing]).toEqual([true, true]);
-  });
+  test.each<[steps: readonly Event[]]>([[['start']], [['start', 'noteLoss']]])(
+    'pressing work is pressing again after a failed take (%s)',
+    (steps) => {
+      const { state } = reached(steps);
+      state.noteWork({ isPressing: true });
+      state.beginTake();
+      state.failTake();
+      state.resume();
+      expect([state.wantsToTake, state.isPressing]).toEqual([true, true]);
+    },
+  );
 
-  test('is only work after a failed take of work that was not', () => {
+  test('pressing work is only work after a failed take of work that was not', () => {
     expect(reached(['start', 'noteWork', 'beginTake', 'failTake', 'resume']).state.isPressing).toBe(false);
   });
 });

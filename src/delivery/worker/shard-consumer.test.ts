@@ -1,11 +1,11 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
+import { eventually } from '../../../test/support/eventually.ts';
 import { FakeClock } from '../../../test/support/fake-clock.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { MemoryDirectory } from '../../../test/support/memory-directory.ts';
 import { type MessageQueue, startMessageQueue } from '../../../test/support/message-queue.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { passes } from '../../../test/support/passes.ts';
 import { delivered, settleEverything } from '../../../test/support/queue-worker.ts';
 import { RecordRegistry } from '../../../test/support/record-registry.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
@@ -152,7 +152,7 @@ test('a consumer dequeues until the shard has no more, one call at a time', asyn
   while (consumer.wantsToTake) jobs.push(...(await take()));
   expect([jobs.length, consumer.mode, consumer.holdsWork]).toEqual([2, 'idle', true]);
   settle(jobs);
-  await passes(() => expect(consumer.holdsWork).toBe(false));
+  await eventually(() => expect(consumer.holdsWork).toBe(false));
   await stop();
   expect(consumer.mode).toBe('stopped');
 });
@@ -170,7 +170,7 @@ test.each([
   expect(await taking).toEqual([]);
   expect([consumer.mode, consumer.isPressing]).toEqual(['backing-off', true]);
   await expect(take()).rejects.toThrow('while it is backing-off');
-  await passes(() => expect(consumer.mode).toBe('ready'));
+  await eventually(() => expect(consumer.mode).toBe('ready'));
   const dequeued = await take();
   expect([dequeued.length, consumer.mode]).toEqual([1, 'recovering']);
   const adopting = take();

@@ -16,7 +16,7 @@ const notYetInForce = 'not yet in force';
 const cacheDeadlineMs = 5000;
 
 /** Whether the cached object came to satisfy `isReached` within the time. Looks at once, then at each change. */
-export function waitForCache<K extends Kind>(
+function waitForCache<K extends Kind>(
   cache: ResourceCache<K>,
   key: Key,
   isReached: (object: ObjectOf<K> | undefined) => boolean,
