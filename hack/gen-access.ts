@@ -38,10 +38,11 @@ for (const file of files) {
   const wanted = text.replace(marked, (_, indent: string, name: string, key: string, anchor = '') => {
     const list = lists[name];
     if (list === undefined) throw new Error(`${file}: there is no list of kinds "${name}"`);
-    const head = `${indent}# kinds: ${name}\n${key}`;
-    const line = `${key} ${anchor}[${list.join(', ')}]`;
-    if (line.length <= width) return `${indent}# kinds: ${name}\n${line}`;
-    return `${head}\n${indent}  ${anchor}[\n${list.map((each) => `${indent}    ${each},\n`).join('')}${indent}  ]`;
+    // As the formatter has it: behind the key, below it, or one to a line.
+    const flow = `${anchor}[${list.join(', ')}]`;
+    const rows = `${anchor}[\n${list.map((each) => `${indent}    ${each},\n`).join('')}${indent}  ]`;
+    const below = `\n${indent}  ${indent.length + 2 + flow.length <= width ? flow : rows}`;
+    return `${indent}# kinds: ${name}\n${key}${key.length + 1 + flow.length <= width ? ` ${flow}` : below}`;
   });
   if (wanted === text) continue;
   changed++;
