@@ -7,17 +7,18 @@ import { checkShards } from '../../src/data/check/shard-check.ts';
 import { agreeOnShards } from '../../src/data/membership/shard-count.ts';
 import { storeLayout } from '../../src/data/registry/store-layout.ts';
 import { commandConnection, type RedisClient } from '../../src/redis/connection.ts';
-import { eventually } from '../support/eventually.ts';
 import { forms, fromOlderLayout, makeOlder } from '../support/older-layout.ts';
 import { type Standalone, startStandalone } from '../support/program.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { waitUntil } from '../support/wait-until.ts';
 
 const prefix = 'posthorn:';
 let directory: string;
 let standalone: Standalone;
 let receiver: Receiver;
 let redis: RedisClient;
-let isOpen = false;
+/** Of each event the first attempt fails. */
+const attempts = new Map<number, number>();
 const successes = new Map<number, number>();
 
 async function create(path: string, body: object): Promise<string> {
@@ -37,15 +38,17 @@ beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'posthorn-migration-'));
   receiver = await startReceiver((response, _, { body }) => {
     const { number } = JSON.parse(body.toString()) as { number: number };
-    if (isOpen) successes.set(number, (successes.get(number) ?? 0) + 1);
-    response.statusCode = isOpen ? 204 : 503;
+    const attempt = (attempts.get(number) ?? 0) + 1;
+    attempts.set(number, attempt);
+    if (attempt > 1) successes.set(number, (successes.get(number) ?? 0) + 1);
+    response.statusCode = attempt > 1 ? 204 : 503;
     response.end();
   });
   standalone = await startStandalone({ environment: { POSTHORN_DATA_DIR: directory } });
   redis = commandConnection(join(directory, 'redis/redis.sock'), { name: 'test' });
   await redis.connect();
   const sourceId = await create('sources', { name: 'Orders', provider: 'generic' });
-  const retryPolicy = { maxRetries: 25, initialDelay: 100, maxDelay: 500, backoffMultiplier: 2 };
+  const retryPolicy = { maxRetries: 25, initialDelay: 3000, maxDelay: 3000, backoffMultiplier: 1 };
   const id = await create('destinations', { name: 'Shop', url: receiver.url, retryPolicy });
   await create('routes', { name: 'All', sourceId, destinationIds: [id], circuitFailureThreshold: 100 });
 }, 90_000);
@@ -79,9 +82,8 @@ test('A store in an older layout is migrated while the program takes events and 
   ]);
   expect(await forms(store)).toEqual({ older: 0, newer: 30 });
 
-  isOpen = true;
-  await eventually('all that was accepted to arrive', 60_000, () => successes.size === 60);
-  await eventually('all messages to be settled', 30_000, async () => (await checkShards(store)).unfinished === 0);
+  await waitUntil('all that was accepted to arrive', 60_000, () => (successes.size === 60 ? true : undefined));
+  await waitUntil('all messages to be settled', 30_000, async () => ((await checkShards(store)).unfinished === 0 ? true : undefined));
   expect([...successes].filter(([, times]) => times !== 1)).toEqual([]);
   expect((await checkShards(store)).findings).toEqual([]);
   expect(await forms(store)).toEqual({ older: 0, newer: 30 });
