@@ -7,10 +7,10 @@ import { checkShards } from '../../src/data/check/shard-check.ts';
 import { agreeOnShards } from '../../src/data/membership/shard-count.ts';
 import { storeLayout } from '../../src/data/registry/store-layout.ts';
 import { commandConnection, type RedisClient } from '../../src/redis/connection.ts';
+import { eventually } from '../support/eventually.ts';
 import { forms, fromOlderLayout, makeOlder } from '../support/older-layout.ts';
 import { type Standalone, startStandalone } from '../support/program.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
-import { waitUntil } from '../support/wait-until.ts';
 
 const prefix = 'posthorn:';
 let directory: string;
@@ -82,8 +82,8 @@ test('A store in an older layout is migrated while the program takes events and 
   ]);
   expect(await forms(store)).toEqual({ older: 0, newer: 30 });
 
-  await waitUntil('all that was accepted to arrive', 60_000, () => (successes.size === 60 ? true : undefined));
-  await waitUntil('all messages to be settled', 30_000, async () => ((await checkShards(store)).unfinished === 0 ? true : undefined));
+  await eventually('all that was accepted to arrive', 60_000, () => successes.size === 60);
+  await eventually('all messages to be settled', 30_000, async () => (await checkShards(store)).unfinished === 0);
   expect([...successes].filter(([, times]) => times !== 1)).toEqual([]);
   expect((await checkShards(store)).findings).toEqual([]);
   expect(await forms(store)).toEqual({ older: 0, newer: 30 });
