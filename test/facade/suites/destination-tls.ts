@@ -52,7 +52,7 @@ export function describeDestinationTls(start: () => Promise<FacadeWorld>): void 
     expect((await change(before.id, { tls: two }, key)).body.tls).toEqual({ caBundle: null, ...masked });
     expect(await now()).toEqual({ caBundle: null, ...two });
     const half = await change(before.id, { tls: { clientKey: one.clientKey } }, key);
-    expect([half.status, half.body.message]).toEqual([400, expect.stringContaining('are no certificate with its key')]);
+    expect([half.status, half.body.message]).toEqual([400, expect.stringContaining('are not a certificate and its private key')]);
     const alone = await change(before.id, { tls: { clientKey: null } }, key);
     expect([alone.status, alone.body.message]).toEqual([400, expect.stringContaining('belong together')]);
     expect(await now()).toEqual({ caBundle: null, ...two });
