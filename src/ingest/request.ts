@@ -34,7 +34,6 @@ export interface IngestServices extends PlanServices, TakingServices {
   limits: IngestLimits;
   /** Of the installation. */
   maxPayloadBytes: number;
-  /** Null: payloads above 1 MiB are not taken. */
   metrics: IngestMetrics;
   deadlines: Deadlines;
   inFlight: { requests: number; bytes: number };

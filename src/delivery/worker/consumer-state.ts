@@ -17,7 +17,7 @@ type Work = 'none' | 'some' | 'pressing';
  * - `backing-off`: the call failed. Nothing is taken until the back-off of the worker's Redis calls is over.
  * - `stopped`: the worker shuts down. Final.
  *
- * Work and losses that are noted in a mode that cannot act on them are kept. "By what is noted" is `recovering` after a loss, else `ready` with
+ * Work and losses that are noted in a mode that cannot act on them are kept, but for a loss noted during `adopting`: the call under way finds it. "By what is noted" is `recovering` after a loss, else `ready` with
  * work, else `idle`. The transitions:
  *
  * | from | event | to |

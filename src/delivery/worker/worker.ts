@@ -207,6 +207,7 @@ export class Worker {
     for (const [i, job] of jobs.entries()) {
       if (i > 0 && i % jobsPerTick === 0) await new Promise((resolve) => setImmediate(resolve));
       if (job.target.isSlow && !this.#context.shares.hasRoomForSlow(job.target.org)) {
+        this.#context.metrics.outcomes.inc({ outcome: 'back' });
         consumer.settle({ job, outcome: { type: 'back' }, maxAttempts: null });
         continue;
       }

@@ -26,7 +26,7 @@ const pagination = z
   .meta({ id: 'Pagination', description: 'Which page this is.' });
 
 export function pageOf(item: z.ZodType) {
-  return z.object({ data: z.array(item).describe('The records of the page.'), pagination });
+  return z.object({ data: z.array(item).describe('The records.'), pagination });
 }
 
 /** The members of the page, with what the answer says about it. */
@@ -52,7 +52,7 @@ export const cursorQuery = {
 
 /** What descriptions of lists with filters say. */
 export const pagesAreFilled = 'A page may be shorter than `limit`: `hasMore` tells whether there are more.';
-export const unknownIds = 'An id in a filter of what neither is there nor has history is 404.';
+export const unknownIds = 'An id in a filter that is unknown and has no history is 404.';
 
 export const cursorPaginationRecord = z
   .object({
@@ -66,7 +66,7 @@ export const cursorPaginationRecord = z
   .meta({ id: 'CursorPagination', description: 'Where the next page begins.' });
 
 export function cursorPageOf(item: z.ZodType) {
-  return z.object({ data: z.array(item).describe('The records of the page.'), pagination: cursorPaginationRecord });
+  return z.object({ data: z.array(item).describe('The records.'), pagination: cursorPaginationRecord });
 }
 
 export function cursorPagination(nextCursor: string | null): { hasMore: boolean; nextCursor: string | null } {

@@ -218,7 +218,7 @@ export class WriteTransaction {
   /** Undoes what has been done. */
   async rollBack(): Promise<void> {
     const { logger } = this.#call.services;
-    await mapConcurrently(this.#undo.splice(0), async (undo) => {
+    await lastAlone(this.#undo.splice(0), async (undo) => {
       await undo().catch((cause: unknown) => logger.warn({ err: cause }, 'the rollback of a failed change is incomplete'));
     });
   }
