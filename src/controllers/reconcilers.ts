@@ -2,9 +2,8 @@ import type { Clock } from '../core/clock.ts';
 import type { Keyring } from '../core/sealing.ts';
 import type { WebhookStore } from '../data/webhooks/webhooks.ts';
 import { type ConfigurationKind, kinds } from '../resources/kinds.ts';
-import { kindsWithSecrets, referrersOf } from '../resources/references.ts';
+import { kindsWithSecrets } from '../resources/references.ts';
 import type { ReconcileResult } from '../runtime/controller.ts';
-import { formatKey } from '../runtime/object-key.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { CacheByKind } from '../store/reflected-caches.ts';
 import type { Key } from '../store/store.ts';
@@ -20,7 +19,7 @@ import { notificationChannelRules } from './notification-channel/notification-ch
 import { OrganizationReconciler, type OrganizationReconcilerOptions } from './organization/organization-reconciler.ts';
 import { payloadSchemaRules } from './payload-schema/payload-schema-rules.ts';
 import { type RecordSink, registrySink } from './record-sink.ts';
-import type { Queues } from './requeue.ts';
+import { type Queues, requeueReferrers } from './requeue.ts';
 import {
   type PublishedRecord,
   type RecordRules,
@@ -73,25 +72,20 @@ export interface ReconcilersOptions extends OrganizationReconcilerOptions, Resou
 
 /** What reconciles the objects of each kind: the one place where a kind meets its code. */
 export function reconcilersOf(options: ReconcilersOptions): Reconcilers {
-  const { caches, queues, publisher, webhookStore, keyring, mailDomains, clock } = options;
+  const { caches, publisher, webhookStore, keyring, mailDomains, clock } = options;
   const directory = new ShardDirectory(publisher, options.shards);
   const checks = new CodeChecks(options.sandbox);
   const code = new RouteCode({ caches, publisher, checks });
   const credentials = new CredentialsSink(publisher, keyring);
   const cacheOf: CacheByKind<ConfigurationKind> = caches;
   const webhookSinks = { webhooks: webhookStore, publisher, organizations: caches.Organization };
-  /** `referred`: `namespace/name` of an object of the kind. */
-  const requeueReferrers = (kind: ConfigurationKind, referred: string): void => {
-    for (const referrer of referrersOf(kind))
-      for (const { metadata } of caches[referrer].byIndex(kind, referred)) queues[referrer].add(formatKey(metadata));
-  };
   const created =
     (kind: ConfigurationKind) =>
     ({ managedBy }: { managedBy: string }): void =>
-      requeueReferrers(kind, managedBy);
+      requeueReferrers(options, kind, managedBy);
   const endpointEnded = (id: string): void => {
     for (const { metadata } of caches.WebhookEndpoint.byIndex(indexes.id, id))
-      requeueReferrers('WebhookEndpoint', nameIn(metadata.namespace, metadata.name));
+      requeueReferrers(options, 'WebhookEndpoint', nameIn(metadata.namespace, metadata.name));
   };
   const keptIn = <K extends ConfigurationKind, Published, Stored>(
     sink: RecordSink<Published, Stored>,

@@ -22,6 +22,18 @@ export interface RequeueOptions {
   pools: Pools | null;
 }
 
+type Requeuing = Pick<RequeueOptions, 'caches' | 'queues'>;
+
+/** Requeues the objects that refer to an object of the kind; `referred`: its `namespace/name`. */
+export function requeueReferrers(into: Requeuing, kind: ConfigurationKind, referred: string): void {
+  for (const referrer of referrersOf(kind)) addAll(into, referrer, kind, referred);
+}
+
+/** Requeues the objects of the kind that an index of its cache finds. */
+function addAll({ caches, queues }: Requeuing, kind: ConfigurationKind, index: string, value: string): void {
+  for (const { metadata } of caches[kind].byIndex(index, value)) queues[kind].add(formatKey(metadata));
+}
+
 /** What referrers depend on of an object beside its identity, where that is other than its generation or nothing. */
 const factsOfKind: { readonly [K in ConfigurationKind]?: (object: ObjectOf<K>) => unknown } = {
   // Failover passes over those that do not serve.
@@ -37,16 +49,14 @@ export function requeueOnChange({ caches, queues, reconcilers, status, pools }: 
   const subscriptions: (() => void)[] = [];
   const cacheOf: { [K in ConfigurationKind]: ResourceCache<K> } = caches;
 
-  const addAll = (kind: ConfigurationKind, index: string, value: string): void => {
-    for (const { metadata } of caches[kind].byIndex(index, value)) queues[kind].add(formatKey(metadata));
-  };
+  const into = { caches, queues };
   /** Objects that depend on one of the kind by something else than a reference to its name. */
   const furtherReferrers: { readonly [K in ConfigurationKind]?: (object: ObjectOf<K>) => void } = {
     Organization: ({ spec }) => {
-      for (const kind of configurationKinds) addAll(kind, indexes.namespace, spec.namespace);
+      for (const kind of configurationKinds) addAll(into, kind, indexes.namespace, spec.namespace);
     },
     ApiKey: ({ metadata, spec }) => {
-      for (const index of ['keyMaker', 'keyHash']) addAll('ApiKey', index, nameIn(metadata.namespace, spec.sha256));
+      for (const index of ['keyMaker', 'keyHash']) addAll(into, 'ApiKey', index, nameIn(metadata.namespace, spec.sha256));
     },
   };
   const follow = <K extends ConfigurationKind>(kind: K): void => {
@@ -56,7 +66,6 @@ export function requeueOnChange({ caches, queues, reconcilers, status, pools }: 
     const facts = factsOfKind[kind] ?? (({ metadata }: ObjectOf<K>) => (referrersReadSpec ? metadata.generation : null));
     const factsOf = (object: ObjectOf<K> | undefined): string =>
       object === undefined ? '' : canonicalJson([object.metadata.uid, idOf(kind, object), isLive(object), facts(object)]);
-    const referrers = referrersOf(kind);
     subscriptions.push(
       cache.onChange((key, change) => {
         const { before, after } = change;
@@ -68,7 +77,7 @@ export function requeueOnChange({ caches, queues, reconcilers, status, pools }: 
         for (const object of affected) {
           const { namespace, name } = object.metadata;
           queues[kind].add(formatKey(object.metadata));
-          for (const referrer of referrers) addAll(referrer, kind, nameIn(namespace, name));
+          requeueReferrers(into, kind, nameIn(namespace, name));
           furtherReferrers[kind]?.(object);
         }
       }),
@@ -78,9 +87,9 @@ export function requeueOnChange({ caches, queues, reconcilers, status, pools }: 
 
   subscriptions.push(
     caches.Secret.onChange(({ namespace, name }) => {
-      for (const kind of kindsWithSecrets) addAll(kind, indexes.secret, nameIn(namespace, name));
+      for (const kind of kindsWithSecrets) addAll(into, kind, indexes.secret, nameIn(namespace, name));
     }),
-    caches.Namespace.onChange(({ name }) => addAll('Organization', indexes.namespace, name)),
+    caches.Namespace.onChange(({ name }) => addAll(into, 'Organization', indexes.namespace, name)),
   );
   const ofPool = pools?.cache.onChange(({ name }, { before, after }) => {
     if ((before !== undefined && isLive(before)) === (after !== undefined && isLive(after))) return;

@@ -30,9 +30,13 @@ function referencesIn(node: FieldNode, path: readonly string[]): Reference[] {
   return [...node.fields].flatMap(([name, field]) => referencesIn(field, [...path, name]));
 }
 
+const referrers = byKind(posthornKinds, (kind) =>
+  configurationKinds.filter((each) => references[each].some((reference) => reference.kind === kind)),
+);
+
 /** The configuration kinds whose objects may name one of the kind. */
-export function referrersOf(kind: PosthornKind): ConfigurationKind[] {
-  return configurationKinds.filter((each) => references[each].some((reference) => reference.kind === kind));
+export function referrersOf(kind: PosthornKind): readonly ConfigurationKind[] {
+  return referrers[kind];
 }
 
 /** The kinds that objects of the kind may name, each once. */
