@@ -1,12 +1,10 @@
 import type { DeliveryQueue } from '../../../data/queue/delivery-queue.ts';
 import type { WorkerContext } from '../worker-context.ts';
+import { longestWorkMs, pauseBetweenStepsMs } from './work-limits.ts';
 
 const intervalMs = 60_000;
-const pauseBetweenStepsMs = 10;
 const historyShare = 0.6;
 const deadLettersShare = 0.7;
-/** The next look at the shard must not be late for the work of this one. */
-const longestWorkMs = 1000;
 
 export interface HistoryRetentionOptions {
   context: WorkerContext;

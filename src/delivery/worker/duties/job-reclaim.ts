@@ -1,8 +1,6 @@
 import type { DeliveryQueue } from '../../../data/queue/delivery-queue.ts';
 import type { WorkerContext } from '../worker-context.ts';
-
-/** The next look at the shard must not be late for the work of this one. */
-const longestWorkMs = 1000;
+import { longestWorkMs } from './work-limits.ts';
 
 export interface JobReclaimOptions {
   context: WorkerContext;

@@ -8,13 +8,11 @@ import type { TargetConfigSync } from '../target-config-sync.ts';
 import type { WorkerContext } from '../worker-context.ts';
 import { HistoryRetention } from './history-retention.ts';
 import type { JobReclaim } from './job-reclaim.ts';
+import { longestWorkMs, pauseBetweenStepsMs } from './work-limits.ts';
 
 const intervalMs = 3000;
 /** A shard in which nothing happens is looked at less often, so that many shards cost little. */
 const idleIntervalMs = 30_000;
-const pauseBetweenStepsMs = 10;
-/** The next look must not be late for the work of this one. */
-const longestWorkMs = 1000;
 /** Of Redis; above it all shards are looked at often: they say at the door that no more fits. */
 const tightMemoryShare = 0.5;
 const reviewEveryLooks = 10;
