@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
-import { hasCluster } from '../support/in-cluster.ts';
+import { describeInCluster } from '../support/in-cluster.ts';
 import { type ClusterWorld, startClusterWorld, startInstalledWorld } from './cluster-world.ts';
 import { githubDeliveryOf } from './github.ts';
 import { kubectl } from './kubectl.ts';
@@ -10,13 +10,10 @@ import { describeMainJob } from './main-job.ts';
 import { Shop } from './manifests.ts';
 import { ingest, RestClient } from './rest.ts';
 
-if (!hasCluster) {
-  // Without a cluster there is nothing to test. hack/test starts one, and fails when it does not start.
-  test.skip('the main job in a cluster: hack/test starts one and sets POSTHORN_E2E_CLUSTER', () => {});
-} else {
+describeInCluster('the cluster of hack/test', () => {
   describeMainJob('the cluster', startClusterWorld);
   describeKubernetes();
-}
+});
 
 function describeKubernetes(): void {
   describe('Posthorn in Kubernetes', () => {
