@@ -72,7 +72,7 @@ export interface KindDefinition<
   noun: string;
   /** `both`: it says what is delivered where, and has a reconciler in `src/controllers/reconcilers.ts`; `cluster`: it tells a cluster how to run Posthorn. */
   world: World;
-  /** Whether the API serves it from the custom resources, of which it keeps a cache. */
+  /** Whether the API serves this kind. The API reads its custom resources from a cache. */
   isServed: Served;
   /** Its record in the registry; null: it has none there. */
   recordKind: Stored;

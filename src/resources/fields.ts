@@ -22,7 +22,7 @@ export function targetOf(schema: z.core.$ZodType): string | undefined {
   return references.get(schema)?.kind;
 }
 
-/** An object of the kind, which `references.ts` finds: whoever has the reference is reconciled when that object changes. */
+/** A reference to an object of the kind. `references.ts` finds it in the schema. The referrer is reconciled when that object changes. */
 export const reference = (kind: string) =>
   refersTo(kind, z.strictObject({ name: objectName.describe('Name of the object, in the same namespace.') }));
 

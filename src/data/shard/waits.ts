@@ -56,7 +56,7 @@ const reasonsByToken: ReadonlyMap<string, WaitReason> = new Map([
   ...keysOf(otherTokens).map((reason) => [otherTokens[reason], reason] as const),
 ]);
 
-/** From a token; null for `''`: it does not wait. `isForWebhook`: what a pause means of which no reason is noted. */
+/** Parses a token. Returns null for `''`: the message does not wait. `isForWebhook` decides the meaning of a pause without a recorded reason. */
 export function waitOf(token: string, untilText: string, isForWebhook: boolean): Wait | null {
   if (token === '') return null;
   const unknown = isForWebhook ? 'endpoint_disabled' : 'destination_disabled';

@@ -18,7 +18,7 @@ type Definition<K extends ServedKind, Body extends z.ZodObject, Query extends z.
   'kind' | 'immutable' | 'toSpec' | 'writesLookAt' | 'beforeDelete'
 >;
 
-/** Creates the resource and its Secrets; resolves when it is in force. */
+/** Creates the resource and its Secrets. Resolves once the resource is programmed. */
 export async function createRecord<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject>(
   definition: Definition<K, Body, Query>,
   call: Call,
@@ -54,7 +54,7 @@ export async function judgeNew<K extends ServedKind, Body extends z.ZodObject, Q
   refuseInadmissible(call, kind, await toSpec({ call, body, secrets: new SecretDraft(call, 'dry-run') }));
 }
 
-/** Changes the resource and its Secrets; resolves when the change is in force. */
+/** Changes the resource and its Secrets. Resolves once the change is programmed. */
 export async function changeRecord<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject>(
   definition: Definition<K, Body, Query>,
   call: Call,
@@ -91,7 +91,7 @@ export async function judgeChange<K extends ServedKind, Body extends z.ZodObject
   refuseInadmissible(call, kind, spec, current);
 }
 
-/** Deletes the resource with what follows from it; resolves when it has left the lists. */
+/** Deletes the resource and removes it from the routes that name it. Resolves once the resource has left the lists. */
 export async function deleteRecord<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject>(
   { kind, beforeDelete }: Definition<K, Body, Query>,
   call: Call,

@@ -16,7 +16,7 @@ export function planChange<K extends ServedKind>(object: ObjectOf<K>, desired: S
   return ownedSpec(specTrees[object.kind], object.spec, desired, object.metadata.managedFields ?? []);
 }
 
-/** FIELD_MANAGED, naming every object of which another manager owns something in the spec: who declares an object deletes it. */
+/** Throws FIELD_MANAGED with the names of all objects that have a spec field of another field manager. The manager that declares an object deletes it. */
 export function refuseForeign(
   objects: readonly PosthornObject<ServedKind>[],
   ownersOf = ({ metadata }: PosthornObject<ServedKind>): string[] => foreignManagers(metadata.managedFields ?? []),

@@ -210,12 +210,12 @@ export class WriteTransaction {
     return lastAlone(items, write);
   }
 
-  /** Runs `undo` before the lock is released when the work throws. That it fails is logged. */
+  /** Registers `undo`, which runs before the lock is released when the work throws. */
   onRollback(undo: () => Promise<void>): void {
     this.#undo.push(undo);
   }
 
-  /** Undoes what has been done. */
+  /** Runs the functions that `onRollback` has registered. A failure is logged. */
   async rollBack(): Promise<void> {
     const { logger } = this.#call.services;
     await lastAlone(this.#undo.splice(0), async (undo) => {
@@ -363,7 +363,7 @@ async function recoverPending(place: Place, pending: ReadonlyMap<string, string>
   }
 }
 
-/** But for what has the name of the object by now and is another one. */
+/** Repeats the entry for one object. A newer object with the same name stays as it is. */
 async function finish(place: Place, entry: LogEntry, { name, uid }: Named[number], record: RecordWrite): Promise<void> {
   const current = await getByName(place, entry.kind, name);
   if (current !== null && current.metadata.uid !== uid) return;

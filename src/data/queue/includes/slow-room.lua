@@ -5,7 +5,8 @@
 local slow_wait_ms = 1000
 
 -- The places of `slots` (of a pool, or of one worker) that are left for an account that holds `own` of the `held`: those of any slow
--- attempt, and those of a probe; and whether it is its own share that leaves no place for either.
+-- attempt, and those of a probe; and whether it is its own share that leaves no place for either. `SlotShares` of the
+-- worker (slot-shares.ts) has the same bounds.
 local function slow_places(slots, held, own)
   local limit = math.max(1, math.floor(slots / 2))
   local own_limit, band = math.max(1, math.floor(limit / 2)), math.floor(limit / 2)
