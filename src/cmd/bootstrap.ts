@@ -1,13 +1,19 @@
+import type { EventRecorder } from '../controllers/event-recorder.ts';
 import type { Clock } from '../core/clock.ts';
 import { isPosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { bootstrapManager } from '../resources/installation-managers.ts';
-import { posthornKinds } from '../resources/kinds.ts';
-import type { ApplyObject, ResourceStore } from '../store/store.ts';
+import { type Kind, type PosthornKind, posthornKinds } from '../resources/kinds.ts';
+import type { CacheChange, ResourceCache } from '../store/cache.ts';
+import type { ApplyObject, Key, ResourceStore } from '../store/store.ts';
+import { isReleased } from './bootstrap-release.ts';
 import { adminKey, defaultOrganization } from './default-organization.ts';
 
 const firstRetryMs = 250;
 const longestRetryMs = 60_000;
+
+/** Tells of changes of one kind, such as a cache. */
+export type Changes = { [K in PosthornKind]: Pick<ResourceCache<K>, 'kind' | 'onChange'> }[PosthornKind];
 
 export interface BootstrapOptions {
   store: Pick<ResourceStore, 'get' | 'apply'>;
@@ -15,55 +21,127 @@ export interface BootstrapOptions {
   directory: string | undefined;
   /** Admin key of the organization `default`, in whatever namespace that is. */
   apiKey: string | undefined;
+  /** By which it is noticed that one of the objects is deleted. */
+  changes: readonly Changes[];
   clock: Clock;
   logger: Logger;
+  recorder: EventRecorder;
 }
 
 /**
- * Applies what an installation must have, over what others have made of it since, and tries again until all of it is there or the
- * signal aborts: the namespace of the admin key, for one, is made by the controllers. Deletes nothing.
+ * Applies what an installation must have, over what others have made of it since, and tries again until all of it is there: the namespace of
+ * the admin key, for one, is made by the controllers. What is deleted later is made again, unless `uninstall` has released it. Deletes
+ * nothing. Ends when the signal aborts.
  */
 export async function bootstrapInstallation(options: BootstrapOptions, signal: AbortSignal): Promise<void> {
   const { clock, logger } = options;
+  const bootstrap = new Bootstrap(options);
+  const ends = options.changes.map((changes) => bootstrap.follow(changes));
   let last = '';
   for (let failures = 0; !signal.aborted; failures++) {
-    const complaints = await applyAll(options);
-    if (complaints.length === 0) return;
+    const complaints = await bootstrap.applyMissing();
     // The first round comes before the namespace of the admin key is made: not worth a line.
     if (failures > 2 && complaints.join() !== last) {
       last = complaints.join();
       logger.warn({ complaints }, 'the bootstrap manifests could not be applied; retrying');
     }
-    await clock.sleep(Math.min(longestRetryMs, firstRetryMs * 2 ** Math.min(failures, 20)) * (0.8 + Math.random() * 0.4), signal);
+    if (complaints.length === 0) {
+      failures = 0;
+      last = '';
+      await bootstrap.somethingIsMissing(signal);
+    } else await clock.sleep(Math.min(longestRetryMs, firstRetryMs * 2 ** Math.min(failures, 20)) * (0.8 + Math.random() * 0.4), signal);
+  }
+  for (const end of ends) end();
+}
+
+class Bootstrap {
+  readonly #options: BootstrapOptions;
+  /** What has been applied and is there since. */
+  readonly #there = new Set<string>();
+  /** What was there and has been deleted. */
+  readonly #deleted = new Set<string>();
+  #wake: () => void = () => {};
+
+  constructor(options: BootstrapOptions) {
+    this.#options = options;
+  }
+
+  follow(changes: Changes): () => void {
+    const listen = (key: Key, { before, after }: CacheChange<PosthornKind>): void => {
+      if (before === undefined || before.metadata.uid === after?.metadata.uid) return;
+      const id = idOf(changes.kind, key);
+      if (isReleased(before) || !this.#there.delete(id)) return;
+      this.#deleted.add(id);
+      this.#wake();
+    };
+    return changes.onChange(listen);
+  }
+
+  /** Resolves once an object that was applied has been deleted, or the signal aborts. */
+  async somethingIsMissing(signal: AbortSignal): Promise<void> {
+    if (this.#deleted.size > 0 || signal.aborted) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#wake = resolve;
+    signal.addEventListener('abort', () => resolve(), { once: true });
+    await promise;
+  }
+
+  /** Applies what is not known to be there. Returns what could not be done. */
+  async applyMissing(): Promise<string[]> {
+    const { directory, apiKey, store } = this.#options;
+    const complaints: string[] = [];
+    const attempt = async (what: string, work: () => Promise<unknown>): Promise<void> => {
+      try {
+        await work();
+      } catch (error) {
+        complaints.push(complaintOf(what, error));
+      }
+    };
+    if (directory !== undefined) {
+      await attempt(directory, async () => {
+        const { readManifests } = await import('../runtime/manifests/read-directory.ts');
+        const { objects, errors } = await readManifests(directory, posthornKinds);
+        for (const { file, message } of errors) complaints.push(`${file}: ${message}`);
+        for (const object of objects) await attempt(`${object.kind} ${object.metadata.name}`, () => this.#applyOne(object));
+      });
+    }
+    if (apiKey !== undefined) {
+      await attempt('the admin key', async () => {
+        const { spec } = await store.get('Organization', { name: defaultOrganization });
+        await this.#applyOne(adminKey(spec.namespace, apiKey, 'Admin key of the installation'));
+      });
+    }
+    return complaints;
+  }
+
+  async #applyOne(object: ApplyObject): Promise<void> {
+    const id = idOf(object.kind, object.metadata);
+    if (this.#there.has(id)) return;
+    const { store, logger, recorder } = this.#options;
+    // From here on, lest a deletion between the answer and the note is missed.
+    this.#there.add(id);
+    try {
+      const made = await store.apply(object, { manager: bootstrapManager, force: true });
+      if (!this.#deleted.delete(id)) return;
+      const message = `${object.kind} ${object.metadata.name} was deleted, and the installation requires it: it has been made again`;
+      logger.warn({ kind: object.kind, namespace: object.metadata.namespace, name: object.metadata.name }, message);
+      if (made.kind !== 'Namespace' && made.kind !== 'Secret')
+        recorder.record({ object: made, type: 'Warning', reason: 'MadeAgain', message });
+    } catch (error) {
+      this.#there.delete(id);
+      throw error;
+    }
   }
 }
 
-async function applyAll({ store, directory, apiKey }: BootstrapOptions): Promise<string[]> {
-  const complaints: string[] = [];
-  const attempt = async (what: string, work: () => Promise<unknown>): Promise<void> => {
-    try {
-      await work();
-    } catch (error) {
-      const details = isPosthornError(error)
-        ? Object.entries(error.details ?? {}).map(([field, texts]) => `${field}: ${texts.join(', ')}`)
-        : [];
-      complaints.push([`${what}: ${error instanceof Error ? error.message : String(error)}`, ...details].join('; '));
-    }
-  };
-  const apply = (object: ApplyObject) => store.apply(object, { manager: bootstrapManager, force: true });
-  if (directory !== undefined) {
-    await attempt(directory, async () => {
-      const { readManifests } = await import('../runtime/manifests/read-directory.ts');
-      const { objects, errors } = await readManifests(directory, posthornKinds);
-      for (const { file, message } of errors) complaints.push(`${file}: ${message}`);
-      for (const object of objects) await attempt(`${object.kind} ${object.metadata.name}`, () => apply(object));
-    });
-  }
-  if (apiKey !== undefined) {
-    await attempt('the admin key', async () => {
-      const { spec } = await store.get('Organization', { name: defaultOrganization });
-      await apply(adminKey(spec.namespace, apiKey, 'Admin key of the installation'));
-    });
-  }
-  return complaints;
+function idOf(kind: Kind, { namespace, name }: Key): string {
+  return `${kind} ${namespace ?? ''}/${name}`;
+}
+
+/** For people, with what is wrong with each field. */
+export function complaintOf(what: string, error: unknown): string {
+  const details = isPosthornError(error)
+    ? Object.entries(error.details ?? {}).map(([field, texts]) => `${field}: ${texts.join(', ')}`)
+    : [];
+  return [`${what}: ${error instanceof Error ? error.message : String(error)}`, ...details].join('; ');
 }

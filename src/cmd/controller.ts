@@ -20,6 +20,7 @@ import { RedisRegistryPublisher } from '../data/registry/registry-publisher.ts';
 import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
 import { WebhookSweeper } from '../data/webhooks/webhook-sweeper.ts';
 import { blockingGroups } from '../redis/connection.ts';
+import { configurationKinds } from '../resources/kinds.ts';
 import { ControllerMetrics } from '../runtime/controller-metrics.ts';
 import { candidateIdentity, LeaderElector, type LeaderLock, type Term } from '../runtime/elector.ts';
 import { kubernetesLeaseApi } from '../runtime/lease-api.ts';
@@ -197,7 +198,15 @@ async function lead(term: Term, { context, opened, link, caches, storeMetrics, m
   const endingSignal = AbortSignal.any([signal, ended.signal]);
   const beside = Promise.all([
     bootstrapInstallation(
-      { store: opened.store, directory: config.bootstrapDirectory, apiKey: config.apiKey, clock, logger },
+      {
+        store: opened.store,
+        directory: config.bootstrapDirectory,
+        apiKey: config.apiKey,
+        changes: [...configurationKinds.map((kind) => caches[kind]), ...(poolCache === null ? [] : [poolCache])],
+        clock,
+        logger,
+        recorder: options.recorder,
+      },
       endingSignal,
     ),
     leadDeliveryPools(

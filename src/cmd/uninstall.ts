@@ -2,7 +2,8 @@ import { z } from 'zod';
 import type { Clock } from '../core/clock.ts';
 import { isPosthornError } from '../core/errors.ts';
 import type { KubernetesApi } from '../store/kubernetes/kubernetes-api.ts';
-import type { ResourceStore } from '../store/store.ts';
+import type { Key, ResourceStore } from '../store/store.ts';
+import { release, releaseManager } from './bootstrap-release.ts';
 
 export interface UninstallOptions {
   api: Pick<KubernetesApi, 'request'>;
@@ -31,7 +32,7 @@ export async function uninstall(options: UninstallOptions): Promise<void> {
   await deletePools(options);
   if (options.deletesOrganizations) {
     const names = await organizations(options);
-    for (const name of names) await unlessGone(options.store.delete('Organization', { name }));
+    for (const name of names) await deleteForGood(options, 'Organization', { name });
     const isGone = await controllersBringAbout(options, async () => (await organizations(options)).length === 0);
     write(isGone ? `organizations deleted: ${names.length}` : 'the controllers have not cleaned up after all organizations');
   }
@@ -49,13 +50,19 @@ async function deletePools(options: UninstallOptions): Promise<void> {
   const { store, namespace, write } = options;
   const list = async () => (await store.list('DeliveryPool', { namespace })).items.map(({ metadata }) => metadata.name);
   const names = await list();
-  for (const name of names) await unlessGone(store.delete('DeliveryPool', { namespace, name }));
+  for (const name of names) await deleteForGood(options, 'DeliveryPool', { namespace, name });
   const isGone = await controllersBringAbout(options, async () => (await list()).length === 0);
   write(isGone ? `pools of workers deleted: ${names.length}` : 'the controllers have not ended all pools of workers');
   for (const name of isGone ? [] : await list()) {
     const object = { kind: 'DeliveryPool' as const, metadata: { namespace, name, finalizers: [] } };
     await unlessGone(store.apply(object, { manager: 'posthorn-controller', force: true }));
   }
+}
+
+/** The controllers would make again what the installation requires. */
+async function deleteForGood({ store }: UninstallOptions, kind: 'DeliveryPool' | 'Organization', key: Key): Promise<void> {
+  await unlessGone(store.apply({ kind, metadata: { ...key, ...release } }, { manager: releaseManager, force: true }));
+  await unlessGone(store.delete(kind, key));
 }
 
 async function stopControllers(options: UninstallOptions): Promise<void> {

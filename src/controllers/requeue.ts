@@ -1,5 +1,6 @@
 import { destinationRefusal, isServing } from '../compile/destination.ts';
 import { canonicalJson } from '../core/canonical-json.ts';
+import { defaultPool } from '../core/default-pool.ts';
 import { plans } from '../core/records.ts';
 import { type ConfigurationKind, configurationKinds, definitionOf, type ObjectOf } from '../resources/kinds.ts';
 import { kindsWithSecrets, referrersOf } from '../resources/references.ts';
@@ -94,7 +95,7 @@ export function requeueOnChange({ caches, queues, reconcilers, status, pools }: 
   const ofPool = pools?.cache.onChange(({ name }, { before, after }) => {
     if ((before !== undefined && isLive(before)) === (after !== undefined && isLive(after))) return;
     for (const { metadata, spec } of caches.Organization.list())
-      if (spec.deliveryPool === name) queues.Organization.add(formatKey(metadata));
+      if (name === defaultPool || spec.deliveryPool === name) queues.Organization.add(formatKey(metadata));
   });
   if (ofPool !== undefined) subscriptions.push(ofPool);
   return () => {

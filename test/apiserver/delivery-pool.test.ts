@@ -1,154 +1,33 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { Registry } from 'prom-client';
-import { judgeWorkerEnvironment } from '../../src/cmd/worker-environment.ts';
 import { clusterKinds, type OwnedKind } from '../../src/compile/delivery-pool/cluster-kinds.ts';
-import type { Backlog } from '../../src/controllers/delivery-pool/backlog-scaler.ts';
-import { PoolMetrics } from '../../src/controllers/delivery-pool/pool-metrics.ts';
-import { runDeliveryPools } from '../../src/controllers/delivery-pool/run-delivery-pools.ts';
-import type { Clock } from '../../src/core/clock.ts';
-import type { ObjectOf, SpecInputOf } from '../../src/resources/kinds.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
-import { ControllerMetrics } from '../../src/runtime/controller-metrics.ts';
-import { ResourceCache } from '../../src/store/cache.ts';
-import type { ClusterKind, ClusterObject } from '../../src/store/cluster-objects.ts';
-import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
-import { KubernetesObjects } from '../../src/store/kubernetes/kubernetes-objects.ts';
-import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
-import { createStoreMetrics } from '../../src/store/metrics.ts';
-import { Reflector } from '../../src/store/reflector.ts';
-import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
-import { controllerApi } from '../support/controller-api.ts';
+import type { SpecInputOf } from '../../src/resources/kinds.ts';
+import type { ClusterKind } from '../../src/store/cluster-objects.ts';
+import type { KubernetesObjects } from '../../src/store/kubernetes/kubernetes-objects.ts';
+import type { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
+import type { ControlPlane } from '../support/control-plane.ts';
 import { eventually } from '../support/eventually.ts';
-import { kubernetesApi } from '../support/kubernetes-api.ts';
-import { silentLogger } from '../support/logger.ts';
+import { configMaps, namespace, PoolWorld, pods, secrets, workerSecret } from '../support/pool-world.ts';
 import { scaledObjects } from '../support/scaled-objects.ts';
 
-const namespace = 'posthorn-system';
-const encryptionKeys = `k1:${Buffer.alloc(32, 7).toString('base64')}`;
-const pods = { apiVersion: 'v1', kind: 'Pod', plural: 'pods' };
-const secrets = { apiVersion: 'v1', kind: 'Secret', plural: 'secrets' };
-const configMaps = { apiVersion: 'v1', kind: 'ConfigMap', plural: 'configmaps' };
+let world: PoolWorld;
 let plane: ControlPlane;
-let admin: KubernetesApi;
-let controller: KubernetesApi;
 let store: KubernetesStore;
-/** As the administrator. */
 let objects: KubernetesObjects;
-let running: Promise<unknown>;
-const ending = new AbortController();
-let backlog: Backlog | null = { messages: 0, oldestAgeSeconds: 0 };
-const metrics = new Registry();
-let aheadMs = 0;
-const clock: Clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
 
 beforeAll(async () => {
-  plane = await startControlPlane({ controllerManager: true });
-  await plane.applyCrds();
-  admin = kubernetesApi(plane);
-  store = new KubernetesStore({ api: admin, clock: systemClock });
-  objects = new KubernetesObjects({ api: admin, clock: systemClock });
-  const labels = { 'pod-security.kubernetes.io/enforce': 'restricted' };
-  await plane.request('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } });
-  controller = await controllerApi(plane);
-  await applyObject(secrets, 'posthorn', {
-    stringData: { POSTHORN_ENCRYPTION_KEYS: encryptionKeys, POSTHORN_REDIS_URL: 'redis://redis:6380' },
-  });
-  await applyObject(configMaps, 'settings', { data: { POSTHORN_LOG_LEVEL: 'warn' } });
-  await applyObject(configMaps, 'egress-ca', { data: { 'ca.pem': 'one' } });
-  running = start();
+  world = await PoolWorld.start();
+  ({ plane, store, objects } = world);
 }, 120_000);
-afterAll(async () => {
-  ending.abort();
-  await running;
-  await Promise.all([admin?.close(), controller?.close()]);
-  await plane?.stop();
-});
+afterAll(() => world?.stop());
 
-function start(): Promise<unknown> {
-  const own = new KubernetesStore({ api: controller, clock: systemClock });
-  const storeMetrics = createStoreMetrics(new Registry());
-  const organizations = new ResourceCache('Organization', { logger: silentLogger });
-  const reflector = new Reflector({ store: own, cache: organizations, clock, logger: silentLogger, metrics: storeMetrics });
-  return Promise.all([
-    reflector.run(ending.signal),
-    runDeliveryPools(
-      {
-        store: own,
-        objects: new KubernetesObjects({ api: controller, clock: systemClock }),
-        namespace,
-        cache: new ResourceCache('DeliveryPool', { logger: silentLogger }),
-        organizations,
-        defaults: {
-          image: 'posthorn:test',
-          imagePullSecrets: ['registry'],
-          configMaps: ['settings'],
-          secrets: ['posthorn'],
-          mounts: [{ kind: 'ConfigMap', name: 'egress-ca', path: '/etc/posthorn/egress' }],
-        },
-        judge: judgeWorkerEnvironment,
-        backlog: async () => backlog,
-        poolMetrics: new PoolMetrics(metrics),
-        redisPorts: () => [7001],
-        clock,
-        logger: silentLogger,
-        recorder: { record: () => {} },
-        metrics: new ControllerMetrics(new Registry()),
-        storeMetrics,
-      },
-      ending.signal,
-    ),
-  ]);
-}
-
-async function applyObject(kind: ClusterKind, name: string, fields: Record<string, unknown>): Promise<void> {
-  const there = await objects.get(kind, { namespace, name });
-  await objects.apply(kind, { metadata: { namespace, name }, ...fields }, { manager: 'test', uid: there?.metadata.uid ?? null });
-}
-
-const apply = (name: string, spec: SpecInputOf<'DeliveryPool'>): Promise<ObjectOf<'DeliveryPool'>> =>
-  store.apply({ kind: 'DeliveryPool', metadata: { namespace, name }, spec }, { manager: 'test', force: true });
-const pool = (name: string): Promise<ObjectOf<'DeliveryPool'>> => store.get('DeliveryPool', { namespace, name });
-const owned = (kind: OwnedKind, name: string): Promise<ClusterObject | null> =>
-  objects.get(clusterKinds[kind], { namespace, name: `posthorn-delivery-${name}` });
-
-/** The condition as `status reason` once it speaks of the newest generation. */
-function shows(name: string, type: string, text: string): Promise<ObjectOf<'DeliveryPool'>> {
-  return eventually(async () => {
-    const object = await pool(name);
-    const condition = object.status?.conditions?.find((each) => each.type === type);
-    expect(`${condition?.status} ${condition?.reason}`).toBe(text);
-    expect(condition?.observedGeneration).toBe(object.metadata.generation);
-    return object;
-  });
-}
-
-/** As a cluster with nodes would say of its pods. */
-async function makePodsReady(name: string): Promise<void> {
-  const { items } = await objects.list(pods, { namespace, labelSelector: `posthorn.dev/delivery-pool=${name}` });
-  const status = {
-    phase: 'Running',
-    conditions: [{ type: 'Ready', status: 'True', lastTransitionTime: '2026-01-01T00:00:00Z' }],
-  };
-  for (const { name: each } of items) {
-    const path = `/api/v1/namespaces/${namespace}/pods/${each}/status`;
-    await plane.request('PATCH', path, { status }, 'application/merge-patch+json');
-  }
-}
-
-/** What the metrics say of a pool. */
-async function measured(pool: string): Promise<Record<string, number>> {
-  const families = await Promise.all(
-    ['workers', 'available', 'backlog_messages'].map((name) => metrics.getSingleMetric(`posthorn_pool_${name}`)?.get()),
-  );
-  return Object.fromEntries(
-    families.flatMap((family) =>
-      (family?.values ?? []).flatMap(({ labels, value }) =>
-        labels['pool'] === pool ? [[labels['state'] ?? family?.name.replace('posthorn_pool_', ''), value]] : [],
-      ),
-    ),
-  );
-}
+const applyObject = (kind: ClusterKind, name: string, fields: Record<string, unknown>) => world.applyObject(kind, name, fields);
+const apply = (name: string, spec: SpecInputOf<'DeliveryPool'>) => world.apply(name, spec);
+const pool = (name: string) => world.pool(name);
+const owned = (kind: OwnedKind, name: string) => world.owned(kind, name);
+const shows = (name: string, type: string, text: string) => world.shows(name, type, text);
+const makePodsReady = (name: string) => world.makePodsReady(name);
+const measured = (name: string) => world.measured(name);
 
 const hashOf = async (name: string): Promise<unknown> =>
   (await owned('Deployment', name)) === null
@@ -246,7 +125,7 @@ describe('a pool', () => {
     expect(first).toMatch(/^[0-9a-f]{32}$/);
     await applyObject(secrets, 'posthorn', {
       metadata: { namespace, name: 'posthorn', labels: { seen: 'yes' } },
-      stringData: { POSTHORN_ENCRYPTION_KEYS: encryptionKeys, POSTHORN_REDIS_URL: 'redis://redis:6380' },
+      ...workerSecret,
     });
     await applyObject(configMaps, 'egress-ca', { data: { 'ca.pem': 'two' } });
     const second = await eventually(async () => {
@@ -303,11 +182,11 @@ describe('the number of pods', () => {
   test('the number of pods follows the backlog where the controller decides it', async () => {
     await apply('scaled', { autoscaling: { min: 2, max: 6, targetBacklogPerPod: 100 } });
     await eventually(async () => expect(await replicasOf('scaled')).toBe(2));
-    backlog = { messages: 450, oldestAgeSeconds: 3 };
+    world.backlog = { messages: 450, oldestAgeSeconds: 3 };
     await apply('scaled', { autoscaling: { min: 2, max: 7, targetBacklogPerPod: 100 } });
     await eventually(async () => expect(await replicasOf('scaled')).toBe(5));
     await eventually(async () => expect((await pool('scaled')).status).toMatchObject({ backlog: 450, oldestMessageAgeSeconds: 3 }));
-    backlog = { messages: 0, oldestAgeSeconds: 0 };
+    world.backlog = { messages: 0, oldestAgeSeconds: 0 };
   });
 
   test('the number of pods is left to a HorizontalPodAutoscaler, begins where it was, and comes back', async () => {
@@ -389,7 +268,7 @@ describe('a deleted pool', () => {
     await hold('scaled', ['test.example/busy']);
     await store.delete('DeliveryPool', { namespace, name: 'scaled' });
     await shows('scaled', 'Ready', 'False Draining');
-    aheadMs = 66_000;
+    world.aheadMs = 66_000;
     await eventually(async () => expect(pool('scaled')).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' }));
     await hold('scaled', []);
   });

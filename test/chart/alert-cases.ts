@@ -76,6 +76,34 @@ export const alertCases: readonly AlertCase[] = [
     fires: [],
   },
   {
+    alert: 'PosthornPoolWithoutWorkers',
+    when: 'the pool that organizations wait for is not there',
+    series: {
+      'posthorn_pool_workers{pod="a",pool="default",state="wanted"}': '0x20',
+      'posthorn_pool_workers{pod="a",pool="default",state="ready"}': '0x20',
+      'posthorn_pool_backlog_messages{pod="a",pool="default"}': '0x2 1+1x20',
+    },
+    at: '8m',
+    fires: [{ labels: { pool: 'default' }, says: ['default'] }],
+  },
+  {
+    alert: 'PosthornNoPool',
+    when: 'no pool is known',
+    series: { 'posthorn_controller_leading{pod="a"}': '1x20' },
+    at: '6m',
+    fires: [{ labels: { namespace: 'posthorn-system' }, says: [] }],
+  },
+  {
+    alert: 'PosthornNoPool',
+    when: 'another controller takes over within minutes',
+    series: {
+      'posthorn_pool_workers{pod="a",pool="default",state="ready"}': '2x4 stale',
+      'posthorn_pool_workers{pod="b",pool="default",state="ready"}': '_x8 2x20',
+    },
+    at: '8m',
+    fires: [],
+  },
+  {
     alert: 'PosthornPoolUnavailable',
     when: 'pods do not come up',
     series: { 'posthorn_pool_available{pod="a",pool="eu"}': '0x40', 'posthorn_pool_available{pod="a",pool="default"}': '1x40' },

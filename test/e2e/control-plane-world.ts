@@ -58,6 +58,13 @@ export async function startControlPlaneWorld(): Promise<ControlPlaneWorld> {
   const authority = createCertificateAuthority();
   await controlPlane.applyCrds();
   await controlPlane.request('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: system } });
+  // Organizations require it; the workers are processes here, and it has none.
+  await controlPlane.request('POST', `/apis/posthorn.dev/v1alpha1/namespaces/${system}/deliverypools`, {
+    apiVersion: 'posthorn.dev/v1alpha1',
+    kind: 'DeliveryPool',
+    metadata: { name: 'default' },
+    spec: { replicas: 0 },
+  });
   const tokens = { controller: await tokenOfRole(controlPlane, 'controller'), api: await tokenOfRole(controlPlane, 'api') };
   const kubeconfigs = {
     controller: controlPlane.writeKubeconfig({ token: tokens.controller }),

@@ -31,6 +31,8 @@ export interface DeliveryPoolOptions {
   judge(environment: Record<string, string>): WorkerEnvironment;
   /** What organizations, and this process, know besides. */
   furtherReach(): Reach;
+  /** Whether an organization is served by the pool of this name, be it there or not. */
+  serves(pool: string): boolean;
   /** Of a pool, by its name. Null: Redis does not answer. */
   backlog(pool: string): Promise<Backlog | null>;
   poolMetrics: PoolMetrics;
@@ -67,9 +69,11 @@ export class DeliveryPoolReconciler {
 
   async reconcile(key: Key, signal: AbortSignal): Promise<ReconcileResult> {
     const cached = this.#cache.get(key);
-    if (cached === undefined || !isLive(cached)) this.#options.poolMetrics.forget(key.name);
-    if (cached === undefined) return {};
-    if (!isLive(cached)) return this.#end(cached);
+    if (cached === undefined) return (await this.#showMissing(key.name)) ? { requeueAfterMs: lookMs } : {};
+    if (!isLive(cached)) {
+      await this.#showMissing(key.name);
+      return this.#end(cached);
+    }
     const isHeld = cached.metadata.finalizers?.includes(finalizer) === true;
     const pool = isHeld ? cached : await this.#setFinalizers(cached, [finalizer]);
     signal.throwIfAborted();
@@ -79,6 +83,17 @@ export class DeliveryPoolReconciler {
     await this.#status.write(this.#cache, pool, poolJudgement(state, refusal), statusFields(pool, state, backlog));
     if (refusal !== null) return { requeueAfterMs: obstacleLookMs };
     return { requeueAfterMs: pool.spec.autoscaling?.mode === 'builtin' ? scaleLookMs : lookMs };
+  }
+
+  /** A pool that is not there, and that organizations wait for, is measured as one without workers. False: nobody waits for it. */
+  async #showMissing(name: string): Promise<boolean> {
+    const { serves, poolMetrics, backlog } = this.#options;
+    if (!serves(name)) {
+      poolMetrics.forget(name);
+      return false;
+    }
+    poolMetrics.show(name, null, await backlog(name));
+    return true;
   }
 
   async #putInForce(pool: Pool, backlog: Backlog | null): Promise<{ state: DeploymentState | null; refusal: PoolRefusal | null }> {

@@ -12,7 +12,7 @@ export class PoolMetrics {
     const registers = [registry];
     this.#workers = new Gauge({
       name: 'posthorn_pool_workers',
-      help: 'Pods of each DeliveryPool by state: wanted or ready. The leader reports pools without a worker, too.',
+      help: 'Pods of each DeliveryPool by state: wanted or ready. The leader reports pools without a worker, too, and the pool `default` with 0 while it does not exist although it would serve an organization.',
       labelNames: ['pool', 'state'],
       registers,
     });

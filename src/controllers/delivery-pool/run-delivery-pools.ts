@@ -1,6 +1,7 @@
 import { clusterKinds } from '../../compile/delivery-pool/cluster-kinds.ts';
 import { poolLabel } from '../../compile/delivery-pool/pool-names.ts';
 import { canonicalJson } from '../../core/canonical-json.ts';
+import { defaultPool } from '../../core/default-pool.ts';
 import type { Logger } from '../../core/logger.ts';
 import { kinds } from '../../resources/kinds.ts';
 import { runController } from '../../runtime/controller.ts';
@@ -13,11 +14,13 @@ import { Reflector } from '../../store/reflector.ts';
 import type { ResourceStore } from '../../store/store.ts';
 import type { EventRecorder } from '../event-recorder.ts';
 import { followObjects } from '../follow-objects.ts';
+import { servingPool } from '../organization/organization-pool.ts';
+import { isLive } from '../references.ts';
 import { StatusWriter } from '../status-writer.ts';
 import { type DeliveryPoolOptions, DeliveryPoolReconciler } from './delivery-pool-reconciler.ts';
 import { configurationKinds } from './pool-environment.ts';
 
-export interface RunDeliveryPoolsOptions extends Omit<DeliveryPoolOptions, 'store' | 'furtherReach'> {
+export interface RunDeliveryPoolsOptions extends Omit<DeliveryPoolOptions, 'store' | 'furtherReach' | 'serves'> {
   store: ResourceStore;
   /** Of the namespace; it is filled here. */
   cache: ResourceCache<'DeliveryPool'>;
@@ -46,16 +49,24 @@ export async function runDeliveryPools(options: RunDeliveryPoolsOptions, signal:
     cidrs: organizations.list().flatMap(({ spec }) => spec.egress?.allowedCidrs ?? []),
     hasHosts: organizations.list().some(({ spec }) => (spec.egress?.allowedHosts ?? []).length > 0),
   });
-  const reconciler = new DeliveryPoolReconciler({ ...options, furtherReach, status });
+  const serves = (pool: string): boolean =>
+    organizations.list().some((organization) => isLive(organization) && servingPool(organization, cache) === pool);
+  const reconciler = new DeliveryPoolReconciler({ ...options, furtherReach, serves, status });
   const queue = new WorkQueue({ clock });
   const addAll = (): void => {
     for (const { metadata } of cache.list(namespace)) queue.add(formatKey(metadata));
   };
+  /** It may be missed although it was never there. */
+  const addDefault = (): void => queue.add(formatKey({ namespace, name: defaultPool }));
   const ends = [
-    cache.onChange((key, { after }) => {
+    cache.onChange((key, { before, after }) => {
       if (!status.isOwnWrite(after)) queue.add(formatKey(key));
+      if (before === undefined || after === undefined || isLive(before) !== isLive(after)) addDefault();
     }),
     organizations.onChange((_, { before, after }) => {
+      const servedBy = (object: typeof after): string | null =>
+        object !== undefined && isLive(object) ? (object.spec.deliveryPool ?? defaultPool) : null;
+      if (servedBy(before) !== servedBy(after)) addDefault();
       if (canonicalJson(before?.spec.egress ?? null) !== canonicalJson(after?.spec.egress ?? null)) addAll();
     }),
   ];
@@ -79,8 +90,9 @@ export async function runDeliveryPools(options: RunDeliveryPoolsOptions, signal:
   );
   const reconcile = reconciler.reconcile.bind(reconciler);
   const control = async (): Promise<void> => {
-    // Without the organizations the NetworkPolicy would be too narrow.
-    while (!organizations.isFilled && !signal.aborted) await clock.sleep(lookMs, signal);
+    // Without the organizations the NetworkPolicy would be too narrow; without the pools each of them would seem to be missing.
+    while (!(organizations.isFilled && cache.isFilled) && !signal.aborted) await clock.sleep(lookMs, signal);
+    addDefault();
     await runController(
       { kind: 'DeliveryPool', queue, workers: kinds.DeliveryPool.workers, deadlineMs, reconcile, clock, logger, metrics },
       signal,

@@ -94,6 +94,45 @@ test('an organization is served by the pool that it names, and by the default on
   await eventually(async () => expect(await condition('ResolvedRefs')).toBe('False DeliveryPoolNotFound'));
 });
 
+test.each([
+  ['names none', undefined, 'DeliveryPool default does not exist'],
+  ['names it', 'default', 'DeliveryPool default does not exist'],
+  ['names another one that is missing, too', 'eu', 'neither DeliveryPool eu nor default exists'],
+])('an organization that %s says that the pool default is missing, and is Ready while it is there', async (_, named, message) => {
+  await put(named);
+  const resolved = async () =>
+    (await store.get('Organization', { name: 'acme' })).status?.conditions?.find(({ type }) => type === 'ResolvedRefs');
+  const isMissed = () =>
+    eventually(async () =>
+      expect(await resolved()).toMatchObject({
+        status: 'False',
+        reason: 'DeliveryPoolNotFound',
+        message: expect.stringContaining(message),
+      }),
+    );
+  await isMissed();
+  expect(await condition('Programmed')).toBe('True Programmed');
+  await putPool('default');
+  if (named === 'eu') {
+    await eventually(async () => expect((await resolved())?.message).toContain('the pool default serves the organization'));
+  } else await eventually(async () => expect(await condition('Ready')).toBe('True Ready'));
+  await store.delete('DeliveryPool', { namespace, name: 'default' });
+  await isMissed();
+});
+
+test('a new leader that does not know the pools yet takes back nothing that was said of them', async () => {
+  await put();
+  await eventually(async () => expect(await condition('ResolvedRefs')).toBe('False DeliveryPoolNotFound'));
+  await stop();
+  start({}, { knowsPools: false });
+  const org = idOf('Organization', await store.get('Organization', { name: 'acme' }));
+  await eventually(async () => expect(await controllers.registry.get('organization', org)).not.toBeNull());
+  expect(await condition('ResolvedRefs')).toBe('False DeliveryPoolNotFound');
+  await putPool('default');
+  follow();
+  await eventually(async () => expect(await condition('Ready')).toBe('True Ready'));
+});
+
 test('it goes back to the default pool when it names none any more, also while nobody led', async () => {
   await putPool('eu');
   const org = idOf('Organization', await put('eu'));

@@ -20,19 +20,38 @@ export interface PoolReference {
   isUnknown?: true;
 }
 
+/** Whether there is a pool of this name that is not about to go. */
+export function isPoolThere(cache: ResourceCache<'DeliveryPool'>, name: string): boolean {
+  return cache.list().some((pool) => pool.metadata.name === name && isLive(pool));
+}
+
+/** The pool that serves an organization: the one that it names, and the default one while that is not there. */
+export function servingPool({ spec }: PosthornObject<'Organization'>, cache: ResourceCache<'DeliveryPool'>): string {
+  const named = spec.deliveryPool ?? defaultPool;
+  return isPoolThere(cache, named) ? named : defaultPool;
+}
+
 /**
- * The pool that an organization names; the default one serves it while that is not there, so that nothing waits for nobody. `inForce`: the
- * one by which it is served now.
+ * The pool that an organization names; the default one serves it while that is not there, so that nothing waits for nobody. That the default
+ * one itself is not there is said of every organization that it would serve. `inForce`: the one by which it is served now.
  */
 export function poolReference(
-  { spec }: PosthornObject<'Organization'>,
+  organization: PosthornObject<'Organization'>,
   cache: ResourceCache<'DeliveryPool'> | undefined,
   inForce: string | null,
 ): PoolReference {
-  const name = spec.deliveryPool ?? defaultPool;
-  if (cache === undefined || name === defaultPool) return { pool: null };
-  if (!cache.isFilled) return { pool: inForce, isUnknown: true };
-  if (cache.list().some((pool) => pool.metadata.name === name && isLive(pool))) return { pool: name };
-  const message = `spec.deliveryPool: DeliveryPool ${name} does not exist; the pool ${defaultPool} serves the organization`;
-  return { pool: null, unresolved: { reason: 'DeliveryPoolNotFound', message } };
+  const name = organization.spec.deliveryPool ?? defaultPool;
+  if (cache === undefined) return { pool: null };
+  if (!cache.isFilled) return { pool: name === defaultPool ? null : inForce, isUnknown: true };
+  const serving = servingPool(organization, cache);
+  const pool = serving === defaultPool ? null : serving;
+  const isServed = isPoolThere(cache, serving);
+  if (serving === name && isServed) return { pool };
+  const message =
+    name === defaultPool
+      ? `DeliveryPool ${name} does not exist; nothing is delivered until it is made`
+      : isServed
+        ? `spec.deliveryPool: DeliveryPool ${name} does not exist; the pool ${defaultPool} serves the organization`
+        : `spec.deliveryPool: neither DeliveryPool ${name} nor ${defaultPool} exists; nothing is delivered until one of them is made`;
+  return { pool, unresolved: { reason: 'DeliveryPoolNotFound', message } };
 }

@@ -129,6 +129,8 @@ export class OrganizationReconciler {
     // The right to keep the quota is one of them.
     const quota = right.state === 'granted' ? await quotas?.ensure(object) : undefined;
     const refused = right.state === 'refused' ? right : undefined;
+    // What is not known yet takes back nothing that was said.
+    if (pool.isUnknown === true && object.status?.conditions !== undefined) return { requeueAfterMs: poolsLookMs };
     await this.#write(
       object,
       id,

@@ -1,0 +1,122 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { Registry } from 'prom-client';
+import { eventually } from '../../test/support/eventually.ts';
+import { silentLogger } from '../../test/support/logger.ts';
+import type { ObjectEvent } from '../controllers/event-recorder.ts';
+import { systemClock } from '../runtime/clock.ts';
+import { ResourceCache } from '../store/cache.ts';
+import { MemoryStore } from '../store/memory/memory-store.ts';
+import { createStoreMetrics } from '../store/metrics.ts';
+import { Reflector } from '../store/reflector.ts';
+import { bootstrapInstallation } from './bootstrap.ts';
+import { release, releaseManager } from './bootstrap-release.ts';
+
+const namespace = 'posthorn-system';
+const owner = { manager: 'test', force: true };
+const apiKey = `ph_${'k'.repeat(43)}`;
+let store: MemoryStore;
+let directory: string;
+let events: ObjectEvent[];
+let ending: AbortController;
+let running: Promise<unknown>;
+
+beforeEach(async () => {
+  store = new MemoryStore(systemClock);
+  events = [];
+  directory = mkdtempSync(join(tmpdir(), 'posthorn-bootstrap-'));
+  write('organization', {
+    apiVersion: 'posthorn.dev/v1alpha1',
+    kind: 'Organization',
+    metadata: { name: 'default' },
+    spec: { namespace: 'default' },
+  });
+  write('pool', {
+    apiVersion: 'posthorn.dev/v1alpha1',
+    kind: 'DeliveryPool',
+    metadata: { namespace, name: 'default' },
+    spec: { replicas: 3 },
+  });
+  for (const name of [namespace, 'default']) await store.apply({ kind: 'Namespace', metadata: { name } }, owner);
+  start();
+});
+afterEach(async () => {
+  await stop();
+  rmSync(directory, { recursive: true });
+});
+
+const write = (name: string, manifest: object): void => writeFileSync(join(directory, `${name}.yaml`), JSON.stringify(manifest));
+
+function start(): void {
+  ending = new AbortController();
+  const { signal } = ending;
+  const metrics = createStoreMetrics(new Registry());
+  const caches = {
+    Organization: new ResourceCache('Organization', { logger: silentLogger }),
+    ApiKey: new ResourceCache('ApiKey', { logger: silentLogger }),
+    DeliveryPool: new ResourceCache('DeliveryPool', { logger: silentLogger }),
+  };
+  const reflect = { store, clock: systemClock, logger: silentLogger, metrics };
+  running = Promise.all([
+    bootstrapInstallation(
+      {
+        store,
+        directory,
+        apiKey,
+        changes: Object.values(caches),
+        clock: systemClock,
+        logger: silentLogger,
+        recorder: { record: (event) => void events.push(event) },
+      },
+      signal,
+    ),
+    new Reflector({ ...reflect, cache: caches.Organization }).run(signal),
+    new Reflector({ ...reflect, cache: caches.ApiKey }).run(signal),
+    new Reflector({ ...reflect, cache: caches.DeliveryPool }).run(signal),
+  ]);
+}
+
+async function stop(): Promise<void> {
+  ending.abort();
+  await running;
+}
+
+const required = [
+  ['Organization', { name: 'default' }],
+  ['DeliveryPool', { namespace, name: 'default' }],
+  ['ApiKey', { namespace: 'default', name: 'admin' }],
+] as const;
+const uidOf = async ([kind, key]: (typeof required)[number]): Promise<string> => (await store.get(kind, key)).metadata.uid;
+
+test('what an installation must have is made, and made again with an event when it is deleted', async () => {
+  await eventually(() => Promise.all(required.map(uidOf)));
+  expect(events).toEqual([]);
+  for (const each of required) {
+    const before = await uidOf(each);
+    await store.delete(each[0], each[1]);
+    await eventually(async () => expect(await uidOf(each)).not.toBe(before));
+  }
+  await eventually(() =>
+    expect(events.map(({ object, type, reason }) => [object.kind, type, reason])).toEqual(
+      required.map(([kind]) => [kind, 'Warning', 'MadeAgain']),
+    ),
+  );
+  expect((await store.get('DeliveryPool', { namespace, name: 'default' })).spec.replicas).toBe(3);
+});
+
+test('an object that is released before its deletion is not made again, and others still are', async () => {
+  await eventually(() => Promise.all(required.map(uidOf)));
+  const [organization, pool, key] = required;
+  const before = await uidOf(key);
+  await store.apply({ kind: pool[0], metadata: { ...pool[1], ...release } }, { manager: releaseManager, force: true });
+  await store.delete(pool[0], pool[1]);
+  await store.delete(key[0], key[1]);
+  await eventually(async () => expect(await uidOf(key)).not.toBe(before));
+  await expect(store.get(pool[0], pool[1])).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' });
+  await stop();
+  start();
+  await eventually(() => uidOf(pool));
+  expect(await uidOf(organization)).toBeDefined();
+});

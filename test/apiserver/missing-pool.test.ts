@@ -1,0 +1,29 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { eventually } from '../support/eventually.ts';
+import { namespace, PoolWorld } from '../support/pool-world.ts';
+
+let world: PoolWorld;
+beforeAll(async () => {
+  world = await PoolWorld.start();
+}, 120_000);
+afterAll(() => world?.stop());
+
+test('a missing pool that an organization waits for is measured as one without workers, and no other', async () => {
+  world.backlog = { messages: 12, oldestAgeSeconds: 60 };
+  await world.store.apply(
+    { kind: 'Organization', metadata: { name: 'waiting' }, spec: { namespace: 'waiting' } },
+    { manager: 'test', force: true },
+  );
+  await eventually(async () =>
+    expect(await world.measured('default')).toEqual({ wanted: 0, ready: 0, available: 0, backlog_messages: 12 }),
+  );
+  await world.apply('default', { replicas: 2 });
+  await eventually(async () => expect(await world.measured('default')).toMatchObject({ wanted: 2 }));
+  await world.store.delete('DeliveryPool', { namespace, name: 'default' });
+  await eventually(async () => expect(world.pool('default')).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' }));
+  await eventually(async () => expect(await world.measured('default')).toMatchObject({ wanted: 0, ready: 0, available: 0 }));
+  for (const { metadata } of (await world.store.list('Organization')).items)
+    await world.store.delete('Organization', { name: metadata.name });
+  await eventually(async () => expect(await world.measured('default')).toEqual({}));
+  world.backlog = { messages: 0, oldestAgeSeconds: 0 };
+});
