@@ -69,6 +69,7 @@ function start(): void {
         clock: systemClock,
         logger: silentLogger,
         recorder: { record: (event) => void events.push(event) },
+        report: () => {},
       },
       signal,
     ),
@@ -119,4 +120,38 @@ test('an object that is released before its deletion is not made again, and othe
   start();
   await eventually(() => uidOf(pool));
   expect(await uidOf(organization)).toBeDefined();
+});
+
+test('the number of workers is left to whoever else owns it, and every other field is taken over; both are said', async () => {
+  const pool = async () => (await store.get('DeliveryPool', { namespace, name: 'default' })).spec;
+  write('pool', {
+    apiVersion: 'posthorn.dev/v1alpha1',
+    kind: 'DeliveryPool',
+    metadata: { namespace, name: 'default' },
+    spec: { replicas: 3, concurrency: 7 },
+  });
+  const again = async (): Promise<void> => {
+    await stop();
+    events.length = 0;
+    start();
+  };
+  await again();
+  await eventually(async () => expect(await pool()).toMatchObject({ replicas: 3, concurrency: 7 }));
+  await store.apply(
+    { kind: 'DeliveryPool', metadata: { namespace, name: 'default' }, spec: { replicas: 5, concurrency: 9 } },
+    { manager: 'kubectl', force: true },
+  );
+  await again();
+  await eventually(async () => expect(await pool()).toMatchObject({ replicas: 5, concurrency: 7 }));
+  await eventually(() =>
+    expect(events.map(({ object, reason, message }) => [object.kind, reason, message]).sort()).toEqual([
+      ['DeliveryPool', 'FieldLeft', 'spec.replicas is managed by "kubectl"; the value of the installation is not applied'],
+      ['DeliveryPool', 'FieldTakenOver', 'spec.concurrency was changed by "kubectl"; the value of the installation is applied again'],
+    ]),
+  );
+  // Its owner gives it back.
+  await store.apply({ kind: 'DeliveryPool', metadata: { namespace, name: 'default' }, spec: {} }, { manager: 'kubectl', force: true });
+  await again();
+  await eventually(async () => expect(await pool()).toMatchObject({ replicas: 3, concurrency: 7 }));
+  expect(events).toEqual([]);
 });

@@ -6,6 +6,7 @@ import { bootstrapManager } from '../resources/installation-managers.ts';
 import { type Kind, type PosthornKind, posthornKinds } from '../resources/kinds.ts';
 import type { CacheChange, ResourceCache } from '../store/cache.ts';
 import type { ApplyObject, Key, ResourceStore } from '../store/store.ts';
+import { applyRequired } from './bootstrap-fields.ts';
 import { isReleased } from './bootstrap-release.ts';
 import { adminKey, defaultOrganization } from './default-organization.ts';
 
@@ -26,10 +27,12 @@ export interface BootstrapOptions {
   clock: Clock;
   logger: Logger;
   recorder: EventRecorder;
+  /** After each round: what could not be applied. */
+  report(complaints: readonly string[]): void;
 }
 
 /**
- * Applies what an installation must have, over what others have made of it since, and tries again until all of it is there: the namespace of
+ * Applies what an installation must have, over what others have made of it since but for the number of workers, and tries again until all of it is there: the namespace of
  * the admin key, for one, is made by the controllers. What is deleted later is made again, unless `uninstall` has released it. Deletes
  * nothing. Ends when the signal aborts.
  */
@@ -40,6 +43,7 @@ export async function bootstrapInstallation(options: BootstrapOptions, signal: A
   let last = '';
   for (let failures = 0; !signal.aborted; failures++) {
     const complaints = await bootstrap.applyMissing();
+    options.report(complaints);
     // The first round comes before the namespace of the admin key is made: not worth a line.
     if (failures > 2 && complaints.join() !== last) {
       last = complaints.join();
@@ -121,12 +125,13 @@ class Bootstrap {
     // From here on, lest a deletion between the answer and the note is missed.
     this.#there.add(id);
     try {
-      const made = await store.apply(object, { manager: bootstrapManager, force: true });
-      if (!this.#deleted.delete(id)) return;
+      const { made, contested } = await applyRequired(store, object, bootstrapManager);
+      const wasDeleted = this.#deleted.delete(id);
       const message = `${object.kind} ${object.metadata.name} was deleted, and the installation requires it: it has been made again`;
-      logger.warn({ kind: object.kind, namespace: object.metadata.namespace, name: object.metadata.name }, message);
-      if (made.kind !== 'Namespace' && made.kind !== 'Secret')
-        recorder.record({ object: made, type: 'Warning', reason: 'MadeAgain', message });
+      for (const news of [...(wasDeleted ? [{ reason: 'MadeAgain', message }] : []), ...contested]) {
+        logger.warn({ kind: object.kind, namespace: object.metadata.namespace, name: object.metadata.name }, news.message);
+        if (made.kind !== 'Namespace' && made.kind !== 'Secret') recorder.record({ object: made, type: 'Warning', ...news });
+      }
     } catch (error) {
       this.#there.delete(id);
       throw error;

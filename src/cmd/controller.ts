@@ -206,6 +206,7 @@ async function lead(term: Term, { context, opened, link, caches, storeMetrics, m
         clock,
         logger,
         recorder: options.recorder,
+        report: () => {},
       },
       endingSignal,
     ),

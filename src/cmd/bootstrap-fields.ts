@@ -1,0 +1,46 @@
+import { isPosthornError } from '../core/errors.ts';
+import type { Kind, ObjectOf } from '../resources/kinds.ts';
+import type { ApplyObject, FieldManager, ResourceStore } from '../store/store.ts';
+
+/** What came of an apply beside the object: for people. */
+export interface Contested {
+  reason: 'FieldLeft' | 'FieldTakenOver';
+  message: string;
+}
+
+const replicas = 'spec.replicas';
+
+/**
+ * Applies an object that an installation requires. Of a DeliveryPool the number of pods is left to whoever else owns it: a person in an incident, or
+ * an autoscaler. Every other field that another manager owns is taken over, and said.
+ */
+export async function applyRequired<K extends Kind>(
+  store: Pick<ResourceStore, 'apply'>,
+  object: ApplyObject<K>,
+  manager: FieldManager,
+): Promise<{ made: ObjectOf<K>; contested: Contested[] }> {
+  const owners = new Map<string, readonly string[]>();
+  try {
+    return { made: await store.apply(object, { manager, force: false }), contested: [] };
+  } catch (error) {
+    if (!isPosthornError(error, 'FIELD_MANAGED')) throw error;
+    for (const [field, managers] of Object.entries(error.details ?? {})) owners.set(field, managers);
+  }
+  const isScaled = object.kind === 'DeliveryPool' && owners.has(replicas);
+  const wanted = isScaled ? withoutReplicas(object) : object;
+  const made = await store.apply(wanted, { manager, force: true });
+  return {
+    made,
+    contested: [...owners].map(([field, managers]): Contested => {
+      const who = managers.map((each) => `"${each}"`).join(', ');
+      return isScaled && field === replicas
+        ? { reason: 'FieldLeft', message: `${field} is managed by ${who}; the value of the installation is not applied` }
+        : { reason: 'FieldTakenOver', message: `${field} was changed by ${who}; the value of the installation is applied again` };
+    }),
+  };
+}
+
+function withoutReplicas<K extends Kind>(object: ApplyObject<K>): ApplyObject<K> {
+  const { replicas: _, ...spec } = Object(object.spec);
+  return { ...object, spec };
+}
