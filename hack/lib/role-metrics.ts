@@ -1,4 +1,5 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
+import { bootstrapGauge } from '../../src/cmd/bootstrap-report.ts';
 import type { Role } from '../../src/cmd/config.ts';
 import { leaderMetric } from '../../src/cmd/leader-metric.ts';
 import { PoolMetrics } from '../../src/controllers/delivery-pool/pool-metrics.ts';
@@ -13,6 +14,7 @@ import { createStoreMetrics } from '../../src/store/metrics.ts';
 const defineFor: Record<Role, (registry: Registry) => void> = {
   controller: (registry) => {
     leaderMetric(registry);
+    bootstrapGauge(registry);
     new ControllerMetrics(registry);
     new PoolMetrics(registry);
     createStoreMetrics(registry);

@@ -3,15 +3,19 @@ import type { Clock } from '../core/clock.ts';
 import { isPosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { bootstrapManager } from '../resources/installation-managers.ts';
-import { type Kind, type PosthornKind, posthornKinds } from '../resources/kinds.ts';
+import type { Kind, PosthornKind } from '../resources/kinds.ts';
 import type { CacheChange, ResourceCache } from '../store/cache.ts';
 import type { ApplyObject, Key, ResourceStore } from '../store/store.ts';
+import { bootstrapComplaints, readBootstrap } from './bootstrap-check.ts';
 import { applyRequired } from './bootstrap-fields.ts';
 import { isReleased } from './bootstrap-release.ts';
 import { adminKey, defaultOrganization } from './default-organization.ts';
 
 const firstRetryMs = 250;
 const longestRetryMs = 60_000;
+const earlyRounds = 2;
+/** The files of a ConfigMap change without a restart. */
+const recheckMs = 10_000;
 
 /** Tells of changes of one kind, such as a cache. */
 export type Changes = { [K in PosthornKind]: Pick<ResourceCache<K>, 'kind' | 'onChange'> }[PosthornKind];
@@ -27,8 +31,8 @@ export interface BootstrapOptions {
   clock: Clock;
   logger: Logger;
   recorder: EventRecorder;
-  /** After each round: what could not be applied. */
-  report(complaints: readonly string[]): void;
+  /** After each round: what could not be applied; null: it is too early to say. */
+  report(complaints: readonly string[] | null): void;
 }
 
 /**
@@ -43,9 +47,10 @@ export async function bootstrapInstallation(options: BootstrapOptions, signal: A
   let last = '';
   for (let failures = 0; !signal.aborted; failures++) {
     const complaints = await bootstrap.applyMissing();
-    options.report(complaints);
-    // The first round comes before the namespace of the admin key is made: not worth a line.
-    if (failures > 2 && complaints.join() !== last) {
+    // The first rounds come before the namespace of the admin key is made: not worth a line.
+    const isEarly = complaints.length > 0 && failures <= earlyRounds;
+    options.report(isEarly ? null : complaints);
+    if (!isEarly && complaints.length > 0 && complaints.join() !== last) {
       last = complaints.join();
       logger.warn({ complaints }, 'the bootstrap manifests could not be applied; retrying');
     }
@@ -56,6 +61,30 @@ export async function bootstrapInstallation(options: BootstrapOptions, signal: A
     } else await clock.sleep(Math.min(longestRetryMs, firstRetryMs * 2 ** Math.min(failures, 20)) * (0.8 + Math.random() * 0.4), signal);
   }
   for (const end of ends) end();
+}
+
+/** Judges the manifests until nothing is wrong with them, or the signal aborts. */
+export async function checkBootstrap(
+  {
+    directory,
+    clock,
+    logger,
+    refused,
+  }: Pick<BootstrapOptions, 'clock' | 'logger'> & {
+    directory: string;
+    refused(complaints: readonly string[]): void;
+  },
+  signal: AbortSignal,
+): Promise<void> {
+  let last = '';
+  while (!signal.aborted) {
+    const complaints = await bootstrapComplaints(directory);
+    refused(complaints);
+    if (complaints.length === 0) return;
+    if (complaints.join() !== last) logger.error({ complaints }, 'the bootstrap manifests are invalid; the controller is not ready');
+    last = complaints.join();
+    await clock.sleep(recheckMs, signal);
+  }
 }
 
 class Bootstrap {
@@ -103,8 +132,7 @@ class Bootstrap {
     };
     if (directory !== undefined) {
       await attempt(directory, async () => {
-        const { readManifests } = await import('../runtime/manifests/read-directory.ts');
-        const { objects, errors } = await readManifests(directory, posthornKinds);
+        const { objects, errors } = await readBootstrap(directory);
         for (const { file, message } of errors) complaints.push(`${file}: ${message}`);
         for (const object of objects) await attempt(`${object.kind} ${object.metadata.name}`, () => this.#applyOne(object));
       });

@@ -136,6 +136,14 @@ export const environmentSchema = z.object({
       'Directory of YAML manifests of what an installation must have, such as the organization `default`: a controller that begins to lead applies them, and deletes nothing. The Helm chart sets it.',
     )
     .meta({ roles: ['controller'] }),
+  POSTHORN_BOOTSTRAP_CONFIG_MAP: z
+    .string()
+    .regex(/^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/, 'must be the name of a ConfigMap')
+    .optional()
+    .describe(
+      'Name of the ConfigMap that these manifests come from, in the namespace of the Lease: Events on it say what could not be applied. The Helm chart sets it.',
+    )
+    .meta({ roles: ['controller'] }),
   POSTHORN_MANIFESTS_DIR: z
     .string()
     .min(1)
@@ -238,6 +246,7 @@ export interface Config {
   apiKey: string | undefined;
   manifestsDirectory: string | undefined;
   bootstrapDirectory: string | undefined;
+  bootstrapConfigMap: string | undefined;
   egress: EgressConfig;
   /** Undefined: no e-mail is sent. */
   smtp: SmtpConfig | undefined;
@@ -330,6 +339,7 @@ export function readConfig(
     apiKey: values.POSTHORN_API_KEY,
     manifestsDirectory: values.POSTHORN_MANIFESTS_DIR,
     bootstrapDirectory: values.POSTHORN_BOOTSTRAP_DIR,
+    bootstrapConfigMap: values.POSTHORN_BOOTSTRAP_CONFIG_MAP,
     egress: egressConfig(values),
     smtp: smtpConfig(values),
     mailsPerDay: values.POSTHORN_MAILS_PER_DAY,

@@ -1,5 +1,7 @@
 import { type ControllerCaches, controllerCaches } from '../controllers/controller-caches.ts';
+import { configurationKinds as podConfiguration } from '../controllers/delivery-pool/pool-environment.ts';
 import { PoolMetrics } from '../controllers/delivery-pool/pool-metrics.ts';
+import type { EventRecorder, ObjectEvent } from '../controllers/event-recorder.ts';
 import { KubernetesEventRecorder } from '../controllers/kubernetes-event-recorder.ts';
 import { LoggingEventRecorder } from '../controllers/logging-event-recorder.ts';
 import { runControllers } from '../controllers/run-controllers.ts';
@@ -29,9 +31,12 @@ import { RedisLock } from '../runtime/redis-elector.ts';
 import { Sandbox } from '../sandbox/sandbox.ts';
 import { CronScheduler } from '../schedule/cron-scheduler.ts';
 import { ResourceCache } from '../store/cache.ts';
+import type { ClusterObjects } from '../store/cluster-objects.ts';
 import { createStoreMetrics, type StoreMetrics } from '../store/metrics.ts';
 import { agreedShards } from './agreed-shards.ts';
-import { bootstrapInstallation } from './bootstrap.ts';
+import { bootstrapInstallation, checkBootstrap } from './bootstrap.ts';
+import { BootstrapReport, bootstrapGauge } from './bootstrap-report.ts';
+import type { Config } from './config.ts';
 import { leadDeliveryPools } from './lead-delivery-pools.ts';
 import { leaderMetric } from './leader-metric.ts';
 import { leaseNamespace } from './lease-namespace.ts';
@@ -75,16 +80,26 @@ async function runControllerRole(context: RoleContext): Promise<void> {
   const leading = leaderMetric(registry);
   const metrics = { controllers: new ControllerMetrics(registry), pools: new PoolMetrics(registry) };
   readiness.note('leadership', () => (leading.isLeading ? 'leading' : 'waiting for leadership'));
+  const objects = await clusterObjects(opened, clock);
+  const recorder: EventRecorder =
+    opened.kubernetes === null ? new LoggingEventRecorder(logger) : new KubernetesEventRecorder({ api: opened.kubernetes, clock, logger });
+  const bootstrap = new BootstrapReport({
+    gauge: bootstrapGauge(registry),
+    readiness,
+    recorder,
+    subject: () => bootstrapConfigMap(objects, config),
+  });
   const opsServer = await startOpsServer(context, opsHandler({ readiness, logger, metrics: metricsOf(registry) }));
   void caches.synced.then(() => readiness.set('resources', { ok: true }));
   const elector = new LeaderElector(lockOf(opened, link, context), { clock, logger });
-  let following: Promise<unknown> = Promise.resolve();
+  let following: Promise<unknown> = judgeBootstrap(context, bootstrap, ending.signal);
   try {
     if (!(await link.waitUntilReachable(clock, stopping))) return;
     await checkRedisSettings(link.main, logger);
     await readableLayout(link, context);
     const shared = { redis: link.main, prefix: config.redisKeyPrefix, clock, logger };
     following = Promise.all([
+      following,
       caches.run(ending.signal),
       scheduleCron(context, link, ending.signal),
       new WebhookSweeper(shared).run(ending.signal),
@@ -95,12 +110,14 @@ async function runControllerRole(context: RoleContext): Promise<void> {
       if (term === null) return;
       leading.set(true);
       try {
-        await lead(term, { context, opened, link, caches, storeMetrics, metrics });
+        bootstrap.failed(null);
+        await lead(term, { context, opened, objects, recorder, link, caches, storeMetrics, metrics, bootstrap });
       } catch (error) {
         if (opened.kubernetes !== null || !isLost(term, error)) throw error;
         logger.warn({ err: error }, 'leadership was lost; the process rejoins the election');
       } finally {
         leading.set(false);
+        bootstrap.failed([]);
         await term.release().catch((error) => logger.debug({ err: error }, 'the leader lock could not be released; it expires by itself'));
       }
       await clock.sleep(withJitter(retryMs), stopping);
@@ -111,6 +128,20 @@ async function runControllerRole(context: RoleContext): Promise<void> {
     await opened.close();
     link.close();
   }
+}
+
+/** What every controller sees in the manifests of the bootstrap. */
+async function judgeBootstrap({ config, logger, clock }: RoleContext, report: BootstrapReport, signal: AbortSignal): Promise<void> {
+  const directory = config.bootstrapDirectory;
+  if (directory === undefined) report.refused([]);
+  else await checkBootstrap({ directory, clock, logger, refused: (complaints) => report.refused(complaints) }, signal);
+}
+
+async function bootstrapConfigMap(objects: ClusterObjects | null, config: Config): Promise<ObjectEvent['object'] | null> {
+  const name = config.bootstrapConfigMap;
+  if (objects === null || name === undefined) return null;
+  const found = await objects.get(podConfiguration.ConfigMap, { namespace: leaseNamespace(config), name });
+  return found === null ? null : { apiVersion: 'v1', kind: 'ConfigMap', metadata: found.metadata };
 }
 
 /** Without leadership the controllers may also find that Redis does not answer, or that another leader has begun. */
@@ -141,6 +172,9 @@ async function scheduleCron(context: RoleContext, link: RedisLink, signal: Abort
 interface Leading {
   context: RoleContext;
   opened: OpenedStore;
+  objects: ClusterObjects | null;
+  recorder: EventRecorder;
+  bootstrap: BootstrapReport;
   link: RedisLink;
   caches: ControllerCaches;
   storeMetrics: StoreMetrics;
@@ -148,13 +182,15 @@ interface Leading {
 }
 
 /** Runs the controllers until the process is to stop. Throws CONFLICT when leadership is lost. */
-async function lead(term: Term, { context, opened, link, caches, storeMetrics, metrics }: Leading): Promise<void> {
+async function lead(
+  term: Term,
+  { context, opened, objects, recorder, bootstrap, link, caches, storeMetrics, metrics }: Leading,
+): Promise<void> {
   const { config, logger, clock, stopping } = context;
   const prefix = config.redisKeyPrefix;
   const signal = AbortSignal.any([stopping, term.lost]);
   const shards = await agreedShards(link, context);
   const sandbox = new Sandbox({ clock, processes: 1 });
-  const objects = await clusterObjects(opened, clock);
   const poolCache = objects === null ? null : new ResourceCache('DeliveryPool', { logger });
   const feed = new CircuitFeed({
     redis: link.main,
@@ -186,10 +222,7 @@ async function lead(term: Term, { context, opened, link, caches, storeMetrics, m
     sandbox,
     clock,
     logger,
-    recorder:
-      opened.kubernetes === null
-        ? new LoggingEventRecorder(logger)
-        : new KubernetesEventRecorder({ api: opened.kubernetes, clock, logger }),
+    recorder,
     metrics: metrics.controllers,
     shards,
     renewLeadership: () => term.renew(),
@@ -205,8 +238,8 @@ async function lead(term: Term, { context, opened, link, caches, storeMetrics, m
         changes: [...configurationKinds.map((kind) => caches[kind]), ...(poolCache === null ? [] : [poolCache])],
         clock,
         logger,
-        recorder: options.recorder,
-        report: () => {},
+        recorder,
+        report: (complaints) => bootstrap.failed(complaints),
       },
       endingSignal,
     ),

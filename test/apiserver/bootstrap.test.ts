@@ -50,7 +50,7 @@ async function lead(spec: object): Promise<void> {
       logger: silentLogger,
       recorder: { record: (event) => void events.push(event) },
       report: (complaints) => {
-        if (complaints.length === 0) applied.resolve();
+        if (complaints?.length === 0) applied.resolve();
       },
     },
     ending.signal,

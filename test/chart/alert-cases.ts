@@ -104,6 +104,20 @@ export const alertCases: readonly AlertCase[] = [
     fires: [],
   },
   {
+    alert: 'PosthornBootstrapFails',
+    when: 'the leader cannot apply two objects',
+    series: { 'posthorn_bootstrap_complaints{pod="a"}': '2x20', 'posthorn_bootstrap_complaints{pod="b"}': '0x20' },
+    at: '6m',
+    fires: [{ says: ['2'] }],
+  },
+  {
+    alert: 'PosthornBootstrapFails',
+    when: 'they are applied after some tries',
+    series: { 'posthorn_bootstrap_complaints{pod="a"}': '2x4 0x20' },
+    at: '6m',
+    fires: [],
+  },
+  {
     alert: 'PosthornPoolUnavailable',
     when: 'pods do not come up',
     series: { 'posthorn_pool_available{pod="a",pool="eu"}': '0x40', 'posthorn_pool_available{pod="a",pool="default"}': '1x40' },

@@ -218,12 +218,12 @@ describe('the rights in Kubernetes', () => {
     }
   });
 
-  test('the rights in Kubernetes are those of controllers, API and the job that uninstalls: workers have none', async () => {
+  test('the rights in Kubernetes are those of controllers, API, the job that uninstalls and the test of the release: workers have none', async () => {
     const objects: Any[] = manifests(await template());
     const bound = objects
       .filter(({ kind }) => kind.endsWith('RoleBinding'))
       .flatMap(({ subjects }) => subjects.map(({ name }: Any) => name));
-    expect([...new Set(bound)].sort()).toEqual(['posthorn-api', 'posthorn-controller', 'posthorn-uninstall']);
+    expect([...new Set(bound)].sort()).toEqual(['posthorn-api', 'posthorn-controller', 'posthorn-test', 'posthorn-uninstall']);
   });
 });
 
@@ -266,23 +266,6 @@ test('workers connect only to the hosts that the cluster policy lists', async ()
     '*.example.com,acme/hooks.acme.example,acme/*.acme.example',
   );
   expect([await onlyHosts(enabled), await onlyHosts('policies.egressHosts.hosts={*.example.com}')]).toEqual(['-', undefined]);
-});
-
-describe('values that cannot be meant', () => {
-  test.each([
-    ['a name that is not known', 'replicas=3', 'replicas'],
-    ['one below a known name', 'api.replica=3', 'replica'],
-    ['a wrong type', 'api.replicas=many', 'api/replicas'],
-    ['an Ingress without a host', 'ingress.enabled=true', 'ingress/host'],
-    ['an HTTPRoute without a Gateway', 'httpRoute.enabled=true', 'httpRoute/parentRefs'],
-    ['sentinels without their addresses', 'redis.mode=sentinel', 'redis'],
-    ['a host with a path', 'policies.egressHosts.hosts={a.example/b}', 'policies/egressHosts/hosts'],
-    ['two addresses of Redis', 'redis.url=redis://a,redis.existingSecret=b', 'redis'],
-    ['alerts by e-mail without a sender', 'smtp.host=mail', 'smtp/from'],
-    ['confirmation of addresses without the address of the page', 'smtp.requireConfirmation=true', 'api/publicUrl'],
-  ])('values that cannot be meant are refused: %s', async (_, values, named) => {
-    await expect(template('--set', values)).rejects.toThrow(new RegExp(`values don't meet the specifications[\\s\\S]*${named}`));
-  });
 });
 
 test.each<[string, string, boolean]>([

@@ -9,6 +9,7 @@ import { type ControlPlane, kubernetesAssets, startControlPlane } from '../suppo
 import { eventually } from '../support/eventually.ts';
 import { chart, helm, manifests, template } from '../support/helm.ts';
 import { type HelmRelease, helmRelease } from '../support/helm-release.ts';
+import { freePort } from '../support/ports.ts';
 import { startProgram } from '../support/program.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
 
@@ -53,6 +54,7 @@ const plain = (text = ''): string => Buffer.from(text, 'base64').toString('utf8'
 test('the API server takes every object of a production installation, and warns of none', async () => {
   const text = await template('--values', new URL('values/production.yaml', import.meta.url).pathname);
   const builtIn = manifests(text).filter(({ apiVersion }) => !apiVersion.startsWith('monitoring.coreos.com'));
+  await grantTest();
   const file = join(directory, 'production.json');
   writeFileSync(file, JSON.stringify({ apiVersion: 'v1', kind: 'List', items: builtIn }));
   const apply = ['apply', '--server-side', '--force-conflicts', '--dry-run=server', '--validate=strict', '-f', file];
@@ -77,6 +79,68 @@ async function runUninstall(...args: string[]): Promise<[number | NodeJS.Signals
   return [await program.ended, program.output()];
 }
 
+/** The objects of the test of the release; all but its pod are made. */
+async function grantTest(): Promise<Any[]> {
+  const objects: Any[] = manifests(await template('--show-only', 'templates/tests/api.yaml'));
+  const rights = objects.filter(({ kind }) => kind !== 'Pod');
+  const file = join(directory, 'test.json');
+  writeFileSync(file, JSON.stringify({ apiVersion: 'v1', kind: 'List', items: rights }));
+  const apply = ['apply', '--server-side', '--force-conflicts', '-f', file];
+  await run(join(kubernetesAssets(), 'kubectl'), ['--kubeconfig', controlPlane.kubeconfigPath, ...apply]);
+  return objects;
+}
+
+/** What the test of the release says of what it requires to be Ready; its exit code and output. Here is no API for the rest of it. */
+async function testRelease(required: string): Promise<[number, string]> {
+  const objects = await grantTest();
+  const tokenPath = `/api/v1/namespaces/${namespace}/serviceaccounts/posthorn-test/token`;
+  const made: Any = await controlPlane.request('POST', tokenPath, {
+    apiVersion: 'authentication.k8s.io/v1',
+    kind: 'TokenRequest',
+    spec: {},
+  });
+  writeFileSync(join(directory, 'token'), made.status.token);
+  const [container] = objects.find(({ kind }) => kind === 'Pod').spec.containers;
+  const env = {
+    KUBERNETES_URL: controlPlane.url,
+    NODE_EXTRA_CA_CERTS: controlPlane.caFile,
+    TOKEN_FILE: join(directory, 'token'),
+    WAIT_SECONDS: '5',
+    REQUIRED: required,
+    POSTHORN_URL: 'http://127.0.0.1:1',
+  };
+  const [, ...args] = container.command;
+  return run(process.execPath, [...args, ...container.args], { env }).then(
+    ({ stdout }) => [0, stdout],
+    (error) => [error.code, error.stdout],
+  );
+}
+
+test('a controller whose manifests the API server would refuse is not ready, and says why by an Event on their ConfigMap', async () => {
+  const pool = {
+    apiVersion: 'posthorn.dev/v1alpha1',
+    kind: 'DeliveryPool',
+    metadata: { name: 'default', namespace },
+    spec: { replicas: -1 },
+  };
+  const opsPort = await freePort();
+  const configMap = `/api/v1/namespaces/${namespace}/configmaps/posthorn-bootstrap`;
+  const { data } = await get(configMap);
+  await controlPlane.request('PATCH', configMap, { data: { 'delivery-pool.yaml': JSON.stringify(pool) } }, 'application/merge-patch+json');
+  const controller = await release.start('controller', { POSTHORN_REDIS_URL: redis.url, POSTHORN_OPS_PORT: String(opsPort) });
+  const event: Any = await eventually(`the Event (${controller.output()})`, 30_000, async () => {
+    const { items } = await get(`/api/v1/namespaces/${namespace}/events`);
+    return items.find(({ reason }: Any) => reason === 'BootstrapFailed');
+  });
+  expect(event).toMatchObject({ type: 'Warning', involvedObject: { kind: 'ConfigMap', name: 'posthorn-bootstrap' } });
+  expect(event.message).toContain('DeliveryPool default: spec.replicas');
+  const readyz = await fetch(`http://127.0.0.1:${opsPort}/readyz`);
+  expect([readyz.status, await readyz.text()]).toEqual([503, expect.stringContaining('spec.replicas')]);
+  expect(await (await fetch(`http://127.0.0.1:${opsPort}/metrics`)).text()).toMatch(/^posthorn_bootstrap_complaints 1$/m);
+  await controller.stop();
+  await controlPlane.request('PATCH', configMap, { data }, 'application/merge-patch+json');
+});
+
 test('a controller with the rights of the chart makes the organization default, its admin key and the workers, and uninstall lets go of them', async () => {
   const apiKey = plain((await secret('posthorn-api-key'))['api-key']);
   const controller = await release.start('controller', { POSTHORN_REDIS_URL: redis.url });
@@ -94,6 +158,11 @@ test('a controller with the rights of the chart makes the organization default, 
   expect(workers.spec).toMatchObject({ replicas: 2, template: { spec: { automountServiceAccountToken: false } } });
   expect(workers.spec.template.spec.containers[0].image).toBe('posthorn/posthorn:0.2.0');
   expect(controller.output()).not.toMatch(/"level":"error"|forbidden/i);
+
+  // There are no nodes, so the pool does not become Ready, and the test of the release must not succeed.
+  const [code, output] = await testRelease(`namespaces/${namespace}/deliverypools/default,organizations/default`);
+  expect([code, output]).toEqual([1, expect.stringMatching(/deliverypools\/default Ready=False MinimumReplicasUnavailable/)]);
+  expect((await testRelease('organizations/default'))[1]).toMatch(/organizations\/default Ready=True Ready/);
 
   expect(await runUninstall()).toEqual([0, 'pools of workers deleted: 1\ncontrollers stopped; organizations that stay: 1\n']);
   // Here the controller is no pod of the Deployment that uninstall has deleted.

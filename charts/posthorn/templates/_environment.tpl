@@ -51,6 +51,7 @@ POSTHORN_MAIL_CONFIRMATION: "true"
 POSTHORN_SECRET_CONSENT: {{ .Values.secrets.requireConsent | quote }}
 POSTHORN_INSTALLATION_NAME: {{ include "posthorn.fullname" . }}
 POSTHORN_BOOTSTRAP_DIR: /etc/posthorn/bootstrap
+POSTHORN_BOOTSTRAP_CONFIG_MAP: {{ include "posthorn.fullname" . }}-bootstrap
 POSTHORN_IMAGE: {{ include "posthorn.image" . | quote }}
 {{- include "posthorn.setting" (list "POSTHORN_IMAGE_PULL_SECRETS" (join "," .Values.image.pullSecrets)) }}
 POSTHORN_DELIVERY_CONFIG_MAPS: {{ include "posthorn.fullname" . }}-delivery
