@@ -2,22 +2,29 @@ import { admit } from '../resources/admission.ts';
 import { posthornKinds } from '../resources/kinds.ts';
 import type { ParsedManifests } from '../runtime/manifests/parse.ts';
 
+/** Where the manifests of a bootstrap are. */
+export interface BootstrapSource {
+  directory: string;
+  /** Of namespaced objects that name none. */
+  namespace: string;
+}
+
 /** The manifests of what an installation must have. The loader of YAML is loaded only when there are any. */
-export async function readBootstrap(directory: string): Promise<ParsedManifests> {
+export async function readBootstrap({ directory, namespace }: BootstrapSource): Promise<ParsedManifests> {
   const { readManifests } = await import('../runtime/manifests/read-directory.ts');
-  return readManifests(directory, posthornKinds);
+  return readManifests(directory, { kinds: posthornKinds, namespace });
 }
 
 /**
  * What the API server would refuse of the manifests by the rules of their kinds. Needs no API server, so that a controller tells it before it
  * leads: a rollout with values that are refused stops there, and the earlier controllers stay.
  */
-export async function bootstrapComplaints(directory: string): Promise<string[]> {
+export async function bootstrapComplaints(source: BootstrapSource): Promise<string[]> {
   let manifests: ParsedManifests;
   try {
-    manifests = await readBootstrap(directory);
+    manifests = await readBootstrap(source);
   } catch (error) {
-    return [`${directory}: ${error instanceof Error ? error.message : String(error)}`];
+    return [`${source.directory}: ${error instanceof Error ? error.message : String(error)}`];
   }
   const unreadable = manifests.errors.map(({ file, message }) => `${file}: ${message}`);
   const refused = manifests.objects.flatMap((object) => {

@@ -38,6 +38,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
+const source = () => ({ directory, namespace: 'posthorn-system' });
 const put = (kind: string, spec: object): void =>
   writeFileSync(join(directory, `${kind}.yaml`), JSON.stringify({ apiVersion, kind, metadata: { name: 'default' }, spec }));
 const measured = async (): Promise<number | undefined> =>
@@ -52,13 +53,13 @@ test.each([
   ['Deployment', {}, 'Deployment.yaml: Deployment of posthorn.dev/v1alpha1 is not a kind'],
 ])('a controller sees without an API server what it would refuse of a %s: %j', async (kind, spec, complaint) => {
   put(kind, spec);
-  expect(await bootstrapComplaints(directory)).toEqual([expect.stringContaining(complaint)]);
+  expect(await bootstrapComplaints(source())).toEqual([expect.stringContaining(complaint)]);
 });
 
 test('a directory that cannot be read is a complaint, and good manifests are none', async () => {
   put('DeliveryPool', { replicas: 2 });
-  expect(await bootstrapComplaints(directory)).toEqual([]);
-  expect(await bootstrapComplaints(join(directory, 'nowhere'))).toEqual([expect.stringContaining('nowhere')]);
+  expect(await bootstrapComplaints(source())).toEqual([]);
+  expect(await bootstrapComplaints({ ...source(), directory: join(directory, 'nowhere') })).toEqual([expect.stringContaining('nowhere')]);
 });
 
 test('a controller is not ready while the manifests are invalid, with an Event and a metric, and is when they are corrected', async () => {
@@ -67,7 +68,7 @@ test('a controller is not ready while the manifests are invalid, with an Event a
   const clock = new FakeClock();
   const ending = new AbortController();
   const refused = (complaints: readonly string[]): void => report.refused(complaints);
-  const checking = checkBootstrap({ directory, clock, logger: silentLogger, refused }, ending.signal);
+  const checking = checkBootstrap({ source: source(), clock, logger: silentLogger, refused }, ending.signal);
   await eventually(() => expect(events).toHaveLength(1));
   expect(readiness.missing).toBe('bootstrap: DeliveryPool default: spec.autoscaling.min: must be at most max');
   expect(await measured()).toBe(1);

@@ -22,6 +22,8 @@ let directory: string;
 let events: ObjectEvent[];
 let ending: AbortController;
 let running: Promise<unknown>;
+/** Resolves once everything has been applied. */
+let applied: PromiseWithResolvers<void>;
 
 beforeEach(async () => {
   store = new MemoryStore(systemClock);
@@ -36,7 +38,7 @@ beforeEach(async () => {
   write('pool', {
     apiVersion: 'posthorn.dev/v1alpha1',
     kind: 'DeliveryPool',
-    metadata: { namespace, name: 'default' },
+    metadata: { name: 'default' },
     spec: { replicas: 3 },
   });
   for (const name of [namespace, 'default']) await store.apply({ kind: 'Namespace', metadata: { name } }, owner);
@@ -51,6 +53,7 @@ const write = (name: string, manifest: object): void => writeFileSync(join(direc
 
 function start(): void {
   ending = new AbortController();
+  applied = Promise.withResolvers();
   const { signal } = ending;
   const metrics = createStoreMetrics(new Registry());
   const caches = {
@@ -63,13 +66,15 @@ function start(): void {
     bootstrapInstallation(
       {
         store,
-        directory,
+        source: { directory, namespace },
         apiKey,
         changes: Object.values(caches),
         clock: systemClock,
         logger: silentLogger,
         recorder: { record: (event) => void events.push(event) },
-        report: () => {},
+        report: (complaints) => {
+          if (complaints?.length === 0) applied.resolve();
+        },
       },
       signal,
     ),
@@ -92,7 +97,7 @@ const required = [
 const uidOf = async ([kind, key]: (typeof required)[number]): Promise<string> => (await store.get(kind, key)).metadata.uid;
 
 test('what an installation must have is made, and made again with an event when it is deleted', async () => {
-  await eventually(() => Promise.all(required.map(uidOf)));
+  await applied.promise;
   expect(events).toEqual([]);
   for (const each of required) {
     const before = await uidOf(each);
@@ -108,7 +113,7 @@ test('what an installation must have is made, and made again with an event when 
 });
 
 test('an object that is released before its deletion is not made again, and others still are', async () => {
-  await eventually(() => Promise.all(required.map(uidOf)));
+  await applied.promise;
   const [organization, pool, key] = required;
   const before = await uidOf(key);
   await store.apply({ kind: pool[0], metadata: { ...pool[1], ...release } }, { manager: releaseManager, force: true });
@@ -127,31 +132,31 @@ test('the number of workers is left to whoever else owns it, and every other fie
   write('pool', {
     apiVersion: 'posthorn.dev/v1alpha1',
     kind: 'DeliveryPool',
-    metadata: { namespace, name: 'default' },
+    metadata: { name: 'default' },
     spec: { replicas: 3, concurrency: 7 },
   });
   const again = async (): Promise<void> => {
     await stop();
     events.length = 0;
     start();
+    await applied.promise;
   };
+  await applied.promise;
   await again();
-  await eventually(async () => expect(await pool()).toMatchObject({ replicas: 3, concurrency: 7 }));
+  expect(await pool()).toMatchObject({ replicas: 3, concurrency: 7 });
   await store.apply(
     { kind: 'DeliveryPool', metadata: { namespace, name: 'default' }, spec: { replicas: 5, concurrency: 9 } },
     { manager: 'kubectl', force: true },
   );
   await again();
-  await eventually(async () => expect(await pool()).toMatchObject({ replicas: 5, concurrency: 7 }));
-  await eventually(() =>
-    expect(events.map(({ object, reason, message }) => [object.kind, reason, message]).sort()).toEqual([
-      ['DeliveryPool', 'FieldLeft', 'spec.replicas is managed by "kubectl"; the value of the installation is not applied'],
-      ['DeliveryPool', 'FieldTakenOver', 'spec.concurrency was changed by "kubectl"; the value of the installation is applied again'],
-    ]),
-  );
+  expect(await pool()).toMatchObject({ replicas: 5, concurrency: 7 });
+  expect(events.map(({ object, reason, message }) => [object.kind, reason, message]).sort()).toEqual([
+    ['DeliveryPool', 'FieldLeft', 'spec.replicas is managed by "kubectl"; the value of the installation is not applied'],
+    ['DeliveryPool', 'FieldTakenOver', 'spec.concurrency was changed by "kubectl"; the value of the installation is applied again'],
+  ]);
   // Its owner gives it back.
   await store.apply({ kind: 'DeliveryPool', metadata: { namespace, name: 'default' }, spec: {} }, { manager: 'kubectl', force: true });
   await again();
-  await eventually(async () => expect(await pool()).toMatchObject({ replicas: 3, concurrency: 7 }));
+  expect(await pool()).toMatchObject({ replicas: 3, concurrency: 7 });
   expect(events).toEqual([]);
 });

@@ -6,7 +6,7 @@ import { bootstrapManager } from '../resources/installation-managers.ts';
 import type { Kind, PosthornKind } from '../resources/kinds.ts';
 import type { CacheChange, ResourceCache } from '../store/cache.ts';
 import type { ApplyObject, Key, ResourceStore } from '../store/store.ts';
-import { bootstrapComplaints, readBootstrap } from './bootstrap-check.ts';
+import { type BootstrapSource, bootstrapComplaints, readBootstrap } from './bootstrap-check.ts';
 import { applyRequired } from './bootstrap-fields.ts';
 import { isReleased } from './bootstrap-release.ts';
 import { adminKey, defaultOrganization } from './default-organization.ts';
@@ -22,8 +22,8 @@ export type Changes = { [K in PosthornKind]: Pick<ResourceCache<K>, 'kind' | 'on
 
 export interface BootstrapOptions {
   store: Pick<ResourceStore, 'get' | 'apply'>;
-  /** Of YAML manifests. */
-  directory: string | undefined;
+  /** YAML manifests; undefined: there are none. */
+  source: BootstrapSource | undefined;
   /** Admin key of the organization `default`, in whatever namespace that is. */
   apiKey: string | undefined;
   /** By which it is noticed that one of the objects is deleted. */
@@ -66,19 +66,19 @@ export async function bootstrapInstallation(options: BootstrapOptions, signal: A
 /** Judges the manifests until nothing is wrong with them, or the signal aborts. */
 export async function checkBootstrap(
   {
-    directory,
+    source,
     clock,
     logger,
     refused,
   }: Pick<BootstrapOptions, 'clock' | 'logger'> & {
-    directory: string;
+    source: BootstrapSource;
     refused(complaints: readonly string[]): void;
   },
   signal: AbortSignal,
 ): Promise<void> {
   let last = '';
   while (!signal.aborted) {
-    const complaints = await bootstrapComplaints(directory);
+    const complaints = await bootstrapComplaints(source);
     refused(complaints);
     if (complaints.length === 0) return;
     if (complaints.join() !== last) logger.error({ complaints }, 'the bootstrap manifests are invalid; the controller is not ready');
@@ -121,7 +121,7 @@ class Bootstrap {
 
   /** Applies what is not known to be there. Returns what could not be done. */
   async applyMissing(): Promise<string[]> {
-    const { directory, apiKey, store } = this.#options;
+    const { source, apiKey, store } = this.#options;
     const complaints: string[] = [];
     const attempt = async (what: string, work: () => Promise<unknown>): Promise<void> => {
       try {
@@ -130,9 +130,9 @@ class Bootstrap {
         complaints.push(complaintOf(what, error));
       }
     };
-    if (directory !== undefined) {
-      await attempt(directory, async () => {
-        const { objects, errors } = await readBootstrap(directory);
+    if (source !== undefined) {
+      await attempt(source.directory, async () => {
+        const { objects, errors } = await readBootstrap(source);
         for (const { file, message } of errors) complaints.push(`${file}: ${message}`);
         for (const object of objects) await attempt(`${object.kind} ${object.metadata.name}`, () => this.#applyOne(object));
       });

@@ -133,7 +133,7 @@ export const environmentSchema = z.object({
     .min(1)
     .optional()
     .describe(
-      'Directory of YAML manifests of what an installation must have, such as the organization `default`: a controller that begins to lead applies them, and deletes nothing. The Helm chart sets it.',
+      'Directory of YAML manifests of what an installation must have, such as the organization `default`: a controller that begins to lead applies them, and deletes nothing. A namespaced object that names no namespace goes to that of the Lease. The Helm chart sets it.',
     )
     .meta({ roles: ['controller'] }),
   POSTHORN_BOOTSTRAP_CONFIG_MAP: z

@@ -35,6 +35,7 @@ import type { ClusterObjects } from '../store/cluster-objects.ts';
 import { createStoreMetrics, type StoreMetrics } from '../store/metrics.ts';
 import { agreedShards } from './agreed-shards.ts';
 import { bootstrapInstallation, checkBootstrap } from './bootstrap.ts';
+import type { BootstrapSource } from './bootstrap-check.ts';
 import { BootstrapReport, bootstrapGauge } from './bootstrap-report.ts';
 import type { Config } from './config.ts';
 import { leadDeliveryPools } from './lead-delivery-pools.ts';
@@ -132,9 +133,14 @@ async function runControllerRole(context: RoleContext): Promise<void> {
 
 /** What every controller sees in the manifests of the bootstrap. */
 async function judgeBootstrap({ config, logger, clock }: RoleContext, report: BootstrapReport, signal: AbortSignal): Promise<void> {
+  const source = bootstrapSource(config);
+  if (source === undefined) report.refused([]);
+  else await checkBootstrap({ source, clock, logger, refused: (complaints) => report.refused(complaints) }, signal);
+}
+
+function bootstrapSource(config: Config): BootstrapSource | undefined {
   const directory = config.bootstrapDirectory;
-  if (directory === undefined) report.refused([]);
-  else await checkBootstrap({ directory, clock, logger, refused: (complaints) => report.refused(complaints) }, signal);
+  return directory === undefined ? undefined : { directory, namespace: leaseNamespace(config) };
 }
 
 async function bootstrapConfigMap(objects: ClusterObjects | null, config: Config): Promise<ObjectEvent['object'] | null> {
@@ -233,7 +239,7 @@ async function lead(
     bootstrapInstallation(
       {
         store: opened.store,
-        directory: config.bootstrapDirectory,
+        source: bootstrapSource(config),
         apiKey: config.apiKey,
         changes: [...configurationKinds.map((kind) => caches[kind]), ...(poolCache === null ? [] : [poolCache])],
         clock,

@@ -34,7 +34,7 @@ afterAll(async () => {
 
 /** What a controller that begins to lead does. */
 async function lead(spec: object): Promise<void> {
-  const manifest = { apiVersion: 'posthorn.dev/v1alpha1', kind: 'DeliveryPool', metadata: { namespace, name: 'default' }, spec };
+  const manifest = { apiVersion: 'posthorn.dev/v1alpha1', kind: 'DeliveryPool', metadata: { name: 'default' }, spec };
   writeFileSync(join(directory, 'pool.yaml'), JSON.stringify(manifest));
   events.length = 0;
   const ending = new AbortController();
@@ -43,7 +43,7 @@ async function lead(spec: object): Promise<void> {
   const running = bootstrapInstallation(
     {
       store,
-      directory,
+      source: { directory, namespace },
       apiKey: undefined,
       changes: [],
       clock: systemClock,

@@ -36,6 +36,17 @@ test('kustomize builds the objects that Helm renders; when not, run hack/kustomi
   expect(byId(await built('base'))).toEqual(byId(manifests(rendered)));
 });
 
+test('an overlay with another namespace leaves no text of it in what the installation makes itself', async () => {
+  const file = join(directory, 'example/kustomization.yaml');
+  const overlay = readFileSync(file, 'utf8');
+  writeFileSync(file, overlay.replace('namespace: posthorn-system', 'namespace: hooks'));
+  const objects = await built('example').finally(() => writeFileSync(file, overlay));
+  const naming = objects.filter((object) => JSON.stringify(object).includes('posthorn-system'));
+  // The policies name it in their expressions.
+  expect(naming.filter(({ kind }) => kind !== 'ValidatingAdmissionPolicy')).toEqual([]);
+  expect(JSON.stringify(byId(objects).get('ConfigMap posthorn-bootstrap')?.['data'])).toContain('kind: DeliveryPool');
+});
+
 test('the overlay of the example makes the Secrets that pods refer to, and gives its image to the workers, too', async () => {
   const objects = await built('example');
   const text = JSON.stringify(objects);

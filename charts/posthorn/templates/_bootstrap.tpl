@@ -1,4 +1,4 @@
-{{/* What the leading controller makes, as files: Helm cannot, as the kinds come with the same release. */}}
+{{/* What the leading controller makes, as files: Helm cannot, as the kinds come with the same release. They name no namespace: that of the controller is meant. */}}
 {{- define "posthorn.bootstrap" -}}
 {{- with .Values.organization -}}
 {{- if .create -}}
@@ -22,7 +22,6 @@ delivery-pool.yaml: |
   kind: DeliveryPool
   metadata:
     name: default
-    namespace: {{ .Release.Namespace }}
   spec:
     {{- include "posthorn.defaultPool" . | nindent 4 }}
 {{- end -}}

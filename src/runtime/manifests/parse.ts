@@ -17,8 +17,13 @@ export interface ParsedManifests {
   errors: ManifestError[];
 }
 
-/** Where a namespaced object goes that names no namespace, as kubectl has it. */
-const defaultNamespace = 'default';
+/** How manifests are read. */
+export interface Reading {
+  /** Those that are known beside Namespace and Secret; default: those of configuration. */
+  kinds?: readonly Kind[];
+  /** Where a namespaced object goes that names no namespace; default: `default`, as kubectl has it. */
+  namespace?: string;
+}
 const aliasesMax = 100;
 
 const metadata = z.object({
@@ -50,10 +55,10 @@ const secretManifest = z.strictObject({
 
 /**
  * The objects of a YAML or JSON file as `kubectl apply` takes it: several documents, Lists, Secrets with stringData.
- * A broken document does not keep the others from being read. Whether a spec is valid is the store's to say. `kinds`: those that are
- * known beside Namespace and Secret.
+ * A broken document does not keep the others from being read. Whether a spec is valid is the store's to say.
  */
-export function parseManifests(file: string, text: string, kinds: readonly Kind[] = configurationKinds): ParsedManifests {
+export function parseManifests(file: string, text: string, reading: Reading = {}): ParsedManifests {
+  const wanted = { kinds: configurationKinds, namespace: 'default', ...reading };
   const objects: ApplyObject[] = [];
   const errors: ManifestError[] = [];
   const documents = parseAllDocuments(text, yamlDialect);
@@ -63,7 +68,7 @@ export function parseManifests(file: string, text: string, kinds: readonly Kind[
       if (broken !== undefined) throw new Error(broken.message);
       keepNumbers(document);
       const value: unknown = document.toJS({ maxAliasCount: aliasesMax });
-      if (value !== null) objects.push(...toObjects(value, kinds));
+      if (value !== null) objects.push(...toObjects(value, wanted));
     } catch (error) {
       errors.push({ file, message: error instanceof z.ZodError ? z.prettifyError(error).replaceAll('\n', ' ') : messageOf(error) });
     }
@@ -93,38 +98,47 @@ function yamlNumber(source: string, double: number): JsonNumber | string {
   return Number.isFinite(doubleOf(number)) ? number : source;
 }
 
-function toObjects(value: unknown, kinds: readonly Kind[]): ApplyObject[] {
+function toObjects(value: unknown, reading: Required<Reading>): ApplyObject[] {
   const { apiVersion, kind } = head.parse(value);
-  if (apiVersion === 'v1' && kind === 'List') return list.parse(value).items.flatMap((item) => toObjects(item, kinds));
-  const known = (['Namespace', 'Secret', ...kinds] as const).find((each) => each === kind);
+  if (apiVersion === 'v1' && kind === 'List') return list.parse(value).items.flatMap((item) => toObjects(item, reading));
+  const known = (['Namespace', 'Secret', ...reading.kinds] as const).find((each) => each === kind);
   if (known === undefined && kind === 'DeliveryPool' && apiVersion === kindPath(kind).apiVersion)
     throw new Error('DeliveryPool is a kind of clusters: standalone has workers of its own, as many as --workers says');
   if (known === undefined || kindPath(known).apiVersion !== apiVersion)
     throw new Error(`${kind} of ${apiVersion} is not a kind that standalone knows`);
-  return [toObject(known, value)];
+  return [toObject(known, value, reading.namespace)];
 }
 
-function toObject(kind: Kind, value: unknown): ApplyObject {
+function toObject(kind: Kind, value: unknown, namespace: string): ApplyObject {
   switch (kind) {
     case 'Namespace':
-      return { kind, metadata: placed(kind, namespaceManifest.parse(value).metadata) };
+      return { kind, metadata: placed(kind, namespaceManifest.parse(value).metadata, namespace) };
     case 'Secret': {
       const secret = secretManifest.parse(value);
       const plain = Object.entries(secret.stringData ?? {}).map(([key, text]) => [key, Buffer.from(text).toString('base64')]);
       const data = { ...secret.data, ...Object.fromEntries(plain) };
-      return { kind, metadata: placed(kind, secret.metadata), data, ...(secret.type === undefined ? {} : { type: secret.type }) };
+      return {
+        kind,
+        metadata: placed(kind, secret.metadata, namespace),
+        data,
+        ...(secret.type === undefined ? {} : { type: secret.type }),
+      };
     }
     default: {
       const { metadata: given, spec } = resource.parse(value);
-      return { kind, metadata: placed(kind, given), spec };
+      return { kind, metadata: placed(kind, given, namespace), spec };
     }
   }
 }
 
-function placed(kind: Kind, { name, namespace, labels, annotations }: z.output<typeof metadata>): ApplyObject['metadata'] {
+function placed(
+  kind: Kind,
+  { name, namespace, labels, annotations }: z.output<typeof metadata>,
+  fallback: string,
+): ApplyObject['metadata'] {
   return {
     name,
-    ...(kindPath(kind).namespaced ? { namespace: namespace ?? defaultNamespace } : {}),
+    ...(kindPath(kind).namespaced ? { namespace: namespace ?? fallback } : {}),
     ...(labels === undefined ? {} : { labels }),
     ...(annotations === undefined ? {} : { annotations }),
   };

@@ -1,7 +1,6 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Kind } from '../../resources/kinds.ts';
-import { type ParsedManifests, parseManifests } from './parse.ts';
+import { type ParsedManifests, parseManifests, type Reading } from './parse.ts';
 
 const extensions = ['.yaml', '.yml', '.json'];
 
@@ -9,7 +8,7 @@ const extensions = ['.yaml', '.yml', '.json'];
  * The objects of all manifest files below a directory, in the order of their paths; hidden files and directories are
  * left out. Rejects when the directory cannot be read; a file that cannot is an error in the result.
  */
-export async function readManifests(directory: string, kinds?: readonly Kind[]): Promise<ParsedManifests & { files: number }> {
+export async function readManifests(directory: string, reading: Reading = {}): Promise<ParsedManifests & { files: number }> {
   const paths = await manifestPaths(directory, '');
   const result: ParsedManifests = { objects: [], errors: [] };
   const seen = new Map<string, string>();
@@ -21,7 +20,7 @@ export async function readManifests(directory: string, kinds?: readonly Kind[]):
       result.errors.push({ file: path, message: `cannot be read: ${error instanceof Error ? error.message : error}` });
       continue;
     }
-    const { objects, errors } = parseManifests(path, text, kinds);
+    const { objects, errors } = parseManifests(path, text, reading);
     result.errors.push(...errors);
     for (const object of objects) {
       const id = `${object.kind} ${object.metadata.namespace ?? ''}/${object.metadata.name}`;
