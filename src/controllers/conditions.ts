@@ -34,6 +34,7 @@ export const ownedConditions: ReadonlySet<string> = new Set([
   'Programmed',
   'Available',
   'Progressing',
+  'Autoscaling',
   'Ready',
   'Stalled',
   'Reconciling',

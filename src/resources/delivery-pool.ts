@@ -144,7 +144,9 @@ export const deliveryPool = defineKind({
   spec,
   status: z.strictObject({
     observedGeneration: commonStatus.observedGeneration,
-    conditions: commonStatus.conditions.describe('Accepted, Available, Progressing and their conjunction Ready.'),
+    conditions: commonStatus.conditions.describe(
+      'Accepted, Available, Progressing and their conjunction Ready; Autoscaling while an autoscaler decides the number of pods.',
+    ),
     replicas: z.int().min(0).optional().describe('Pods that are there.'),
     readyReplicas: z.int().min(0).optional().describe('Pods that are ready.'),
     desiredReplicas: z.int().min(0).optional().describe('Pods that are wanted now.'),

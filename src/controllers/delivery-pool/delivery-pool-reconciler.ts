@@ -11,6 +11,7 @@ import type { ReconcileResult } from '../../runtime/controller.ts';
 import type { ResourceCache } from '../../store/cache.ts';
 import type { ClusterObject, ClusterObjects } from '../../store/cluster-objects.ts';
 import type { Key, ResourceStore } from '../../store/store.ts';
+import type { Finding } from '../conditions.ts';
 import { isLive, isOwned } from '../references.ts';
 import type { StatusWriter } from '../status-writer.ts';
 import { type Backlog, BacklogScaler } from './backlog-scaler.ts';
@@ -18,7 +19,7 @@ import { PoolDrain } from './pool-drain.ts';
 import { readPoolEnvironment } from './pool-environment.ts';
 import type { PoolMetrics } from './pool-metrics.ts';
 import { type Found, PoolObjectsClient } from './pool-objects-client.ts';
-import { type DeploymentState, deploymentState, poolJudgement } from './pool-verdict.ts';
+import { autoscalingFinding, type DeploymentState, deploymentState, isAutoscaler, poolJudgement } from './pool-verdict.ts';
 
 /** What a worker makes of its environment. */
 export type WorkerEnvironment = { mistakes: readonly string[] } | { opsPort: number; reach: Reach };
@@ -41,6 +42,13 @@ export interface DeliveryPoolOptions {
 
 type Pool = PosthornObject<'DeliveryPool'>;
 type PoolRefusal = Refusal & { isStalled: boolean };
+
+interface InForce {
+  state: DeploymentState | null;
+  refusal: PoolRefusal | null;
+  /** Null: no autoscaler decides the number of pods. */
+  autoscaling: Finding | null;
+}
 
 const finalizer = 'posthorn.dev/drain';
 const manager = 'posthorn-controller';
@@ -78,9 +86,9 @@ export class DeliveryPoolReconciler {
     const pool = isHeld ? cached : await this.#setFinalizers(cached, [finalizer]);
     signal.throwIfAborted();
     const backlog = await this.#options.backlog(pool.metadata.name);
-    const { state, refusal } = await this.#putInForce(pool, backlog);
+    const { state, refusal, autoscaling } = await this.#putInForce(pool, backlog);
     this.#options.poolMetrics.show(pool.metadata.name, state, backlog);
-    await this.#status.write(this.#cache, pool, poolJudgement(state, refusal), statusFields(pool, state, backlog));
+    await this.#status.write(this.#cache, pool, poolJudgement(state, refusal, autoscaling), statusFields(pool, state, backlog));
     if (refusal !== null) return { requeueAfterMs: obstacleLookMs };
     return { requeueAfterMs: pool.spec.autoscaling?.mode === 'builtin' ? scaleLookMs : lookMs };
   }
@@ -96,34 +104,37 @@ export class DeliveryPoolReconciler {
     return true;
   }
 
-  async #putInForce(pool: Pool, backlog: Backlog | null): Promise<{ state: DeploymentState | null; refusal: PoolRefusal | null }> {
+  async #putInForce(pool: Pool, backlog: Backlog | null): Promise<InForce> {
     const found = await this.#client.find(pool);
     const there = found.get('Deployment');
     const own = there !== undefined && isOwned(pool, there) ? there : undefined;
     const refused = (refusal: Refusal, isStalled = false) => ({
       state: own === undefined ? null : deploymentState(own),
       refusal: { ...refusal, isStalled },
+      autoscaling: null,
     });
     const wanted = await this.#wanted(pool, own, backlog);
     if (!Array.isArray(wanted)) return refused(wanted, wanted.reason === 'NoImage');
     const foreign = foreignAmong(pool, found, wanted);
     if (foreign !== null) return refused(foreign);
     let deployment: ClusterObject | undefined;
+    let autoscaling: Finding | null = null;
     try {
-      const isAutoscaled = wanted.some(({ kind }) => kind === 'HorizontalPodAutoscaler' || kind === 'ScaledObject');
+      const isAutoscaled = wanted.some(({ kind }) => isAutoscaler(kind));
       if (isAutoscaled && own !== undefined) await this.#client.handOverReplicas(pool, own, deploymentState(own).wanted);
       for (const object of wanted) {
         const applied = await this.#client.apply(object, found.get(object.kind));
         if (object.kind === 'Deployment') deployment = applied;
+        if (isAutoscaler(object.kind)) autoscaling = autoscalingFinding(object.kind, applied);
       }
       await this.#client.deleteUnwanted(pool, found, wanted);
     } catch (error) {
       const refusal = refusalOf(error);
       if (refusal === null) throw error;
       const current = deployment ?? own;
-      return { state: current === undefined ? null : deploymentState(current), refusal };
+      return { state: current === undefined ? null : deploymentState(current), refusal, autoscaling };
     }
-    return { state: deployment === undefined ? null : deploymentState(deployment), refusal: null };
+    return { state: deployment === undefined ? null : deploymentState(deployment), refusal: null, autoscaling };
   }
 
   async #wanted(pool: Pool, deployment: ClusterObject | undefined, backlog: Backlog | null): Promise<OwnedObject[] | Refusal> {

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { deploymentState, poolJudgement } from './pool-verdict.ts';
+import { autoscalingFinding, deploymentState, poolJudgement } from './pool-verdict.ts';
 
 const condition = (type: string, status: string, reason: string) => ({ type, status, reason, message: `${reason}.` });
 const available = condition('Available', 'True', 'MinimumReplicasAvailable');
@@ -45,4 +45,36 @@ test('a pool that is refused says why, and what its pods do all the same', () =>
     'Progressing Unknown DeploymentUnobserved',
   ]);
   expect(ready).toMatchObject({ reason: 'SecretNotFound', message: 'gone' });
+});
+
+const able = condition('AbleToScale', 'True', 'ReadyForNewScale');
+const active = condition('ScalingActive', 'True', 'ValidMetricFound');
+
+test.each([
+  ['has no status yet', 'HorizontalPodAutoscaler', [], 'Unknown AutoscalerUnobserved'],
+  ['has said one thing only', 'HorizontalPodAutoscaler', [able], 'Unknown AutoscalerUnobserved'],
+  ['scales', 'HorizontalPodAutoscaler', [able, active], 'True Scaling'],
+  [
+    'gets no metric',
+    'HorizontalPodAutoscaler',
+    [able, condition('ScalingActive', 'False', 'FailedGetExternalMetric')],
+    'False FailedGetExternalMetric',
+  ],
+  ['cannot read the scale', 'HorizontalPodAutoscaler', [condition('AbleToScale', 'False', 'FailedGetScale')], 'False FailedGetScale'],
+  ['is at its limit', 'HorizontalPodAutoscaler', [able, active, condition('ScalingLimited', 'True', 'TooManyReplicas')], 'True Scaling'],
+  ['is ready', 'ScaledObject', [condition('Ready', 'True', 'ScaledObjectReady')], 'True Scaling'],
+  ['has no trigger that works', 'ScaledObject', [condition('Ready', 'False', 'TriggerError')], 'False TriggerError'],
+] as const)('an autoscaler that %s (%s)', (_, kind, conditions, expected) => {
+  const metadata = { name: 'posthorn-delivery-a', uid: 'u', resourceVersion: '1' };
+  const finding = autoscalingFinding(kind, { metadata, ...(conditions.length > 0 && { status: { conditions } }) });
+  expect(`${finding.status} ${finding.reason}`).toBe(expected);
+  const { findings } = poolJudgement(null, null, finding);
+  expect(findings).toContainEqual(['Autoscaling', finding]);
+});
+
+test('a pool whose autoscaler does not scale is Ready while its pods are', () => {
+  const metadata = { name: 'posthorn-delivery-a', uid: 'u', resourceVersion: '1', generation: 2 };
+  const status = { observedGeneration: 2, replicas: 3, updatedReplicas: 3, conditions: [available, rolledOut] };
+  const failing = { status: 'False', reason: 'FailedGetExternalMetric', message: '' } as const;
+  expect(poolJudgement(deploymentState({ metadata, spec: { replicas: 3 }, status }), null, failing).ready.status).toBe('True');
 });

@@ -61,11 +61,42 @@ export function deploymentState(deployment: ClusterObject): DeploymentState {
 const deadlineExceeded = 'ProgressDeadlineExceeded';
 const rolledOut = 'NewReplicaSetAvailable';
 
+const autoscalerSchema = z.looseObject({
+  status: z.looseObject({ conditions: z.array(condition).default([]) }).prefault({}),
+});
+/** Of a HorizontalPodAutoscaler and of a ScaledObject: the conditions that must be True for the number of pods to follow the backlog. */
+const scalingConditions = { HorizontalPodAutoscaler: ['AbleToScale', 'ScalingActive'], ScaledObject: ['Ready'] } as const;
+export type AutoscalerKind = keyof typeof scalingConditions;
+
+export function isAutoscaler(kind: string): kind is AutoscalerKind {
+  return kind in scalingConditions;
+}
+
+/** What an autoscaler says of itself: whether it can scale, and else why not. */
+export function autoscalingFinding(kind: AutoscalerKind, autoscaler: ClusterObject): Finding {
+  const { conditions } = autoscalerSchema.parse(autoscaler).status;
+  const found = scalingConditions[kind].map((type) => conditions.find((each) => each.type === type));
+  const failing = found.find((each) => each?.status === 'False');
+  if (failing !== undefined)
+    return {
+      status: 'False',
+      reason: failing.reason === '' ? failing.type : failing.reason,
+      message: `the ${kind} does not scale: ${failing.message}`,
+    };
+  if (found.every((each) => each?.status === 'True')) return { status: 'True', reason: 'Scaling', message: `the ${kind} scales the pool` };
+  return { status: 'Unknown', reason: 'AutoscalerUnobserved', message: `the ${kind} has not said yet whether it can scale` };
+}
+
 /**
  * The conditions of a pool. It is Ready while it is accepted, available, and all its pods are of the newest template; that more or fewer pods
- * are coming does not change it. `refusal` is why not all that the pool asks for is applied; `isStalled` whether only an edit of it helps.
+ * are coming does not change it. `refusal` is why not all that the pool asks for is applied; `isStalled` whether only an edit of it helps. `autoscaling`
+ * is what an autoscaler says, where one decides the number of pods: those that are there work without it.
  */
-export function poolJudgement(state: DeploymentState | null, refusal: (Refusal & { isStalled: boolean }) | null): Judgement {
+export function poolJudgement(
+  state: DeploymentState | null,
+  refusal: (Refusal & { isStalled: boolean }) | null,
+  autoscaling: Finding | null = null,
+): Judgement {
   const accepted: Finding =
     refusal === null
       ? { status: 'True', reason: 'Accepted', message: '' }
@@ -77,6 +108,7 @@ export function poolJudgement(state: DeploymentState | null, refusal: (Refusal &
       ['Accepted', accepted],
       ['Available', available],
       ['Progressing', progressing],
+      ...(autoscaling === null ? [] : [['Autoscaling', autoscaling] as const]),
     ],
     ready: readiness([accepted, available, progressing, rollout(state)], {
       status: 'True',

@@ -27,3 +27,14 @@ test('a missing pool that an organization waits for is measured as one without w
   await eventually(async () => expect(await world.measured('default')).toEqual({}));
   world.backlog = { messages: 0, oldestAgeSeconds: 0 };
 });
+
+test('a pool says of its HorizontalPodAutoscaler that it cannot scale, and nothing of it without', async () => {
+  await world.apply('scaled', { autoscaling: { mode: 'hpa', min: 1, max: 9 } });
+  // There is no adapter that serves the metric.
+  const { status } = await world.shows('scaled', 'Autoscaling', 'False FailedGetExternalMetric');
+  expect(status?.conditions?.find(({ type }) => type === 'Autoscaling')?.message).toContain('posthorn_backlog_messages');
+  await world.apply('scaled', { replicas: 1 });
+  await eventually(async () =>
+    expect((await world.pool('scaled')).status?.conditions?.map(({ type }) => type)).not.toContain('Autoscaling'),
+  );
+});
