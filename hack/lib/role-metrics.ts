@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { bootstrapGauge } from '../../src/cmd/bootstrap-report.ts';
+import { buildInfo } from '../../src/cmd/build-info.ts';
 import type { Role } from '../../src/cmd/config.ts';
 import { leaderMetric } from '../../src/cmd/leader-metric.ts';
 import { PoolMetrics } from '../../src/controllers/delivery-pool/pool-metrics.ts';
@@ -52,5 +53,6 @@ export function metricsOfRole(role: Role): Registry {
 export function processMetrics(): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  buildInfo(registry);
   return registry;
 }

@@ -172,7 +172,7 @@ function idOf(kind: Kind, { namespace, name }: Key): string {
 }
 
 /** For people, with what is wrong with each field. */
-export function complaintOf(what: string, error: unknown): string {
+function complaintOf(what: string, error: unknown): string {
   const details = isPosthornError(error)
     ? Object.entries(error.details ?? {}).map(([field, texts]) => `${field}: ${texts.join(', ')}`)
     : [];

@@ -5,6 +5,7 @@ import type { Clock } from '../core/clock.ts';
 import { isPosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { systemClock } from '../runtime/clock.ts';
+import { buildInfo } from './build-info.ts';
 import { type Config, type Role, unknownVariables } from './config.ts';
 import { listen } from './listen.ts';
 import { createLogger } from './logger.ts';
@@ -49,6 +50,7 @@ export async function runAsProcess(
   const logger = createLogger(definition.role, config);
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
+  buildInfo(registry);
   const stopping = new AbortController();
   stopOnSignal(stopping, config.drainMs, logger);
   process.on('unhandledRejection', (error) => {

@@ -8,6 +8,7 @@ export class ControllerMetrics {
   readonly #total: Counter<'kind' | 'result'>;
   readonly #duration: Histogram<'kind'>;
   readonly #depths = new Map<string, () => number>();
+  readonly #circuits: Gauge<'state'>;
 
   constructor(registry: Registry) {
     this.#total = new Counter({
@@ -21,6 +22,12 @@ export class ControllerMetrics {
       help: 'Duration of one reconcile.',
       labelNames: ['kind'],
       buckets: [0.001, 0.005, 0.02, 0.1, 0.5, 2, 10, 30],
+      registers: [registry],
+    });
+    this.#circuits = new Gauge({
+      name: 'posthorn_circuits',
+      help: 'Circuits of routes to their destinations, of webhook endpoints and of channels that are not closed, by state: open or half_open. The leader reports them.',
+      labelNames: ['state'],
       registers: [registry],
     });
     const depths = this.#depths;
@@ -39,6 +46,12 @@ export class ControllerMetrics {
   addKind(kind: string, depth: () => number): void {
     for (const result of reconcileResults) this.#total.inc({ kind, result }, 0);
     this.#depths.set(kind, depth);
+  }
+
+  /** How many circuits are not closed; null: this process does not know. */
+  showCircuits(counts: { open: number; half_open: number } | null): void {
+    if (counts === null) this.#circuits.reset();
+    else for (const state of ['open', 'half_open'] as const) this.#circuits.set({ state }, counts[state]);
   }
 
   observe(kind: string, result: ReconcileOutcome, durationMs: number): void {

@@ -132,6 +132,26 @@ export const alertCases: readonly AlertCase[] = [
     fires: [],
   },
   {
+    alert: 'PosthornCircuitsOpen',
+    when: 'a receiver fails, and probes of it do, too',
+    series: {
+      'posthorn_circuits{pod="a",state="open"}': '2x9 1x9 2x70',
+      'posthorn_circuits{pod="a",state="half_open"}': '0x9 1x9 0x70',
+    },
+    at: '35m',
+    fires: [{ says: ['2'] }],
+  },
+  {
+    alert: 'PosthornCircuitsOpen',
+    when: 'a receiver comes back after 20 minutes',
+    series: {
+      'posthorn_circuits{pod="a",state="open"}': '1x40 0x60',
+      'posthorn_circuits{pod="a",state="half_open"}': '0x100',
+    },
+    at: '45m',
+    fires: [],
+  },
+  {
     alert: 'PosthornOutboxStuck',
     when: 'nothing reaches a shard',
     series: { 'posthorn_outbox_oldest_seconds{pod="a"}': '0+30x40' },

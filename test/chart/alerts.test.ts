@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -49,7 +49,11 @@ async function promtool(...args: string[]): Promise<string> {
 function annotationsOf({ annotations }: z.output<typeof ruleSchema>, values: readonly string[]): Record<string, string> {
   const rest = [...values];
   const said = (text: string): string => text.replace(/\{\{.*?\}\}/g, () => rest.shift() ?? '?');
-  return { summary: said(annotations['summary'] ?? ''), description: said(annotations['description'] ?? '') };
+  return {
+    summary: said(annotations['summary'] ?? ''),
+    description: said(annotations['description'] ?? ''),
+    runbook_url: annotations['runbook_url'] ?? '',
+  };
 }
 
 function expectedOf({ alert, fires }: AlertCase): object[] {
@@ -95,6 +99,29 @@ test.each(alertCases.map((each) => [each.alert, each.fires.length > 0 ? 'fires' 
     expect(await promtool('test', 'rules', 'case.yaml')).toContain('SUCCESS');
   },
 );
+
+test('every alert leads to a section of its own in the runbook, at the address that the values give', async () => {
+  const page = readFileSync(new URL('../../docs/runbook.md', import.meta.url), 'utf8');
+  const anchors = [...page.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) =>
+    title
+      .toLowerCase()
+      .replace(/[^-\w ]/g, '')
+      .replaceAll(' ', '-'),
+  );
+  const all = rules.groups.flatMap((group) => group.rules);
+  for (const { alert, annotations } of all) {
+    expect(annotations['runbook_url']).toBe(`docs/runbook.md#${alert.toLowerCase()}`);
+    expect(anchors.filter((anchor) => anchor === alert.toLowerCase())).toHaveLength(1);
+  }
+  const alerts = new Set(all.map(({ alert }) => alert.toLowerCase()));
+  expect(anchors.filter((anchor) => anchor.startsWith('posthorn') && !alerts.has(anchor))).toEqual([]);
+  const url = 'https://runbooks.example.com/posthorn';
+  const set = `monitoring.prometheusRule.enabled=true,monitoring.prometheusRule.runbookUrl=${url}`;
+  const text = await template('--set', set, '--show-only', 'templates/monitoring.yaml');
+  expect([...text.matchAll(/runbook_url: (\S+)/g)].map(([, each]) => each)).toEqual(
+    all.map(({ alert }) => `${url}#${alert.toLowerCase()}`),
+  );
+});
 
 test('every alert has been seen both firing and silent', () => {
   const seen = (isFiring: boolean): string[] => [

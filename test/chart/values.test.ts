@@ -67,6 +67,7 @@ const others: Record<string, unknown> = {
   'policies.egressHosts.hosts': ['hooks.example.com'],
   'policies.egressHosts.organizations': { acme: ['hooks.acme.example'] },
   'monitoring.serviceMonitor.interval': '15s',
+  'monitoring.prometheusRule.runbookUrl': 'https://runbooks.example.com/posthorn',
   'monitoring.dashboard.labels': { grafana_dashboard: 'yes' },
 };
 

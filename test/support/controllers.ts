@@ -27,6 +27,7 @@ export interface RunningControllers {
   readonly registry: RedisRegistryPublisher;
   readonly caches: ControllerCaches;
   readonly events: ObjectEvent[];
+  readonly metrics: Registry;
   /** How `runControllers` ended. */
   readonly ended: Promise<void>;
   stop(): Promise<void>;
@@ -45,6 +46,7 @@ export function startControllers(
   const caches = controllerCaches({ store, clock, logger, metrics: createStoreMetrics(new Registry()) });
   const registry = new RedisRegistryPublisher(redis, prefix);
   const events: ObjectEvent[] = [];
+  const metrics = new Registry();
   const blocking = redis.duplicate({ commandTimeout: undefined, blockingTimeout: circuitFeedBlockMs + 2000, maxRetriesPerRequest: 0 });
   blocking.on('error', () => {});
   const following = caches.run(abort.signal);
@@ -69,7 +71,7 @@ export function startControllers(
       clock,
       logger,
       recorder: { record: (event) => void events.push(event) },
-      metrics: new ControllerMetrics(new Registry()),
+      metrics: new ControllerMetrics(metrics),
       shards: 1,
       renewLeadership: async () => {},
       objects: null,
@@ -85,6 +87,7 @@ export function startControllers(
     registry,
     caches,
     events,
+    metrics,
     ended,
     stop: async () => {
       abort.abort();

@@ -1,7 +1,13 @@
 import { type CircuitState, worstState } from '../../core/circuit.ts';
 import type { CircuitTransition, CircuitView } from '../../data/queue/circuits.ts';
 
-interface Broken {
+/** Between which two a circuit is: a route or application, and a destination, endpoint or channel. */
+export interface CircuitTarget {
+  routeId: string;
+  destinationId: string;
+}
+
+interface Broken extends CircuitTarget {
   state: CircuitState;
   sinceMs: number;
 }
@@ -12,36 +18,51 @@ export interface Health {
   sinceMs: number | null;
   /** How many are in that state. */
   count: number;
+  /** The one of them that has been in it for the longest time; null when all are closed. */
+  longest: CircuitTarget | null;
 }
 
 /** The circuits that are not closed, by the id of their route and of their destination. */
 export class BrokenCircuits {
   #byId = new Map<string, Map<string, Broken>>();
+  #states = new Map<string, CircuitState>();
 
   /** Takes in the whole truth; answers the ids whose circuits may have changed. */
   replace(circuits: readonly CircuitView[]): Set<string> {
     const changed = new Set(this.#byId.keys());
     this.#byId = new Map();
+    this.#states = new Map();
     for (const { routeId, destinationId, state, sinceMs } of circuits) {
-      for (const id of this.#set(routeId, destinationId, { state, sinceMs: sinceMs ?? 0 })) changed.add(id);
+      for (const id of this.#set({ routeId, destinationId, state, sinceMs: sinceMs ?? 0 })) changed.add(id);
     }
     return changed;
   }
 
   /** Takes in one transition; answers the ids that it concerns. */
   apply({ routeId, destinationId, state, atMs }: CircuitTransition): string[] {
-    return this.#set(routeId, destinationId, { state, sinceMs: atMs });
+    return this.#set({ routeId, destinationId, state, sinceMs: atMs });
   }
 
   /** Of a route or a destination: the worst of its circuits. */
   of(id: string): Health {
     const circuits = [...(this.#byId.get(id)?.values() ?? [])];
     const state = worstState(circuits.map((circuit) => circuit.state));
-    const worst = circuits.filter((circuit) => circuit.state === state);
-    return { state, sinceMs: worst.length === 0 ? null : Math.min(...worst.map(({ sinceMs }) => sinceMs)), count: worst.length };
+    const worst = circuits.filter((circuit) => circuit.state === state).sort((one, other) => one.sinceMs - other.sinceMs);
+    const longest = worst[0] ?? null;
+    return { state, sinceMs: longest?.sinceMs ?? null, count: worst.length, longest };
   }
 
-  #set(routeId: string, destinationId: string, circuit: Broken): string[] {
+  /** How many are in each state. */
+  counts(): Record<'open' | 'half_open', number> {
+    const states = [...this.#states.values()];
+    const open = states.filter((state) => state === 'open').length;
+    return { open, half_open: states.length - open };
+  }
+
+  #set(circuit: Broken): string[] {
+    const { routeId, destinationId } = circuit;
+    if (circuit.state === 'closed') this.#states.delete(`${routeId} ${destinationId}`);
+    else this.#states.set(`${routeId} ${destinationId}`, circuit.state);
     const ids = [routeId, destinationId];
     for (const id of ids) {
       const circuits = this.#byId.get(id) ?? new Map<string, Broken>();

@@ -76,11 +76,36 @@ test('an open circuit stands in the status of its route and its destination, wit
     expect(object.status?.circuit).toMatchObject({ state: 'open' });
     expect(await status(kind, 'Ready')).toBe('True');
     expect(object.metadata.managedFields?.some(({ manager }) => manager === 'posthorn-health')).toBe(true);
+    const [time] = [String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`];
+    expect(object.status?.conditions?.find(({ type }) => type === 'Delivering')?.message).toMatch(
+      new RegExp(
+        `^the circuit from the route all to the destination shop is open since ${time}; the last attempt failed with status 500; the next probe is due at ${time}; deliveries wait or fail over$`,
+      ),
+    );
   }
   expect((await store.get('Route', route)).metadata.generation).toBe(before);
   expect(controllers.events.filter(({ reason }) => reason === 'CircuitOpen').map(({ object }) => object.kind)).toEqual(
     expect.arrayContaining(['Route', 'Destination']),
   );
+});
+
+test('the leader counts the circuits that are not closed, and another process none', async () => {
+  const counted = async () =>
+    Object.fromEntries(
+      ((await controllers.metrics.getSingleMetric('posthorn_circuits')?.get())?.values ?? []).map(({ labels, value }) => [
+        labels['state'],
+        value,
+      ]),
+    );
+  await eventually(async () => expect(await counted()).toEqual({ open: 0, half_open: 0 }));
+  await open();
+  await eventually(async () => expect(await counted()).toEqual({ open: 1, half_open: 0 }));
+  await open({ org: webhookOrganization(ids.org), route: 'app_a', destination: 'ep_a' });
+  await eventually(async () => expect(await counted()).toEqual({ open: 2, half_open: 0 }));
+  await new Circuits({ redis: redis.client, prefix }).reset(ids.org, ids.route, [ids.destination]);
+  await eventually(async () => expect(await counted()).toEqual({ open: 1, half_open: 0 }));
+  await controllers.stop();
+  expect(await counted()).toEqual({});
 });
 
 test('what changed while nobody led is found by the next leader', async () => {
@@ -144,7 +169,10 @@ test('the circuit of a webhook endpoint stands in its status', async () => {
   });
   await eventually(async () => expect((await read()).status?.circuit).toMatchObject({ state: 'open', since: expect.any(String) }));
   const conditions = (await read()).status?.conditions;
-  expect(conditions).toContainEqual(expect.objectContaining({ type: 'Delivering', status: 'False', reason: 'CircuitOpen' }));
+  const message = expect.stringMatching(
+    /^the circuit to the endpoint hooks is open since .*; the last attempt failed with status 500; the next probe/,
+  );
+  expect(conditions).toContainEqual(expect.objectContaining({ type: 'Delivering', status: 'False', reason: 'CircuitOpen', message }));
   expect(conditions).toContainEqual(expect.objectContaining({ type: 'Ready', status: 'True' }));
 });
 

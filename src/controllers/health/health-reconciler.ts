@@ -1,5 +1,6 @@
 import type { CircuitState } from '../../core/circuit.ts';
 import type { Clock } from '../../core/clock.ts';
+import type { CircuitView } from '../../data/queue/circuits.ts';
 import type { ObjectOf } from '../../resources/kinds.ts';
 import type { Condition } from '../../resources/metadata.ts';
 import type { ReconcileResult } from '../../runtime/controller.ts';
@@ -8,7 +9,7 @@ import type { Key, ResourceStore } from '../../store/store.ts';
 import { type Finding, timestamp } from '../conditions.ts';
 import type { EventRecorder } from '../event-recorder.ts';
 import { idOf, isLive } from '../references.ts';
-import type { BrokenCircuits, Health } from './broken-circuits.ts';
+import type { BrokenCircuits, CircuitTarget, Health } from './broken-circuits.ts';
 
 /** One write per object in this time. */
 const writeIntervalMs = 30_000;
@@ -20,8 +21,19 @@ export interface HealthReconcilerOptions<K extends HealthKind> {
   store: Pick<ResourceStore, 'applyStatus'>;
   clock: Clock;
   recorder: EventRecorder;
+  /** What is known of one circuit of the object; null: nothing now. */
+  detail(object: ObjectOf<K>, target: CircuitTarget): Promise<CircuitDetail | null>;
   /** Resolves when it may write: many circuits may change at once. */
   turn(): Promise<void>;
+}
+
+/** One circuit, for people. */
+export interface CircuitDetail {
+  /** Such as `from the route all to the destination shop`. */
+  between: string;
+  outageBeganAtMs: number | null;
+  nextProbeAtMs: number | null;
+  lastFailure: CircuitView['lastFailure'];
 }
 
 export type HealthKind = 'Route' | 'Destination' | 'WebhookEndpoint';
@@ -62,7 +74,9 @@ export class HealthReconciler<K extends HealthKind> {
   async #write(key: Key, object: ObjectOf<K>, health: Health): Promise<void> {
     const { cache, store, clock, recorder } = this.#options;
     const { generation, uid } = object.metadata;
-    const { status, reason, message } = findingOf(health);
+    const { longest } = health;
+    const detail = longest === null ? null : await this.#options.detail(object, longest);
+    const { status, reason, message } = findingOf(health, detail);
     const before: readonly Condition[] = object.status?.conditions ?? [];
     const last = before.find(({ type }) => type === delivering);
     const now = timestamp(clock.now());
@@ -95,12 +109,22 @@ const reasons: Record<CircuitState, Pick<Finding, 'status' | 'reason'>> = {
   open: { status: 'False', reason: 'CircuitOpen' },
 };
 
-function findingOf({ state, count }: Health): Finding {
-  const circuits = count === 1 ? 'a circuit is' : `${count} circuits are`;
-  const messages: Record<CircuitState, string> = {
-    closed: 'deliveries flow',
-    half_open: `${circuits} half-open; probes test the target`,
-    open: `${circuits} open; deliveries wait or fail over`,
-  };
-  return { ...reasons[state], message: messages[state] };
+function findingOf({ state, count, sinceMs }: Health, detail: CircuitDetail | null): Finding {
+  if (state === 'closed') return { ...reasons.closed, message: 'deliveries flow' };
+  const what = detail === null ? 'a circuit' : `the circuit ${detail.between}`;
+  const since = detail?.outageBeganAtMs ?? sinceMs;
+  const parts = [
+    ...(count > 1 ? [`${count} circuits are ${stateNames[state]}`] : []),
+    `${what} is ${stateNames[state]}${since === null ? '' : ` since ${timestamp(since)}`}`,
+    ...(detail?.lastFailure == null ? [] : [`the last attempt failed with ${failureText(detail.lastFailure)}`]),
+    ...(state === 'open' && detail?.nextProbeAtMs != null ? [`the next probe is due at ${timestamp(detail.nextProbeAtMs)}`] : []),
+    state === 'open' ? 'deliveries wait or fail over' : 'probes test the target',
+  ];
+  return { ...reasons[state], message: parts.join('; ') };
+}
+
+const stateNames = { open: 'open', half_open: 'half-open' } as const;
+
+function failureText({ responseStatus, errorType }: NonNullable<CircuitDetail['lastFailure']>): string {
+  return responseStatus === null ? (errorType ?? 'an error') : `status ${responseStatus}`;
 }

@@ -67,7 +67,7 @@ async function lead(routes: number): Promise<void> {
   await eventually(() => expect([caches.Route.size, caches.Destination.size]).toEqual([routes, 1]));
   const options: HealthOptions = {
     caches,
-    circuits: { broken: async () => [] },
+    circuits: { broken: async () => [], ofTargets: async () => [] },
     feed,
     store: {
       applyStatus: (kind, key, status, how) => {

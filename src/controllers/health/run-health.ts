@@ -2,6 +2,7 @@ import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { CircuitFeed } from '../../data/queue/circuit-feed.ts';
 import type { Circuits } from '../../data/queue/circuits.ts';
+import type { PosthornObject } from '../../resources/kinds.ts';
 import { runController } from '../../runtime/controller.ts';
 import type { ControllerMetrics } from '../../runtime/controller-metrics.ts';
 import { formatKey } from '../../runtime/object-key.ts';
@@ -11,13 +12,14 @@ import type { ResourceStore } from '../../store/store.ts';
 import { type ControllerCaches, indexes } from '../controller-caches.ts';
 import type { EventRecorder } from '../event-recorder.ts';
 import { idOf } from '../references.ts';
-import { BrokenCircuits } from './broken-circuits.ts';
+import { BrokenCircuits, type CircuitTarget } from './broken-circuits.ts';
+import { circuitDetail } from './circuit-detail.ts';
 import { type HealthKind, HealthReconciler } from './health-reconciler.ts';
 import { WritePace } from './write-pace.ts';
 
 export interface HealthOptions {
   caches: ControllerCaches;
-  circuits: Pick<Circuits, 'broken'>;
+  circuits: Pick<Circuits, 'broken' | 'ofTargets'>;
   feed: Pick<CircuitFeed, 'head' | 'after' | 'close'>;
   store: Pick<ResourceStore, 'applyStatus'>;
   clock: Clock;
@@ -38,7 +40,12 @@ export async function runHealth(options: HealthOptions, signal: AbortSignal): Pr
   const { caches, clock, logger, metrics } = options;
   const broken = new BrokenCircuits();
   const pace = new WritePace(clock);
-  const common = (kind: HealthKind) => ({ ...options, circuits: broken, turn: () => pace.turn(yieldsMs[kind], signal) });
+  const common = (kind: HealthKind) => ({
+    ...options,
+    circuits: broken,
+    detail: (object: PosthornObject<HealthKind>, target: CircuitTarget) => circuitDetail(options, kind, object, target),
+    turn: () => pace.turn(yieldsMs[kind], signal),
+  });
   const routes = new HealthReconciler({ ...common('Route'), cache: caches.Route });
   const destinations = new HealthReconciler({ ...common('Destination'), cache: caches.Destination });
   const endpoints = new HealthReconciler({ ...common('WebhookEndpoint'), cache: caches.WebhookEndpoint });
@@ -71,6 +78,7 @@ export async function runHealth(options: HealthOptions, signal: AbortSignal): Pr
     controller('WebhookEndpoint', { reconcile: (key) => endpoints.reconcile(key) }),
     follow({ ...options, broken, look }, signal),
   ]);
+  metrics.showCircuits(null);
 }
 
 /** Everything on leadership and every ten minutes, transitions in between. */
@@ -81,6 +89,7 @@ async function follow(
     feed,
     clock,
     logger,
+    metrics,
     broken,
     look,
   }: HealthOptions & { broken: BrokenCircuits; look: (ids: Iterable<string>) => void },
@@ -90,6 +99,7 @@ async function follow(
     try {
       let position = await feed.head();
       look(broken.replace(await circuits.broken()));
+      metrics.showCircuits(broken.counts());
       look(notClosed('Route', caches.Route));
       look(notClosed('Destination', caches.Destination));
       look(notClosed('WebhookEndpoint', caches.WebhookEndpoint));
@@ -99,6 +109,7 @@ async function follow(
         position = read.position;
         isBehind = read.isBehind;
         look(read.transitions.flatMap((transition) => broken.apply(transition)));
+        metrics.showCircuits(broken.counts());
       }
     } catch (error) {
       if (signal.aborted) return;

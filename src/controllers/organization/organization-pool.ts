@@ -21,7 +21,7 @@ export interface PoolReference {
 }
 
 /** Whether there is a pool of this name that is not about to go. */
-export function isPoolThere(cache: ResourceCache<'DeliveryPool'>, name: string): boolean {
+function isPoolThere(cache: ResourceCache<'DeliveryPool'>, name: string): boolean {
   return cache.list().some((pool) => pool.metadata.name === name && isLive(pool));
 }
 

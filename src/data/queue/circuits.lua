@@ -4,17 +4,25 @@
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] organization, then pairs of route and destination; or '' and [2] a cursor (begin with 0) for those not closed.
 -- Reply: {next cursor ('0' at the end), circuits {org, route, destination, state or '', consecutive failures, successful probes,
--- state began (ms or ''), outage began, last failure, last success}}.
+-- state began (ms or ''), outage began, last failure, last success, end of the cooldown, record of the last failed attempt or ''}}. The last
+-- is told of named targets alone.
 -- @include "../shard/includes/shard.lua"
 
+-- What is stored of the newest failed attempt; of a webhook endpoint, of the newest attempt.
+local function last_failure(n, noted)
+  local id, attempt = string.match(noted or call('GET', P .. 'ra:' .. n) or '', '(%w+)/(%d+)')
+  return id and (call('HGET', P .. 'a:' .. id, attempt) or call('HGET', P .. 'm:' .. id, attempt)) or ''
+end
+
 local found = {}
-local function add(n)
-  local t = call('HMGET', P .. 't:' .. n, 'o', 'r', 'd', 'cs', 'cn', 'cp', 'ca', 'co', 'cf', 'cl')
+local function add(n, is_named)
+  local t = call('HMGET', P .. 't:' .. n, 'o', 'r', 'd', 'cs', 'cn', 'cp', 'ca', 'co', 'cf', 'cl', 'cu', 'rf')
   if t[1] then
     local circuit = {}
-    for k = 1, 10 do
+    for k = 1, 11 do
       circuit[k] = t[k] or ''
     end
+    circuit[12] = is_named and t[4] and last_failure(n, t[12]) or ''
     found[#found + 1] = circuit
   end
 end
@@ -29,7 +37,7 @@ end
 for k = 2, #ARGV, 2 do
   local n = call('HGET', P .. 'tn:' .. ARGV[1], ARGV[k] .. ' ' .. ARGV[k + 1])
   if n then
-    add(n)
+    add(n, true)
   end
 end
 return { '0', found }

@@ -3,6 +3,8 @@ import { PosthornError } from '../../core/errors.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
+import { decodeAttempt } from '../shard/attempt-record.ts';
+import type { AttemptView } from '../shard/messages.ts';
 import { integer, list, text } from '../shard/script-reply.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
 
@@ -22,6 +24,10 @@ export interface CircuitView {
   openedAtMs: number | null;
   lastFailureAtMs: number | null;
   lastSuccessAtMs: number | null;
+  /** Null unless open: when it lets probes through. */
+  cooldownEndsAtMs: number | null;
+  /** Of a circuit that is not closed, asked for by name: the newest failed attempt, while it is stored. */
+  lastFailure: Pick<AttemptView, 'responseStatus' | 'errorType'> | null;
 }
 
 export interface CircuitTransition {
@@ -118,6 +124,8 @@ function circuitView(reply: unknown): CircuitView {
     opened = '',
     failed = '',
     succeeded = '',
+    cooldownEnds = '',
+    failure = '',
   ] = list(reply).map(text);
   return {
     org,
@@ -130,6 +138,8 @@ function circuitView(reply: unknown): CircuitView {
     openedAtMs: msOrNull(opened),
     lastFailureAtMs: msOrNull(failed),
     lastSuccessAtMs: msOrNull(succeeded),
+    cooldownEndsAtMs: msOrNull(cooldownEnds),
+    lastFailure: decodeAttempt(0, failure),
   };
 }
 
