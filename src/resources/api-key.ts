@@ -66,7 +66,7 @@ export const apiKey = defineKind({
   printerColumns: [
     ...readyColumns,
     { name: 'Role', type: 'string', jsonPath: '.spec.role' },
-    { name: 'Expires', type: 'date', jsonPath: '.spec.expiresAt' },
+    { name: 'Expires', type: 'string', jsonPath: '.spec.expiresAt' },
     ageColumn,
   ],
 });

@@ -3,7 +3,7 @@ import { parse } from 'yaml';
 import { z } from 'zod';
 import { crdFor, crdYaml } from './custom-resource-definitions.ts';
 import { isRecord } from './field-tree.ts';
-import { type PosthornKind, posthornKinds } from './kinds.ts';
+import { kinds, type PosthornKind, posthornKinds } from './kinds.ts';
 
 interface Field {
   path: string;
@@ -52,6 +52,11 @@ describe.each(posthornKinds)('the CRD of kind %s', (kind) => {
       ({ path, schema }) => !path.endsWith('[]') && typeof schema['description'] !== 'string',
     );
     expect(silent.map(({ path }) => path)).toEqual([]);
+  });
+
+  test('shows an age only of a time in the past: kubectl prints a date in the future as <invalid>', () => {
+    const ages = kinds[kind].printerColumns.filter(({ type }) => type === 'date').map(({ jsonPath }) => jsonPath);
+    expect(ages.filter((path) => path.startsWith('.spec.'))).toEqual([]);
   });
 
   test('reads the same in YAML 1.1, which kubectl speaks, and YAML 1.2', () => {
