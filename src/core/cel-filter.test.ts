@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { cpuMs } from '../../test/support/cpu-time.ts';
 import { assertProperty } from '../../test/support/property.ts';
+import { soon } from '../../test/support/short-work.ts';
 import { celEvent, celLimits, compileCelFilter } from './cel-filter.ts';
 
 const event = celEvent({
@@ -162,10 +162,9 @@ describe('an evaluation is bounded:', () => {
     expect(verdict('event.data.list.exists(x, x == event.type || x == "b")', large)).toEqual({ isMatch: true, error: null });
   });
 
-  test('a pattern that would take a backtracking engine for ever takes milliseconds', () => {
-    const began = process.hrtime.bigint();
-    expect(verdict('event.data.text.matches("^(a+)+$")', about({ text: `${'a'.repeat(5000)}!` }))).toEqual({ isMatch: false, error: null });
-    expect(Number(process.hrtime.bigint() - began) / 1e6).toBeLessThan(2000);
+  test('a pattern that would take a backtracking engine for ever ends soon', () => {
+    const event = about({ text: `${'a'.repeat(5000)}!` });
+    expect(soon(() => verdict('event.data.text.matches("^(a+)+$")', event))).toEqual({ isMatch: false, error: null });
   });
 
   test('the patterns of one expression share a bound', () => {
@@ -209,11 +208,9 @@ describe('an evaluation is bounded:', () => {
     ['a list of what has been made of each element', 'event.data.list.map(x,x)==event.data.objects'],
     ['the clocks of a zone for each element', forEach('times', 'timestamp(x).getHours("Europe/Berlin")==30')],
     ['times of each element', forEach('times', 'timestamp(x)==timestamp(0)')],
-  ])('an expression takes less than 100 ms of processor time: %s', (_, source) => {
+  ])('an expression that could take long ends soon: %s', (_, source) => {
     const filter = compileCelFilter(source);
-    // The first run also compiles functions, and another may collect garbage.
-    const took = Array.from({ length: 5 }, () => cpuMs(() => filter(costly)));
-    expect(Math.min(...took)).toBeLessThan(100);
+    soon(() => filter(costly), 100);
   });
 
   test('what takes too long is an error, whatever other parts say', () => {

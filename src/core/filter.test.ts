@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { cpuMs } from '../../test/support/cpu-time.ts';
 import { assertProperty } from '../../test/support/property.ts';
+import { soon } from '../../test/support/short-work.ts';
 import { type CompiledFilter, compileFilter, filterLimits, tryFilter } from './filter.ts';
 import type { FilterContext } from './filter-path.ts';
 import { inOnePiece } from './in-one-piece.ts';
@@ -178,16 +178,15 @@ describe('what does not compile', () => {
 });
 
 describe('regular expressions take linear time', () => {
-  test.each(['^(a+)+$', '^(a|a)*$', '(.*)*x', '([a-zA-Z]+)*$'])('%s on 29 characters that do not match takes less than 50 ms', (value) => {
+  test.each(['^(a+)+$', '^(a|a)*$', '(.*)*x', '([a-zA-Z]+)*$'])('%s on 29 characters that do not match ends soon', (value) => {
     const filter = compileFilter({ logic: 'AND', conditions: [{ field: 'a', operator: 'matches', value }] });
     const payload = { a: `${'a'.repeat(28)}!` };
-    expect(cpuMs(() => meets(filter, { payload, headers: {}, query: {} }))).toBeLessThan(50);
+    expect(soon(() => meets(filter, { payload, headers: {}, query: {} }))).toBe(false);
   });
 
   test('a text that is too long for its pattern does not match, at once', () => {
     const filter = compileFilter({ logic: 'AND', conditions: [{ field: 'a', operator: 'matches', value: '(?:a|b)*a(?:a|b){300}$' }] });
-    const took = cpuMs(() => expect(meets(filter, { payload: { a: 'ab'.repeat(500_000) }, headers: {}, query: {} })).toBe(false));
-    expect(took).toBeLessThan(50);
+    expect(soon(() => meets(filter, { payload: { a: 'ab'.repeat(500_000) }, headers: {}, query: {} }))).toBe(false);
   });
 });
 
@@ -221,12 +220,11 @@ describe('the classes of patterns are bounded in what they cost to compile', () 
     ['all patterns of a filter', Array.from({ length: 50 }, () => wide), 7],
     ['properties in all patterns of a filter', Array.from({ length: 50 }, () => '\\pL'.repeat(333)), 7],
   ])('of %s, without compiling it', (_, values, index) => {
-    const took = cpuMs(() =>
+    soon(() =>
       expect(() => compile(values)).toThrow(
         expect.objectContaining({ details: { [`conditions.${index}.value`]: [expect.stringContaining('(?i)')] } }),
       ),
     );
-    expect(took).toBeLessThan(500);
   });
 
   test.each([

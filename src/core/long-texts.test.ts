@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { soon } from '../../test/support/cpu-time.ts';
+import { soon } from '../../test/support/short-work.ts';
 import { readFieldMapping } from './field-mapping.ts';
 import { readJsonPath } from './json-path.ts';
 

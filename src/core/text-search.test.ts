@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { soon } from '../../test/support/cpu-time.ts';
 import { assertProperty } from '../../test/support/property.ts';
+import { soon } from '../../test/support/short-work.ts';
 import { includesText, replacedTexts, unfinishedLength } from './text-search.ts';
 
 const fewLetters = (maxLength: number) => fc.string({ unit: fc.constantFrom('a', 'b', 'é', '😀'), maxLength });

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { soon } from '../../test/support/cpu-time.ts';
+import { soon } from '../../test/support/short-work.ts';
 import { filledLine, line, paragraph } from './text.ts';
 
 /** A pattern that backtracks takes minutes for such texts. */

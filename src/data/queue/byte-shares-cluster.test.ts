@@ -34,18 +34,15 @@ test('events for the shards of other servers are stored in time while a server o
   expect(healthy).not.toHaveLength(0);
   // Little room: each event needs a look at the accounts.
   const acceptor = new RedisMessageAcceptor({ redis, prefix, clock: systemClock, shards: () => shards, memoryLimitBytes: 1_000_000 });
-  const accept = async (shard: number): Promise<number> => {
-    const beganAtMs = performance.now();
+  const accept = async (shard: number): Promise<void> => {
     await acceptor.accept({ ...newEvent({ id: newTimedId('evt_', shard, Date.now()) }), payload: Buffer.alloc(6000, 'x') });
-    return performance.now() - beganAtMs;
   };
   const wake = first?.freeze();
   try {
-    const took: number[] = [];
-    for (let i = 0; i < 20; i++) took.push(await accept(healthy[i % healthy.length] ?? 0));
-    expect(Math.max(...took)).toBeLessThan(1500);
-    // Waiting for the silent server each time would take 300 ms each.
-    expect(took.reduce((sum, ms) => sum + ms, 0)).toBeLessThan(4000);
+    const beganAtMs = performance.now();
+    for (let i = 0; i < 60; i++) await accept(healthy[i % healthy.length] ?? 0);
+    // To wait for the silent server each time would take 60 × 300 ms.
+    expect(performance.now() - beganAtMs).toBeLessThan(12_000);
   } finally {
     wake?.();
   }

@@ -11,7 +11,8 @@ import type { DeliveryOptions } from '../start-delivery.ts';
 const shards = 4;
 const suite = deliverySuite({ shards });
 const slots = 64;
-const soonMs = 2000;
+/** Far below the time-out of an attempt that hangs. */
+const soonMs = 15_000;
 
 function put(org: string, name: string, to: Receiver, shard: number): void {
   suite.registry.put('destination', destinationRecord({ url: to.url, timeoutMs: 60_000 }, { id: `dst_${name}`, org }));
