@@ -178,10 +178,15 @@ describe('what does not compile', () => {
 });
 
 describe('regular expressions take linear time', () => {
-  test.each(['^(a+)+$', '^(a|a)*$', '(.*)*x', '([a-zA-Z]+)*$'])('%s on 29 characters that do not match ends soon', (value) => {
+  test.each([
+    ['^(a+)+$', false],
+    ['^(a|a)*$', false],
+    ['(.*)*x', false],
+    ['([a-zA-Z]+)*$', true],
+  ])('%s is judged soon on 29 characters', (value, isMet) => {
     const filter = compileFilter({ logic: 'AND', conditions: [{ field: 'a', operator: 'matches', value }] });
     const payload = { a: `${'a'.repeat(28)}!` };
-    expect(soon(() => meets(filter, { payload, headers: {}, query: {} }))).toBe(false);
+    expect(soon(() => meets(filter, { payload, headers: {}, query: {} }))).toBe(isMet);
   });
 
   test('a text that is too long for its pattern does not match, at once', () => {
