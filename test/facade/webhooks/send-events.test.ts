@@ -49,7 +49,9 @@ async function sendAll(events: readonly object[]): Promise<Answered[]> {
 }
 
 async function numberOf(eventId: string | undefined): Promise<number> {
-  return (await world.request('GET', `/api/webhook-events/${eventId}`)).body.data.payload.n;
+  const { status, body } = await world.request('GET', `/api/webhook-events/${eventId}`);
+  expect([status, body]).toEqual([200, body]);
+  return body.data.payload.n;
 }
 
 const large = 'x'.repeat(200_000);
