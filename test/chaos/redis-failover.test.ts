@@ -5,7 +5,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { SteadySender } from '../../hack/chaos/steady-sender.ts';
 import { checkShards } from '../../src/data/check/shard-check.ts';
 import type { RedisAddress } from '../../src/redis/address.ts';
-import { commandConnection, knownServers } from '../../src/redis/connection.ts';
+import { commandConnection, knownServers, type RedisClient } from '../../src/redis/connection.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';
 import { eventually } from '../support/eventually.ts';
 import { freePort } from '../support/ports.ts';
@@ -128,16 +128,29 @@ async function knownPorts(address: RedisAddress): Promise<number[]> {
   return ports.sort();
 }
 
+/** Where unfinished messages are, of each shard that has some. */
+async function openShards(redis: RedisClient): Promise<object[]> {
+  const found: object[] = [];
+  for (let shard = 0; shard < 16; shard++) {
+    const base = `posthorn:{s${shard}}:`;
+    const { open = '0', ...control } = await redis.hgetall(`${base}ctl`);
+    if (Number(open) === 0) continue;
+    const sizes = await Promise.all(['due', 'held', 'waiting', 'ready'].map((name) => redis.zcard(base + name)));
+    found.push({ shard, open, control, sizes, out: await redis.xlen(`${base}out`), broken: await redis.smembers(`${base}broken`) });
+  }
+  return found;
+}
+
 /** All that was accepted arrives everywhere but for what the failover lost; nothing is left over. */
 async function verify({ sender, takenOverMs }: { sender: SteadySender; takenOverMs: number | null }, address: RedisAddress): Promise<void> {
   const redis = commandConnection(address, { commandTimeoutMs: 30_000 });
   await redis.connect();
   try {
-    await eventually(
-      'everything to be delivered',
-      patienceMs,
-      async () => (await checkShards({ redis, prefix: 'posthorn:', shards: 16 })).unfinished === 0,
-    );
+    await eventually('everything to be delivered', patienceMs, async () => {
+      const { unfinished, findings } = await checkShards({ redis, prefix: 'posthorn:', shards: 16 });
+      if (unfinished === 0) return true;
+      throw new Error(`${unfinished} messages are unfinished: ${JSON.stringify({ findings, shards: await openShards(redis) })}`);
+    });
     const arrived = arrivals();
     const lost = [...sender.accepted].filter((number) => (arrived.get(number)?.size ?? 0) < routes);
     const unexpected = [...arrived.keys()].filter((number) => !sender.sent.has(number));
