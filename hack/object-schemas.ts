@@ -5,8 +5,7 @@ import { globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import { z } from 'zod';
-
-type Schema = { [key: string]: unknown };
+import { type Schema, strictSchema } from './lib/strict-schema.ts';
 
 const documents = [
   'api__v1',
@@ -29,10 +28,7 @@ const definition = z.object({
   }),
 });
 
-const oneSchema = z.record(z.string(), z.unknown());
-const schemas = z.record(z.string(), oneSchema);
-const schemaList = z.array(oneSchema);
-const ignored = ['description', 'default', 'format', 'nullable'];
+const schemas = z.record(z.string(), z.record(z.string(), z.unknown()));
 
 const [source = '', directory = ''] = process.argv.slice(2);
 mkdirSync(directory, { recursive: true });
@@ -57,7 +53,7 @@ function writeBuiltIn(file: string): void {
 function collect(name: string, known: Record<string, Schema>, definitions: Record<string, Schema>): void {
   const schema = known[name];
   if (schema === undefined || definitions[name] !== undefined) return;
-  const strict = strictly(schema);
+  const strict = strictSchema(schema);
   definitions[name] = strict;
   for (const [, other = ''] of JSON.stringify(strict).matchAll(/"#\/definitions\/([^"]+)"/g)) collect(other, known, definitions);
 }
@@ -70,7 +66,7 @@ function writeCustom(file: string): void {
     if (!crd.success) continue;
     const { group, names, versions } = crd.data.spec;
     for (const { name, schema } of versions) {
-      const { properties, ...rest } = strictly(schema.openAPIV3Schema);
+      const { properties, ...rest } = strictSchema(schema.openAPIV3Schema);
       write(
         { group, version: name, kind: names.kind },
         { ...rest, properties: { ...schemas.parse(properties), metadata: { type: 'object' } } },
@@ -83,26 +79,4 @@ function writeCustom(file: string): void {
 function write({ group, version, kind }: { group: string; version: string; kind: string }, schema: Schema): void {
   const suffix = group === '' ? version : `${group.split('.')[0]}-${version}`;
   writeFileSync(join(directory, `${kind.toLowerCase()}-${suffix}.json`), JSON.stringify(schema));
-}
-
-/** The schema without its texts, with `nullable` and `int-or-string` as JSON Schema says them, and without room for other fields. */
-function strictly(schema: Schema): Schema {
-  const result: Schema = {};
-  for (const [key, value] of Object.entries(schema)) {
-    if (key.startsWith('x-kubernetes-') || ignored.includes(key)) continue;
-    if (key === '$ref') result[key] = String(value).replace('#/components/schemas/', '#/definitions/');
-    else if (key === 'properties') {
-      const properties = Object.entries(schemas.parse(value));
-      result[key] = Object.fromEntries(properties.map(([name, each]) => [name, strictly(each)]));
-    } else if (key === 'allOf' && schema['properties'] === undefined) result[key] = schemaList.parse(value).map(strictly);
-    else if (key === 'items' || key === 'additionalProperties')
-      result[key] = typeof value === 'boolean' ? value : strictly(oneSchema.parse(value));
-    else result[key] = value;
-  }
-  if (schema['x-kubernetes-int-or-string'] === true || schema['format'] === 'int-or-string') {
-    delete result['type'];
-    result['anyOf'] = [{ type: 'integer' }, { type: 'string' }];
-  }
-  if (result['properties'] !== undefined && schema['x-kubernetes-preserve-unknown-fields'] !== true) result['additionalProperties'] = false;
-  return schema['nullable'] === true ? { anyOf: [result, { type: 'null' }] } : result;
 }

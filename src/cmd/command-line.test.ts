@@ -6,6 +6,12 @@ test.each([
   [['standalone'], { name: 'standalone', manifestsDirectory: undefined, workers: 1 }],
   [['delivery'], { name: 'delivery' }],
   [['migrate'], { name: 'migrate' }],
+  [['lint', 'a', '-'], { name: 'lint', paths: ['a', '-'], namespace: 'default', output: 'text', isPartial: false }],
+  [
+    ['lint', '--partial', '--output=json', '--namespace', 'n', 'a'],
+    { name: 'lint', paths: ['a'], namespace: 'n', output: 'json', isPartial: true },
+  ],
+  [['lint', '--help'], { name: 'help', of: 'lint' }],
   [['uninstall', '--controller=c'], { name: 'uninstall', controller: 'c', deletesOrganizations: false }],
   [['uninstall', '--controller=c', '--delete-organizations'], { name: 'uninstall', controller: 'c', deletesOrganizations: true }],
   [['--version'], { name: 'version' }],
@@ -21,6 +27,8 @@ test.each([
   [['api', '--port', '1']],
   [['api', 'now']],
   [['uninstall']],
+  [['lint']],
+  [['lint', '--output=xml', 'a']],
   [['standalone', '--workers', '0']],
   [['standalone', '--workers', 'many']],
 ])('%j is refused', (argv) => {

@@ -6,6 +6,7 @@ export type Command =
   | { name: 'help'; of: string | undefined }
   | { name: 'version' }
   | { name: 'crds' }
+  | { name: 'lint'; paths: string[]; namespace: string; output: 'text' | 'json'; isPartial: boolean }
   | { name: 'check' | 'migrate' | 'rekey' | 'controller' | 'api' | 'ingest' | 'delivery' }
   | { name: 'uninstall'; controller: string; deletesOrganizations: boolean }
   | { name: 'standalone'; manifestsDirectory: string | undefined; workers: number };
@@ -20,7 +21,7 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
-const commands = [...roles, 'crds', 'check', 'migrate', 'rekey', 'uninstall'] as const;
+const commands = [...roles, 'crds', 'lint', 'check', 'migrate', 'rekey', 'uninstall'] as const;
 const workersMax = 64;
 
 const flagsOf = {
@@ -29,6 +30,7 @@ const flagsOf = {
   ingest: {},
   delivery: {},
   crds: {},
+  lint: { namespace: { type: 'string' }, output: { type: 'string' }, partial: { type: 'boolean' } },
   check: {},
   migrate: {},
   rekey: {},
@@ -44,8 +46,13 @@ export function parseCommandLine(argv: readonly string[]): Command {
   if (first === '--version') return { name: 'version' };
   const name = commands.find((command) => command === first);
   if (name === undefined) throw new UsageError(first.startsWith('-') ? `unknown flag ${first}` : `unknown role ${first}`);
-  const values = parseFlags(name, rest);
+  const { values, paths } = parseFlags(name, rest);
   if (values.help === true) return { name: 'help', of: name };
+  if (name === 'lint') {
+    const { namespace = 'default', output = 'text', partial: isPartial = false } = values;
+    if (paths.length === 0) throw new UsageError('lint needs a file or a directory');
+    return { name, paths, namespace, output, isPartial };
+  }
   if (name === 'uninstall') {
     if (values.controller === undefined) throw new UsageError('uninstall needs --controller');
     return { name, controller: values.controller, deletesOrganizations: values['delete-organizations'] === true };
@@ -60,13 +67,18 @@ const flagValues = z.object({
   workers: z.string().optional(),
   controller: z.string().min(1).optional(),
   'delete-organizations': z.boolean().optional(),
+  namespace: z.string().min(1).optional(),
+  output: z.enum(['text', 'json'], { error: '--output must be text or json' }).optional(),
+  partial: z.boolean().optional(),
 });
 
-function parseFlags(name: keyof typeof flagsOf, argv: string[]): z.output<typeof flagValues> {
+function parseFlags(name: keyof typeof flagsOf, argv: string[]): { values: z.output<typeof flagValues>; paths: string[] } {
   try {
-    const { values } = parseArgs({ args: argv, options: { help: { type: 'boolean', short: 'h' }, ...flagsOf[name] } });
-    return flagValues.parse(values);
+    const options = { help: { type: 'boolean', short: 'h' }, ...flagsOf[name] } as const;
+    const { values, positionals } = parseArgs({ args: argv, options, allowPositionals: name === 'lint' });
+    return { values: flagValues.parse(values), paths: positionals };
   } catch (error) {
+    if (error instanceof z.ZodError) throw new UsageError(error.issues.map(({ message }) => message).join('; '));
     throw new UsageError(error instanceof Error ? error.message : String(error));
   }
 }
@@ -87,6 +99,7 @@ Roles
   ingest       takes the events that senders post to /ingest/
   delivery     a worker that delivers
   crds         prints the CustomResourceDefinitions as YAML
+  lint         judges manifests without a cluster; exit code 1 when one is wrong
   check        proves that each accepted message is in exactly one place and will have its turn; exit code 1 when not
   migrate      after an upgrade: brings what the release before has written into the form of this one; exit code 1 when it cannot
   rekey        seals all stored secrets under the newest key; exit code 1 when something does not open
@@ -97,6 +110,19 @@ Flags
   --version    the version
 
 The roles are configured by environment variables: docs/configuration.md.
+`;
+
+const lint = `Usage: posthorn lint [flags] FILE…
+
+Judges the manifests of the files, and of all files below the directories, as a cluster would that has nothing else; - is the standard input.
+
+  --namespace NAME  namespace of objects that name none (default)
+  --output FORMAT   text, or json for programs
+  --partial         an object that the files refer to and do not hold is a warning, not an error: the cluster may have it
+  --help            this text
+
+Exit code: 0 without errors, 1 with errors, 2 when a file cannot be read. Settings of the installation that count are read from the environment, such as
+POSTHORN_MAIL_DOMAINS: docs/lint.md.
 `;
 
 const standalone = `Usage: posthorn standalone [flags]
@@ -117,6 +143,8 @@ export function usage(of?: string): string {
   switch (of) {
     case 'standalone':
       return standalone;
+    case 'lint':
+      return lint;
     case 'uninstall':
       return uninstall;
     case undefined:

@@ -294,15 +294,15 @@ export class ConfigError extends Error {
 /** Who makes the links to the page where addresses are confirmed, or has it. */
 const leadsToPage: ReadonlySet<string> = new Set<Role>(['api', 'delivery', 'standalone']);
 
-/** Reads the configuration of a role, of `posthorn check`, `migrate`, `rekey` or `uninstall`; an empty variable counts as absent. Throws ConfigError. */
+/** Reads the configuration of a role, of `posthorn check`, `lint`, `migrate`, `rekey` or `uninstall`; an empty variable counts as absent. Throws ConfigError. */
 export function readConfig(
-  role: Role | 'check' | 'migrate' | 'rekey' | 'uninstall',
+  role: Role | 'check' | 'lint' | 'migrate' | 'rekey' | 'uninstall',
   environment: Record<string, string | undefined>,
 ): Config {
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
   const parsed = environmentSchema.safeParse(given);
   const mistakes = parsed.success ? [] : parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
-  if (role !== 'standalone' && role !== 'uninstall') {
+  if (role !== 'standalone' && role !== 'uninstall' && role !== 'lint') {
     for (const name of role === 'check' || role === 'migrate'
       ? ['POSTHORN_REDIS_URL']
       : ['POSTHORN_REDIS_URL', 'POSTHORN_ENCRYPTION_KEYS']) {

@@ -24,6 +24,11 @@ async function main(): Promise<void> {
       process.stdout.write(crdsYaml());
       return;
     }
+    case 'lint': {
+      const { lint } = await import('./lint/lint.ts');
+      process.exitCode = await lint(readConfig('lint', process.env), command, (line) => process.stdout.write(`${line}\n`));
+      return;
+    }
     case 'check': {
       const { check } = await import('./check.ts');
       process.exitCode = await check(readConfig('check', process.env), (line) => process.stdout.write(`${line}\n`));

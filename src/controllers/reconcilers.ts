@@ -55,8 +55,7 @@ export interface ReconcilersOptions extends OrganizationReconcilerOptions, Resou
   caches: ControllerCaches;
   status: StatusWriter;
   clock: Clock;
-  /** Of this leader. */
-  webhookStore: WebhookStore;
+  webhooks: WebhookSinks;
   keyring: Keyring;
   /** Warehouses may have the identity of the delivery pods. */
   allowsPlatformIdentity: boolean;
@@ -70,19 +69,43 @@ export interface ReconcilersOptions extends OrganizationReconcilerOptions, Resou
   shards: number;
 }
 
+/** Where the records of the kinds of webhooks are put in force. */
+export interface WebhookSinks {
+  eventType: ReturnType<typeof webhookEventTypeSink>;
+  application: ReturnType<typeof webhookApplicationSink>;
+  endpoint: ReturnType<typeof webhookEndpointSink>;
+  subscription: ReturnType<typeof webhookSubscriptionSink>;
+}
+
+/** The webhook store, as a leader writes it. */
+export function webhookStoreSinks({
+  webhookStore,
+  ...options
+}: Pick<ReconcilersOptions, 'caches' | 'publisher' | 'queues' | 'shards'> & {
+  /** Of this leader. */
+  webhookStore: WebhookStore;
+}): WebhookSinks {
+  const sinkOptions = { webhooks: webhookStore, publisher: options.publisher, organizations: options.caches.Organization };
+  const created =
+    (kind: ConfigurationKind) =>
+    ({ managedBy }: { managedBy: string }): void =>
+      requeueReferrers(options, kind, managedBy);
+  return {
+    eventType: webhookEventTypeSink(sinkOptions),
+    application: webhookApplicationSink({ ...sinkOptions, shards: options.shards, created: created('WebhookApplication') }),
+    endpoint: webhookEndpointSink({ ...sinkOptions, created: created('WebhookEndpoint') }),
+    subscription: webhookSubscriptionSink(sinkOptions),
+  };
+}
+
 /** What reconciles the objects of each kind: the one place where a kind meets its code. */
 export function reconcilersOf(options: ReconcilersOptions): Reconcilers {
-  const { caches, publisher, webhookStore, keyring, mailDomains, clock } = options;
+  const { caches, publisher, keyring, mailDomains, clock, webhooks } = options;
   const directory = new ShardDirectory(publisher, options.shards);
   const checks = new CodeChecks(options.sandbox);
   const code = new RouteCode({ caches, publisher, checks });
   const credentials = new CredentialsSink(publisher, keyring);
   const cacheOf: CacheByKind<ConfigurationKind> = caches;
-  const webhookSinks = { webhooks: webhookStore, publisher, organizations: caches.Organization };
-  const created =
-    (kind: ConfigurationKind) =>
-    ({ managedBy }: { managedBy: string }): void =>
-      requeueReferrers(options, kind, managedBy);
   const endpointEnded = (id: string): void => {
     for (const { metadata } of caches.WebhookEndpoint.byIndex(indexes.id, id))
       requeueReferrers(options, 'WebhookEndpoint', nameIn(metadata.namespace, metadata.name));
@@ -108,15 +131,9 @@ export function reconcilersOf(options: ReconcilersOptions): Reconcilers {
     NotificationChannel: published(notificationChannelRules(keyring, mailDomains)),
     HttpCronJob: published(cronJobRules(keyring)),
     ApiKey: published(apiKeyRules(caches)),
-    WebhookEventType: keptIn(webhookEventTypeSink(webhookSinks), webhookEventTypeRules(checks, clock)),
-    WebhookApplication: keptIn(
-      webhookApplicationSink({ ...webhookSinks, shards: options.shards, created: created('WebhookApplication') }),
-      webhookApplicationRules(),
-    ),
-    WebhookEndpoint: keptIn(
-      webhookEndpointSink({ ...webhookSinks, created: created('WebhookEndpoint') }),
-      webhookEndpointRules({ ...options, ended: endpointEnded }),
-    ),
-    WebhookSubscription: keptIn(webhookSubscriptionSink(webhookSinks), webhookSubscriptionRules(caches, code)),
+    WebhookEventType: keptIn(webhooks.eventType, webhookEventTypeRules(checks, clock)),
+    WebhookApplication: keptIn(webhooks.application, webhookApplicationRules()),
+    WebhookEndpoint: keptIn(webhooks.endpoint, webhookEndpointRules({ ...options, ended: endpointEnded })),
+    WebhookSubscription: keptIn(webhooks.subscription, webhookSubscriptionRules(caches, code)),
   };
 }

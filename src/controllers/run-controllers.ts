@@ -31,7 +31,7 @@ import { organizationLabel } from './organization/organization-namespace.ts';
 import type { Pools } from './organization/organization-pool.ts';
 import { OrganizationQuotas, quotaKind } from './organization/organization-quota.ts';
 import { bindingNames, type Installation, OrganizationRights, roleBindingKind } from './organization/organization-rights.ts';
-import { reconcilersOf } from './reconcilers.ts';
+import { reconcilersOf, webhookStoreSinks } from './reconcilers.ts';
 import { organizationOf } from './references.ts';
 import { type Queues, requeueOnChange } from './requeue.ts';
 import { SecretReader } from './secret-reader.ts';
@@ -119,7 +119,8 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
   const rights = objects === null || installation === null ? null : new OrganizationRights({ ...options, objects, installation });
   const webhooks = options.webhooks(epoch);
   const queues: Queues = byKind(configurationKinds, () => new WorkQueue({ clock }));
-  const reconcilers = reconcilersOf({ ...options, queues, publisher, webhookStore: webhooks, status, secrets, quotas, rights });
+  const sinks = webhookStoreSinks({ ...options, queues, publisher, webhookStore: webhooks });
+  const reconcilers = reconcilersOf({ ...options, queues, publisher, webhooks: sinks, status, secrets, quotas, rights });
   const addEverything = (): void => {
     for (const kind of configurationKinds) for (const { metadata } of caches[kind].list()) queues[kind].add(formatKey(metadata), 'initial');
   };

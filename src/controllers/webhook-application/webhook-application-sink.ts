@@ -1,8 +1,15 @@
+import type { Refusal } from '../../compile/compiled.ts';
 import { shardOf } from '../../compile/shard.ts';
 import type { ManagedApplication } from '../../compile/webhook-application.ts';
 import type { WebhookApplication } from '../../data/webhooks/webhooks.ts';
 import type { RecordSink } from '../record-sink.ts';
 import { type WebhookSinkOptions, webhookRecordSink } from '../webhook-record-sink.ts';
+
+/** The refusal of an application that asks for the external id of another one. */
+export function externalIdTaken({ id, managedBy }: Pick<WebhookApplication, 'id' | 'managedBy'>, externalId: string | null): Refusal {
+  const whose = managedBy === null ? `${id}, created through the API,` : `of the WebhookApplication ${managedBy}`;
+  return { reason: 'ExternalIdTaken', message: `the application ${whose} already has the external id ${externalId}` };
+}
 
 /** `shards`: over how many new applications are spread. `created`: one that was not there before. */
 export function webhookApplicationSink(
@@ -22,8 +29,7 @@ export function webhookApplicationSink(
       obstacleTo: async ({ org, id, externalId }) => {
         const other = externalId === null ? null : await webhooks.applicationByExternalId(org, externalId);
         if (other === null || other.id === id) return null;
-        const whose = other.managedBy === null ? `${other.id}, created through the API,` : `of the WebhookApplication ${other.managedBy}`;
-        return { refusal: { reason: 'ExternalIdTaken', message: `the application ${whose} already has the external id ${externalId}` } };
+        return { refusal: externalIdTaken(other, externalId) };
       },
     },
     options,

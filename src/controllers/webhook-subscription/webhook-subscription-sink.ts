@@ -1,7 +1,14 @@
+import type { Refusal } from '../../compile/compiled.ts';
 import type { ManagedSubscription } from '../../compile/webhook-subscription.ts';
 import type { WebhookSubscription } from '../../data/webhooks/webhooks.ts';
 import type { RecordSink } from '../record-sink.ts';
 import { type WebhookSinkOptions, webhookRecordSink } from '../webhook-record-sink.ts';
+
+/** The refusal of a subscription to what `other` is one to. */
+export function duplicateSubscription({ id, managedBy }: Pick<WebhookSubscription, 'id' | 'managedBy'>): Refusal {
+  const whose = managedBy === null ? `${id}, created through the API,` : `of the WebhookSubscription ${managedBy}`;
+  return { reason: 'DuplicateSubscription', message: `the subscription ${whose} has the same endpoint and event type` };
+}
 
 export function webhookSubscriptionSink(options: WebhookSinkOptions): RecordSink<ManagedSubscription, WebhookSubscription> {
   const { webhooks } = options;
@@ -28,8 +35,7 @@ export function webhookSubscriptionSink(options: WebhookSinkOptions): RecordSink
             : { unresolved: { reason: 'EventTypeNotProgrammed', message: 'the event type of spec.eventTypeRef is not programmed yet' } };
         const [other] = (await webhooks.subscriptions(org, { endpointId, eventTypeId }, { limit: 1 })).items;
         if (other === undefined || other.id === id) return null;
-        const whose = other.managedBy === null ? `${other.id}, created through the API,` : `of the WebhookSubscription ${other.managedBy}`;
-        return { refusal: { reason: 'DuplicateSubscription', message: `the subscription ${whose} has the same endpoint and event type` } };
+        return { refusal: duplicateSubscription(other) };
       },
     },
     options,

@@ -150,12 +150,13 @@ export class RedisRegistryPublisher implements RegistryPublisher {
   }
 }
 
-function idIsOwned(id: string, owner: string): PosthornError {
+/** Told apart by `ownerOfRefusedId`. */
+export function idIsOwned(id: string, owner: string): PosthornError {
   return new PosthornError('CONFLICT', `the id ${id} belongs to another organization`, { details: { owner: [owner] } });
 }
 
 /** Told apart by `isTakenName`. */
-function nameIsTaken(kind: RecordKind, id: string): PosthornError {
+export function nameIsTaken(kind: RecordKind, id: string): PosthornError {
   const complaint = 'another organization has it';
   return new PosthornError('CONFLICT', `what ${kind} ${id} is found by belongs to another organization`, {
     details: { taken: [complaint] },

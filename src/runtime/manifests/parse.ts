@@ -1,6 +1,7 @@
 import { type Document, parseAllDocuments, visit } from 'yaml';
 import { z } from 'zod';
 import { decimalNumber, doubleOf, type JsonNumber, jsonNumber } from '../../core/exact-number.ts';
+import { group } from '../../resources/definition.ts';
 import { configurationKinds, type Kind, kindPath } from '../../resources/kinds.ts';
 import type { ApplyObject } from '../../store/store.ts';
 import { keyAsText } from './map-keys.ts';
@@ -23,6 +24,8 @@ export interface Reading {
   kinds?: readonly Kind[];
   /** Where a namespaced object goes that names no namespace; default: `default`, as kubectl has it. */
   namespace?: string;
+  /** Whether objects of other API groups are left out; default: each of them is an error. */
+  skipsForeign?: boolean;
 }
 const aliasesMax = 100;
 
@@ -58,7 +61,7 @@ const secretManifest = z.strictObject({
  * A broken document does not keep the others from being read. Whether a spec is valid is the store's to say.
  */
 export function parseManifests(file: string, text: string, reading: Reading = {}): ParsedManifests {
-  const wanted = { kinds: configurationKinds, namespace: 'default', ...reading };
+  const wanted = { kinds: configurationKinds, namespace: 'default', skipsForeign: false, ...reading };
   const objects: ApplyObject[] = [];
   const errors: ManifestError[] = [];
   const documents = parseAllDocuments(text, yamlDialect);
@@ -104,8 +107,10 @@ function toObjects(value: unknown, reading: Required<Reading>): ApplyObject[] {
   const known = (['Namespace', 'Secret', ...reading.kinds] as const).find((each) => each === kind);
   if (known === undefined && kind === 'DeliveryPool' && apiVersion === kindPath(kind).apiVersion)
     throw new Error('DeliveryPool is a kind of clusters: standalone has workers of its own, as many as --workers says');
-  if (known === undefined || kindPath(known).apiVersion !== apiVersion)
-    throw new Error(`${kind} of ${apiVersion} is not a kind that standalone knows`);
+  if (known === undefined || kindPath(known).apiVersion !== apiVersion) {
+    if (reading.skipsForeign && !apiVersion.startsWith(`${group}/`)) return [];
+    throw new Error(`${kind} of ${apiVersion} is not a kind that Posthorn knows`);
+  }
   return [toObject(known, value, reading.namespace)];
 }
 

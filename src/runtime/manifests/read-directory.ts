@@ -9,7 +9,7 @@ const extensions = ['.yaml', '.yml', '.json'];
  * left out. Rejects when the directory cannot be read; a file that cannot is an error in the result.
  */
 export async function readManifests(directory: string, reading: Reading = {}): Promise<ParsedManifests & { files: number }> {
-  const paths = await manifestPaths(directory, '');
+  const paths = await manifestPaths(directory);
   const result: ParsedManifests = { objects: [], errors: [] };
   const seen = new Map<string, string>();
   for (const path of paths) {
@@ -33,7 +33,8 @@ export async function readManifests(directory: string, reading: Reading = {}): P
   return { ...result, files: paths.length };
 }
 
-async function manifestPaths(root: string, below: string): Promise<string[]> {
+/** Paths of the manifest files below `root`, in their order; hidden files and directories are left out. Rejects when a directory cannot be read. */
+export async function manifestPaths(root: string, below = ''): Promise<string[]> {
   const entries = await readdir(join(root, below), { withFileTypes: true });
   const paths: string[] = [];
   for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {

@@ -1,0 +1,184 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { stringify } from 'yaml';
+import { controllerSuite } from '../../../test/support/controller-suite.ts';
+import { eventually } from '../../../test/support/eventually.ts';
+import type { PosthornKind } from '../../resources/kinds.ts';
+import type { Condition } from '../../resources/metadata.ts';
+import type { ApplyObject } from '../../store/store.ts';
+import { readConfig } from '../config.ts';
+import { type LintFinding, type LintOptions, lint } from './lint.ts';
+
+const root = new URL('../../../', import.meta.url).pathname;
+let directory = '';
+beforeEach(() => {
+  directory = mkdtempSync(join(tmpdir(), 'posthorn-lint-'));
+});
+afterEach(() => rmSync(directory, { recursive: true }));
+
+type Manifest = { kind: PosthornKind; metadata: { name: string; namespace?: string }; spec: object };
+
+const of = (kind: PosthornKind, name: string, spec: object, namespace = 'acme'): Manifest => ({
+  kind,
+  metadata: { name, namespace },
+  spec,
+});
+const text = (manifests: readonly Manifest[]): string =>
+  manifests.map((manifest) => stringify({ apiVersion: 'posthorn.dev/v1alpha1', ...manifest })).join('---\n');
+const source = of('Source', 'orders', {});
+const shop = of('Destination', 'shop', { http: { url: 'https://shop.example.com/' } });
+const route = (spec: object = {}, name = 'all') =>
+  of('Route', name, { sourceRef: { name: 'orders' }, destinationRefs: [{ name: 'shop' }], ...spec });
+
+async function linted(
+  files: Record<string, string>,
+  options: Partial<LintOptions> = {},
+  environment: Record<string, string> = {},
+): Promise<{ code: number; lines: string[]; findings: LintFinding[] }> {
+  for (const [file, content] of Object.entries(files)) {
+    mkdirSync(join(directory, file, '..'), { recursive: true });
+    writeFileSync(join(directory, file), content);
+  }
+  const lines: string[] = [];
+  const all = { paths: [directory], namespace: 'default', output: 'json', isPartial: false, ...options } as const;
+  const code = await lint(readConfig('lint', environment), all, (line) => void lines.push(line));
+  return { code, lines, findings: all.output === 'json' ? JSON.parse(lines.join('\n')).findings : [] };
+}
+
+const reasons = (findings: readonly LintFinding[]): string[] =>
+  findings.map(({ severity, kind, name, reason }) => `${severity} ${kind} ${name} ${reason}`).sort();
+
+test('The samples have no error', async () => {
+  const { code, lines } = await linted({}, { paths: [join(root, 'config/samples')], output: 'text' });
+  expect([code, lines]).toEqual([0, [expect.stringMatching(/^\d\d objects: 0 errors, 0 warnings$/)]]);
+});
+
+describe('What the API server would refuse is an error', () => {
+  test.each<[string, Manifest, string]>([
+    ['an address that is none', of('Destination', 'shop', { http: { url: 'nonsense' } }), 'spec.http.url'],
+    ['an unknown field', of('Source', 'orders', { colour: 'red' }), 'spec.colour'],
+    ['a number out of its range', of('Destination', 'shop', { http: { url: 'https://a.example/', timeoutMs: 1 } }), 'spec.http.timeoutMs'],
+    ['a name that is too long', of('Source', `a${'b'.repeat(300)}`, {}), 'metadata.name'],
+    [
+      'a pool with more workers at least than at most',
+      of('DeliveryPool', 'p', { autoscaling: { enabled: true, min: 9, max: 3 } }),
+      'spec.autoscaling',
+    ],
+  ])('%s', async (_what, manifest, field) => {
+    const { code, findings } = await linted({ 'a.yaml': text([manifest]) });
+    expect([code, findings[0]]).toMatchObject([
+      1,
+      { severity: 'error', kind: manifest.kind, reason: 'Invalid', field: expect.stringContaining(field) },
+    ]);
+  });
+});
+
+describe('What cannot be read is an error', () => {
+  test.each([
+    ['YAML', 'a: ['],
+    ['a kind of Posthorn’s group that there is not', 'apiVersion: posthorn.dev/v1alpha1\nkind: Rout\nmetadata: {name: r}'],
+    ['a version that there is not', 'apiVersion: posthorn.dev/v9\nkind: Route\nmetadata: {name: r}'],
+    ['an object without a kind', 'metadata: {name: r}'],
+  ])('%s', async (_what, content) => {
+    const { code, findings } = await linted({ 'a.yaml': content });
+    expect([code, findings]).toMatchObject([1, [{ severity: 'error', reason: 'Unreadable', file: join(directory, 'a.yaml') }]]);
+  });
+
+  test('a path that is not there', async () => {
+    await expect(linted({}, { paths: [join(directory, 'gone')] })).rejects.toMatchObject({ code: 'INVALID_CONFIG' });
+  });
+});
+
+test('Objects of other API groups are left out', async () => {
+  const { code, lines } = await linted(
+    { 'a.yaml': 'apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: d}\nspec: {}' },
+    { output: 'text' },
+  );
+  expect([code, lines]).toEqual([0, ['0 objects: 0 errors, 0 warnings']]);
+});
+
+test('An object that stands in two files is an error at the second one', async () => {
+  const { code, findings } = await linted({ 'a.yaml': text([source]), 'b/b.yaml': text([source]) });
+  expect([code, findings]).toMatchObject([1, [{ reason: 'Duplicate', file: join(directory, 'b/b.yaml') }]]);
+});
+
+test('Objects refer to each other across files, and an object without a namespace is in the one of the flag', async () => {
+  const { code } = await linted(
+    {
+      'a.yaml': text([route()]),
+      'b.yaml': text([source]),
+      'c.yaml': stringify({ apiVersion: 'posthorn.dev/v1alpha1', ...shop, metadata: { name: 'shop' } }),
+    },
+    { namespace: 'acme' },
+  );
+  expect(code).toBe(0);
+});
+
+test('What is missing is an error, and a warning where the files are a part', async () => {
+  const files = { 'a.yaml': text([route({ transformRef: { name: 't' } }), source]) };
+  expect(await linted(files)).toMatchObject({ code: 1, findings: [{ severity: 'error', reason: expect.stringMatching(/NotFound$/) }] });
+  expect(await linted(files, { isPartial: true })).toMatchObject({ code: 0, findings: [{ severity: 'warning' }] });
+});
+
+test('Secrets that the files do not hold are a warning', async () => {
+  const auth = { type: 'bearer', tokenSecretRef: { name: 'shop', key: 'token' } };
+  const files = { 'a.yaml': text([of('Destination', 'shop', { http: { url: 'https://shop.example.com/', auth } })]) };
+  expect(await linted(files)).toMatchObject({ code: 0, findings: [{ severity: 'warning', reason: 'SecretNotFound' }] });
+});
+
+test('Settings of the installation are read from the environment', async () => {
+  const files = { 'a.yaml': text([of('NotificationChannel', 'mail', { type: 'email', email: { addresses: ['a@other.example'] } })]) };
+  expect((await linted(files)).code).toBe(0);
+  expect(await linted(files, {}, { POSTHORN_MAIL_DOMAINS: 'acme.example' })).toMatchObject({ code: 1 });
+});
+
+test('A line of text names file, object, reason and field', async () => {
+  const { lines } = await linted({ 'a.yaml': text([of('Destination', 'shop', { http: { url: 'nonsense' } })]) }, { output: 'text' });
+  expect(lines).toEqual([
+    expect.stringMatching(/a\.yaml: error: Destination acme\/shop: Invalid: spec\.http\.url: must be an absolute http or https URL/),
+    '1 object: 1 error, 0 warnings',
+  ]);
+});
+
+describe('beside the controllers of a cluster', () => {
+  const suite = controllerSuite();
+
+  test('the findings are what the conditions of the objects say', async () => {
+    const manifests = [
+      source,
+      shop,
+      route(),
+      route({ sourceRef: { name: 'gone' } }, 'without-source'),
+      route({ destinationRefs: [{ name: 'gone' }] }, 'without-destination'),
+      route({ transformRef: { name: 'broken' } }, 'with-broken-transform'),
+      route({ schemaRef: { name: 'gone' } }, 'without-schema'),
+      of('Transform', 'broken', { type: 'jsonata', code: '{{{' }),
+      of('PayloadSchema', 'broken', { jsonSchema: { type: 'nothing' } }),
+      of('HttpCronJob', 'nowhere', { schedule: '* * * * *', timeZone: 'Nowhere/Land', url: 'https://a.example/' }),
+      of('HttpCronJob', 'fine', { schedule: '* * * * *', url: 'https://a.example/' }),
+      of('WebhookApplication', 'app', { externalId: 'same' }),
+      of('WebhookApplication', 'second', { externalId: 'same' }),
+      of('WebhookEventType', 'order.paid', { name: 'order.paid' }),
+      of('WebhookSubscription', 'sub', { endpointRef: { name: 'gone' }, eventTypeRef: { name: 'order.paid' } }),
+    ];
+    const organization: Manifest = { kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme' } };
+    const all = [organization, ...manifests];
+    suite.start();
+    await suite.store.apply({ kind: 'Namespace', metadata: { name: 'acme' } }, { manager: 'test', force: true });
+    for (const manifest of all) await suite.store.apply(manifest as ApplyObject, { manager: 'test', force: true });
+    const { findings } = await linted({ 'a.yaml': text(all) });
+    const expected = async (): Promise<string[]> => {
+      const found: string[] = [];
+      for (const { kind, metadata } of all) {
+        const conditions: readonly Condition[] = (await suite.store.get(kind, metadata)).status?.conditions ?? [];
+        const ready = conditions.find(({ type }) => type === 'Ready');
+        if (ready?.status !== 'True') found.push(`error ${kind} ${metadata.name} ${ready?.reason}`);
+      }
+      return found.sort();
+    };
+    await eventually(async () => expect(reasons(findings)).toEqual(await expected()));
+    expect(findings.length).toBeGreaterThan(7);
+  });
+});

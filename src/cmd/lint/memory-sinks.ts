@@ -1,0 +1,65 @@
+import type { Refusal } from '../../compile/compiled.ts';
+import type { FencedPublisher } from '../../controllers/fenced-publisher.ts';
+import { ownerOfRefusedId } from '../../controllers/id-owners.ts';
+import type { WebhookSinks } from '../../controllers/reconcilers.ts';
+import { idOfAnother, type RecordSink, registrySink } from '../../controllers/record-sink.ts';
+import { externalIdTaken } from '../../controllers/webhook-application/webhook-application-sink.ts';
+import { duplicateSubscription } from '../../controllers/webhook-subscription/webhook-subscription-sink.ts';
+
+interface WebhookRecord {
+  id: string;
+  org: string;
+  managedBy: string;
+}
+
+/** Where webhook records go that nothing is delivered by: their ids and names are judged as the webhook store judges them. */
+export function memoryWebhookSinks(publisher: FencedPublisher): WebhookSinks {
+  return {
+    eventType: registrySink(publisher, 'eventType'),
+    application: memorySink(
+      publisher,
+      ({ org, externalId }) => (externalId === null ? null : `${org} ${externalId}`),
+      ({ externalId }, other) => externalIdTaken(other, externalId),
+    ),
+    endpoint: memorySink(
+      publisher,
+      () => null,
+      () => null,
+    ),
+    subscription: memorySink(
+      publisher,
+      ({ org, endpointId, eventTypeId }) => `${org} ${endpointId} ${eventTypeId}`,
+      (_, other) => duplicateSubscription(other),
+    ),
+  };
+}
+
+/** `nameOf`: what only one record may have; null: nothing. `refusal`: of a record whose name `other` has. */
+function memorySink<Published extends WebhookRecord>(
+  publisher: FencedPublisher,
+  nameOf: (record: Published) => string | null,
+  refusal: (record: Published, other: Published) => Refusal | null,
+): RecordSink<Published, never> {
+  const holders = new Map<string, Published>();
+  return {
+    get: async () => null,
+    publish: async (record) => {
+      try {
+        await publisher.claim(record.id, record.org);
+      } catch (error) {
+        if (ownerOfRefusedId(error) !== undefined) return { refusal: idOfAnother };
+        throw error;
+      }
+      const name = nameOf(record);
+      if (name === null) return null;
+      const holder = holders.get(name);
+      const found = holder === undefined || holder.id === record.id ? null : refusal(record, holder);
+      if (found !== null) return { refusal: found };
+      holders.set(name, record);
+      return null;
+    },
+    retract: async () => {},
+    disable: async () => {},
+    generationOf: () => null,
+  };
+}
