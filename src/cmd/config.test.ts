@@ -138,6 +138,11 @@ describe('the configuration', () => {
 
   test.each([
     ['an identity that is neither lent nor not', { POSTHORN_WAREHOUSE_PLATFORM_IDENTITY: 'yes' }, /PLATFORM_IDENTITY: Invalid option/],
+    ...['0', '4294967295', 'me'].map((user): [string, object, RegExp] => [
+      `workers that run as ${user}`,
+      { POSTHORN_DELIVERY_RUN_AS_USER: user },
+      /POSTHORN_DELIVERY_RUN_AS_USER: must be a user id other than 0, or platform/,
+    ]),
     ['several hosts without a mode', { POSTHORN_REDIS_URL: 'redis://one,two' }, /one host/],
     ['a socket of a cluster', { POSTHORN_REDIS_URL: '/run/redis.sock', POSTHORN_REDIS_MODE: 'cluster' }, /must name hosts/],
     ['a database of a cluster', { POSTHORN_REDIS_URL: 'redis://one/2', POSTHORN_REDIS_MODE: 'cluster' }, /database 0/],

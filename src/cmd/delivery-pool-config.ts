@@ -5,6 +5,12 @@ import { splitList } from './config-values.ts';
 const objectName = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const mountPattern = /^(configmap|secret)\/([^=/]+)=(\/[^=,:]+)$/;
 
+/** The platform assigns user and group. */
+const platform = 'platform';
+
+const maxUserId = 4_294_967_294;
+const isUserId = (text: string): boolean => /^[1-9]\d{0,9}$/.test(text) && Number(text) <= maxUserId;
+
 const names = z
   .string()
   .transform(splitList)
@@ -42,6 +48,15 @@ export const deliveryPoolEnvironment = {
       'Files that the workers of every DeliveryPool get, such as certificates: `secret/<name>=<path>` or `configmap/<name>=<path>`, separated by commas.',
     )
     .meta({ roles: ['controller'] }),
+  POSTHORN_DELIVERY_RUN_AS_USER: z
+    .string()
+    .refine((text) => text === platform || isUserId(text), 'must be a user id other than 0, or platform')
+    .transform((text) => (text === platform ? null : Number(text)))
+    .default(1000)
+    .describe(
+      'User and group of the workers of every DeliveryPool; `platform`: the platform assigns them, as OpenShift does. Default: 1000.',
+    )
+    .meta({ roles: ['controller'] }),
 };
 
 /** What of a configuration is for DeliveryPools. */
@@ -52,6 +67,7 @@ export function poolDefaults(values: z.output<z.ZodObject<typeof deliveryPoolEnv
     configMaps: values.POSTHORN_DELIVERY_CONFIG_MAPS,
     secrets: values.POSTHORN_DELIVERY_SECRETS,
     mounts: values.POSTHORN_DELIVERY_MOUNTS,
+    user: values.POSTHORN_DELIVERY_RUN_AS_USER,
   };
 }
 

@@ -74,6 +74,19 @@ describe.each(['defaults', 'production', 'gateway'])('with the values %s', (name
   });
 });
 
+test.each([
+  ['podSecurity.runAsUser=null', {}, 'platform'],
+  ['podSecurity.runAsUser=1000680000', { runAsUser: 1_000_680_000, runAsGroup: 1_000_680_000, fsGroup: 1_000_680_000 }, '1000680000'],
+])('with %s all pods run under that user, those of the workers too', async (value, ids, forWorkers) => {
+  const objects = manifests(await template('--set', value));
+  const pods = objects.flatMap(({ kind, spec }) => (kind === 'Pod' ? [spec] : podSpecs(spec)));
+  expect(pods.length).toBeGreaterThan(3);
+  for (const { securityContext } of pods)
+    expect(securityContext).toEqual({ runAsNonRoot: true, ...ids, seccompProfile: { type: 'RuntimeDefault' } });
+  const controller = objects.find(({ kind, metadata }) => kind === 'Deployment' && metadata.name.endsWith('-controller'));
+  expect(podSpecs(controller?.spec)[0].containers[0].env).toContainEqual({ name: 'POSTHORN_DELIVERY_RUN_AS_USER', value: forWorkers });
+});
+
 // biome-ignore lint/suspicious/noExplicitAny: objects of many kinds
 type Any = any;
 

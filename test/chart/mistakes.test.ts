@@ -9,6 +9,7 @@ describe('values that cannot be meant', () => {
     ['an Ingress without a host', 'ingress.enabled=true', 'ingress/host'],
     ['an HTTPRoute without a Gateway', 'httpRoute.enabled=true', 'httpRoute/parentRefs'],
     ['a host with a path', 'policies.egressHosts.hosts={a.example/b}', 'policies/egressHosts/hosts'],
+    ['pods of root', 'podSecurity.runAsUser=0', 'podSecurity/runAsUser'],
     ['alerts by e-mail without a sender', 'smtp.host=mail', 'smtp/from'],
     ['confirmation of addresses without the address of the page', 'smtp.requireConfirmation=true', 'api/publicUrl'],
   ])('values that cannot be meant are refused: %s', async (_, values, named) => {

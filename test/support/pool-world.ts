@@ -95,6 +95,7 @@ export class PoolWorld {
             imagePullSecrets: ['registry'],
             configMaps: ['settings'],
             secrets: ['posthorn'],
+            user: 1000,
             mounts: [{ kind: 'ConfigMap', name: 'egress-ca', path: '/etc/posthorn/egress' }],
           },
           judge: judgeWorkerEnvironment,

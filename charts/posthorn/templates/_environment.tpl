@@ -54,6 +54,7 @@ POSTHORN_BOOTSTRAP_DIR: /etc/posthorn/bootstrap
 POSTHORN_BOOTSTRAP_CONFIG_MAP: {{ include "posthorn.fullname" . }}-bootstrap
 POSTHORN_IMAGE: {{ include "posthorn.image" . | quote }}
 {{- include "posthorn.setting" (list "POSTHORN_IMAGE_PULL_SECRETS" (join "," .Values.image.pullSecrets)) }}
+POSTHORN_DELIVERY_RUN_AS_USER: {{ with .Values.podSecurity.runAsUser }}{{ int64 . | quote }}{{ else }}platform{{ end }}
 POSTHORN_DELIVERY_CONFIG_MAPS: {{ include "posthorn.fullname" . }}-delivery
 POSTHORN_DELIVERY_SECRETS: {{ list (include "posthorn.redisSecret" .) (include "posthorn.encryptionSecret" .) .Values.egress.proxySecret .Values.smtp.existingSecret | compact | join "," | quote }}
 {{- $mounts := list }}

@@ -4,7 +4,11 @@
 {{- end -}}
 
 {{- define "posthorn.podSecurity" -}}
-{ runAsNonRoot: true, runAsUser: 1000, runAsGroup: 1000, fsGroup: 1000, seccompProfile: { type: RuntimeDefault } }
+{{- with .Values.podSecurity.runAsUser -}}
+{ runAsNonRoot: true, runAsUser: {{ int64 . }}, runAsGroup: {{ int64 . }}, fsGroup: {{ int64 . }}, seccompProfile: { type: RuntimeDefault } }
+{{- else -}}
+{ runAsNonRoot: true, seccompProfile: { type: RuntimeDefault } }
+{{- end }}
 {{- end -}}
 
 {{- define "posthorn.pullSecrets" -}}

@@ -3,7 +3,7 @@ import { deliveryPool } from '../../resources/delivery-pool.ts';
 import { deploymentSpec } from './deployment.ts';
 
 /** What the Deployment of a pool with this template has of it. */
-function templateOf(podTemplate: Record<string, unknown>): unknown {
+function templateOf(podTemplate: Record<string, unknown>, user: number | null = 1000): unknown {
   const spec = deliveryPool.spec.parse({ podTemplate });
   const metadata = {
     name: 'eu',
@@ -14,7 +14,7 @@ function templateOf(podTemplate: Record<string, unknown>): unknown {
     creationTimestamp: '2026-01-01T00:00:00Z',
   };
   const pool = { apiVersion: 'posthorn.dev/v1alpha1' as const, kind: 'DeliveryPool' as const, metadata, spec };
-  const defaults = { image: null, imagePullSecrets: [], configMaps: [], secrets: [], mounts: [] };
+  const defaults = { image: null, imagePullSecrets: [], configMaps: [], secrets: [], mounts: [], user };
   const reach = { ports: [], cidrs: [], hasHosts: false };
   const made = deploymentSpec(pool, { defaults, image: 'posthorn', configHash: '', opsPort: 9090, reach, replicas: 2 });
   return made['template'];
@@ -32,6 +32,14 @@ test('the pods of a pool rather stand on several nodes, also where these have no
     { topologyKey: 'kubernetes.io/hostname', whenUnsatisfiable: 'ScheduleAnyway', maxSkew: 1, ...rollout },
   ];
   expect(templateOf({})).toMatchObject({ spec: { affinity: preferring(apart), topologySpreadConstraints } });
+});
+
+test.each([
+  [1234, { runAsUser: 1234, runAsGroup: 1234, fsGroup: 1234 }],
+  [null, {}],
+])('the pods of a pool run as user %s, and never as root', (user, ids) => {
+  const securityContext = { runAsNonRoot: true, ...ids, seccompProfile: { type: 'RuntimeDefault' } };
+  expect(Object(templateOf({}, user)).spec.securityContext).toEqual(securityContext);
 });
 
 test('what else a pool prefers stays', () => {

@@ -10,7 +10,6 @@ const configHashAnnotation = 'posthorn.dev/config-hash';
 
 /** Of the grace period, for the end of the process and for what the kubelet needs. */
 const endSeconds = 10;
-const user = 1000;
 const defaultResources = { requests: { cpu: '100m', memory: '192Mi' }, limits: { memory: '768Mi' } };
 const node = 'kubernetes.io/hostname';
 const defaultSpread = [{ topologyKey: 'topology.kubernetes.io/zone' }, { topologyKey: node }];
@@ -78,9 +77,7 @@ export function deploymentSpec(pool: Pool, setting: PoolSetting): Record<string,
         terminationGracePeriodSeconds: spec.terminationGracePeriodSeconds,
         securityContext: {
           runAsNonRoot: true,
-          runAsUser: user,
-          runAsGroup: user,
-          fsGroup: user,
+          ...(defaults.user !== null && { runAsUser: defaults.user, runAsGroup: defaults.user, fsGroup: defaults.user }),
           seccompProfile: { type: 'RuntimeDefault' },
         },
         ...(pullSecrets.length > 0 && { imagePullSecrets: pullSecrets }),

@@ -8,6 +8,8 @@ export interface PoolDefaults {
   /** Objects whose keys are environment variables; later ones go before earlier ones, and Secrets before ConfigMaps. */
   configMaps: readonly string[];
   secrets: readonly string[];
+  /** User and group; null: the platform assigns them. */
+  user: number | null;
   /** Objects whose keys are files below `path`. */
   mounts: readonly { kind: 'ConfigMap' | 'Secret'; name: string; path: string }[];
 }
