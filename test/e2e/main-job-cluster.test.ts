@@ -1,14 +1,20 @@
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { consoleSteps } from '../support/console-steps.ts';
 import { eventually } from '../support/eventually.ts';
 import { describeInCluster } from '../support/in-cluster.ts';
+import { freePort } from '../support/ports.ts';
 import { type ClusterWorld, startClusterWorld, startInstalledWorld } from './cluster-world.ts';
 import { githubDeliveryOf } from './github.ts';
 import { kubectl } from './kubectl.ts';
 import { describeMainJob } from './main-job.ts';
 import { Shop } from './manifests.ts';
 import { ingest, RestClient } from './rest.ts';
+
+const root = new URL('../../', import.meta.url).pathname;
 
 describeInCluster('the cluster of hack/test', () => {
   describeMainJob('the cluster', startClusterWorld);
@@ -75,6 +81,19 @@ function describeKubernetes(): void {
       expect((await rest.send('GET', '/api/destinations/billing')).body.url).toBe('https://billing.example.com/hooks');
       expect((await rest.send('PATCH', `/api/destinations/${body.id}`, { url: body.url })).status).toBe(200);
     });
+
+    test('the steps of the README deliver its first event', async () => {
+      const [, ...steps] = consoleSteps('README.md', 'In Kubernetes');
+      const script = steps.join('\n').replaceAll('8081', String(await freePort()));
+      const { stdout } = await promisify(execFile)('bash', ['-ec', `trap 'kill $!' EXIT\n${script}`], { cwd: root, timeout: 180_000 });
+      expect(stdout).toContain('{"success":true,"eventId":"evt_');
+      await eventually(async () => {
+        const log = await kubectl(['-n', 'quickstart', 'logs', 'deployment/receiver']);
+        for (const path of ['/orders', '/large-orders'])
+          expect(log).toMatch(new RegExp(`received POST ${path} webhook-id=msg_\\S+ signature=valid {"order":7,"total":1200}`));
+      }, 30_000);
+      await kubectl(['delete', 'organizations.posthorn.dev/quickstart', 'namespace/quickstart', '--timeout=90s']);
+    }, 300_000);
 
     test('deleting the organization and its namespace leaves no key of theirs in Redis', async () => {
       const { body } = await ingest(world.ingestUrl, `${shop.name}/github`, githubDeliveryOf('push', shop.githubSecret));
