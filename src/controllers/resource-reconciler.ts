@@ -15,7 +15,7 @@ import { GoneIds } from './gone-ids.ts';
 import { notProgrammed, programmed } from './in-force.ts';
 import { idOfAnother, type RecordSink } from './record-sink.ts';
 import { asksForIdOfApi, asksForOwnedId, holdsItsId, idOf, isLive, organizationOf } from './references.ts';
-import { type ObjectSecrets, type SecretReader, secretNotFound } from './secret-reader.ts';
+import { type ObjectSecrets, type SecretReader } from './secret-reader.ts';
 import type { StatusWriter } from './status-writer.ts';
 
 /** What a kind's own rules say about one object. */
@@ -61,10 +61,10 @@ export interface ResourceReconcilerOptions {
 }
 
 /**
- * A Secret that the object refers to may be made just after it: the API does so, because the object owns the Secret, and so does who applies
- * both. For so long after it was made nothing is said of it.
+ * What an object refers to may be created just after it: the Secret that the API creates for it, and every other object of a directory that is
+ * applied in alphabetical order. For so long after its creation no status says that something is missing.
  */
-const secretGraceMs = 3000;
+const missingGraceMs = 3000;
 
 /** How soon to look again whether what others have is still in the way; what is known to change brings the object back at once. */
 const obstacleLookMs = 5000;
@@ -128,7 +128,7 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
     }
     const { verdict, fields, isObstructed } = await this.#putInForce(object, id);
     signal.throwIfAborted();
-    const graceMs = verdict.resolvedRefs.reason === secretNotFound ? this.#graceMs(object) : 0;
+    const graceMs = lacksAnObject(verdict) ? this.#graceMs(object) : 0;
     if (graceMs > 0) return { requeueAfterMs: graceMs };
     const judgement = { ...judgementOf(verdict), advice: adviceOn(literalCredentialsIn(object.spec)) };
     await this.#status.write(this.#cache, object, judgement, { id, ...fields });
@@ -138,8 +138,8 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
   /** How much longer the object is new; 0 once its status says something, and when the clocks do not fit together. */
   #graceMs({ metadata, status }: ObjectOf<K>): number {
     if (status?.conditions !== undefined) return 0;
-    const leftMs = Date.parse(metadata.creationTimestamp) + secretGraceMs - this.#clock.now();
-    return leftMs > 0 && leftMs <= 2 * secretGraceMs ? leftMs : 0;
+    const leftMs = Date.parse(metadata.creationTimestamp) + missingGraceMs - this.#clock.now();
+    return leftMs > 0 && leftMs <= 2 * missingGraceMs ? leftMs : 0;
   }
 
   async #putInForce(object: ObjectOf<K>, id: string): Promise<Result> {
@@ -216,6 +216,11 @@ function disablingOf({ spec }: { spec: object }): { reason: string | null } | nu
 /** Whether the object may have a record: it is live, and so is its organization. */
 function isLiveIn(caches: ControllerCaches): (object: { metadata: ObjectOf<PosthornKind>['metadata'] }) => boolean {
   return (object) => isLive(object) && organizationOf(caches.Organization, object.metadata.namespace ?? '') !== undefined;
+}
+
+/** Whether an object that this one refers to, or its organization, does not exist. A Secret that lacks a key does. */
+function lacksAnObject({ accepted, resolvedRefs }: Verdict): boolean {
+  return [accepted, resolvedRefs].some(({ reason }) => reason.endsWith('NotFound') && !reason.endsWith('KeyNotFound'));
 }
 
 function nothing(verdict: Verdict): Result {

@@ -9,7 +9,7 @@ import type { SecretObject } from '../resources/kinds.ts';
 import { isMadeByApi, madeForIn, type SecretReference, type SecretUser, secretRefusal, secretUsesIn } from '../resources/secret-use.ts';
 import type { SecretStore } from '../store/store.ts';
 
-export const secretNotFound = 'SecretNotFound';
+const secretNotFound = 'SecretNotFound';
 
 export type SecretValue = { value: string; unresolved?: undefined } | { value?: undefined; unresolved: Refusal };
 
