@@ -72,6 +72,16 @@ test.each([
   expect(statusError(422, body).details).toEqual({ 'spec.a': [told] });
 });
 
+test.each([
+  [
+    `destinations.posthorn.dev "a" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: the host a is not among those allowed`,
+    'the host a is not among those allowed',
+  ],
+  ['destinations.posthorn.dev "a" is forbidden: User "b" cannot create resource', 'destinations.posthorn.dev "a" is forbidden: User "b" cannot create resource'],
+])('of the refusal %j the words of a policy are told', (message, told) => {
+  expect(statusError(403, status({ message }))).toMatchObject({ code: 'FORBIDDEN', message: told });
+});
+
 test('why the API server is away is a cause, which is not told to API users', () => {
   const body = status({ message: 'failed calling webhook "w": Post "https://10.96.0.12:443/": dial tcp' });
   for (const httpStatus of [401, 429, 500]) expect(statusError(httpStatus, body).cause).toBeInstanceOf(Error);

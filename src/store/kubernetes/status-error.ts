@@ -37,7 +37,7 @@ export function statusError(httpStatus: number, body: unknown, retryAfterSeconds
     case 401:
       return unavailable(`the API server refuses our credentials: ${message}`);
     case 403:
-      return new PosthornError('FORBIDDEN', message);
+      return new PosthornError('FORBIDDEN', message.replace(forbiddingPolicy, ''));
     case 404:
       return new PosthornError('RESOURCE_NOT_FOUND', message);
     case 409:
@@ -100,6 +100,7 @@ function causesByField(status: Status): Record<string, string[]> {
 
 const refusedValue = /^Invalid value: (?:(?:"(?:[^"\\]|\\.)*"|[^\s"{[]+): |(?!["{[]))/;
 const refusingPolicy = /^ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request: /;
+const forbiddingPolicy = new RegExp(`^\\S+ "[^"]*" is forbidden: ${refusingPolicy.source.slice(1)}`);
 
 /** What is wrong and what to do, as a rule or a policy words it: without the value, which the sender knows, and the server's own phrases. */
 function complaintIn({ field, message }: { field: string; message: string }): string {
