@@ -43,6 +43,12 @@ function page(): string {
 All kinds are of the group \`posthorn.dev/v1alpha1\` and the category \`posthorn\`: \`kubectl get posthorn -A\` lists them.
 A commented example of each is in \`config/samples/\`. Unknown fields are refused; null is the same as leaving a field out.
 
+\`kubectl get routes\`, \`sources\` and \`filters\` are ambiguous in clusters where other operators (OpenShift, Knative) have kinds of these names. Use the short name, or the
+name with the group: \`kubectl get routes.posthorn.dev\`.
+
+The order in which manifests are applied does not matter. An object that refers to one that does not exist has no status for three seconds after its creation, then \`Ready=False\`
+with a reason such as \`SourceNotFound\`. It is put in force as soon as the other one exists.
+
 | kind | short name | scope | what it is |
 |---|---|---|---|
 ${overview.join('\n')}
