@@ -4,6 +4,7 @@
 # Of all nodes; each has a part of it.
 pod_cidr=10.244.0.0/16
 dns_address=10.96.0.10
+ip_forward=/proc/sys/net/ipv4/ip_forward
 # The second comes with add_node.
 nodes=(node node-2)
 declare -A bridges=([node]=phcni0 [node-2]=phcni1) pods=([node]=10.244.0.0/24 [node-2]=10.244.1.0/24)
@@ -141,7 +142,9 @@ start_node() {
   if alive kubelet; then return; fi
   ensure_kubernetes "${kubernetes_binaries[@]}"
   ensure_node_parts
-  echo 1 >/proc/sys/net/ipv4/ip_forward
+  # For clean_nodes; what a run before this one has found stays.
+  [ -e "$state/ip_forward" ] || cat "$ip_forward" >"$state/ip_forward"
+  echo 1 >"$ip_forward"
   start kube-scheduler "$bin/kube-scheduler" --kubeconfig="$state/kubeconfig" --leader-elect=false --secure-port=0
   start_kubelet node
   image_of_binary node coredns
@@ -246,6 +249,23 @@ forget_masquerades() {
   } | iptables-restore --noflush
 }
 
+# The chains that a kubelet makes and kube-proxy --cleanup does not know, with the rules that lead to them.
+forget_kubelet_chains() {
+  local family table rules chains='KUBE-(FIREWALL|KUBELET-CANARY|IPTABLES-HINT)'
+  for family in iptables ip6tables; do
+    for table in mangle nat filter; do
+      rules=$("$family-save" -t "$table" 2>/dev/null | grep -E "^:$chains |^-A .* -j $chains( |\$)" || true)
+      [ -n "$rules" ] || continue
+      {
+        echo "*$table"
+        sed -n 's/^-A/-D/p' <<<"$rules"
+        sed -n 's/^:\([^ ]*\) .*/-F \1\n-X \1/p' <<<"$rules"
+        echo COMMIT
+      } | "$family-restore" --noflush || say "rules of the kubelet stay in the table $table of $family"
+    done
+  done
+}
+
 # unmount FOLDER…: them and everything below.
 unmount() {
   local mount folder
@@ -259,6 +279,13 @@ unmount() {
 clean_nodes() {
   local node
   for node in "${nodes[@]}"; do clean_node "$node"; done
-  if [ -e "$state/kubelet.yaml" ]; then "$bin/kube-proxy" --cleanup >/dev/null 2>&1 || true; fi
+  if [ -e "$state/kubelet.yaml" ]; then
+    "$bin/kube-proxy" --cleanup >/dev/null 2>&1 || true
+    forget_kubelet_chains
+  fi
+  if [ -e "$state/ip_forward" ]; then
+    cat "$state/ip_forward" >"$ip_forward"
+    rm "$state/ip_forward"
+  fi
   unmount "$state"
 }
