@@ -47,6 +47,36 @@ test('comments and messages name only pages that exist', () => {
   expect(missing).toEqual([]);
 });
 
+test('the page of supported versions names those that the tests use', () => {
+  const page = textOf('docs/support.md');
+  const toolchain = ['chart-tools', 'kubernetes-binaries'].map((name) => textOf(`hack/lib/${name}.sh`)).join('\n');
+  const used = (name: string): string => new RegExp(`^${name}=\\(?v?([\\d.]+)`, 'm').exec(toolchain)?.[1] ?? `no ${name}`;
+  const oldest = /kubeVersion: ">=(\d+\.\d+)/.exec(textOf('charts/posthorn/Chart.yaml'))?.[1];
+  const [, newest] = /^kubernetes_schema_versions=.* v(\d+\.\d+)\.\d+\)$/m.exec(toolchain) ?? [];
+  expect(used('kubernetes_schema_versions')).toMatch(new RegExp(`^${oldest}\\.`));
+  const oldestRedis = /oldestMajorVersion = (\d+)/.exec(textOf('src/cmd/redis-settings.ts'))?.[1];
+  const oldestNode = /"node": ">=(\d+)"/.exec(textOf('package.json'))?.[1];
+  for (const named of [
+    `| Kubernetes | ${oldest} or newer`,
+    `kube-proxy ${used('kubernetes_version')}:`,
+    `schemas of ${oldest} to ${newest}`,
+    `| ${used('helm_version')} |`,
+    `| Redis | ${oldestRedis} or newer`,
+    `| Node.js | ${oldestNode} or newer`,
+    `schemas of ${used('gateway_api_version')} |`,
+    `schemas of ${used('prometheus_operator_version')};`,
+  ])
+    expect(page).toContain(named);
+});
+
+test('the page of troubleshooting names only reasons and codes that the program has', () => {
+  const page = textOf('docs/troubleshooting.md');
+  const program = globSync('src/**/*.ts', { cwd: root }).map(textOf).join('\n');
+  const named = [...page.matchAll(/`(?:\d{3} )?([A-Z][a-z]+[A-Z]\w+|[A-Z]+_[A-Z_]+|[a-z]+_[a-z_]+)`/g)].map(([, name = '']) => name);
+  expect(named.length).toBeGreaterThan(20);
+  expect(named.filter((name) => !new RegExp(`\\b${name}\\b`).test(program))).toEqual([]);
+});
+
 describe.each(pages)('%s', (page) => {
   const prose = proseOf(page).join('\n');
 
