@@ -15,7 +15,7 @@ import { GoneIds } from './gone-ids.ts';
 import { notProgrammed, programmed } from './in-force.ts';
 import { idOfAnother, type RecordSink } from './record-sink.ts';
 import { asksForIdOfApi, asksForOwnedId, holdsItsId, idOf, isLive, organizationOf } from './references.ts';
-import { type ObjectSecrets, type SecretReader } from './secret-reader.ts';
+import type { ObjectSecrets, SecretReader } from './secret-reader.ts';
 import type { StatusWriter } from './status-writer.ts';
 
 /** What a kind's own rules say about one object. */

@@ -112,19 +112,30 @@ test.each<[what: string, lists: Lists, refused: string, allowed: string[]]>([
     'evil.example',
     ['hooks.acme.example'],
   ],
-  ['capitals, and characters that CEL and YAML quote', { hosts: ['Shop.EXAMPLE.com', 'a"b\\c\'d<&>{{x}}', '[2001:db8::1]'] }, 'evil.example', ['shop.example.com', '[2001:db8::1]']],
-])('with %s the policy of the chart compiles and judges by the list', async (_, egressHosts, refused, allowed) => {
-  const objects = await rendered(egressHosts);
-  await apply(objects);
-  await expectInForce(refused, ...allowed);
-  await remove(objects);
-  await expectOff();
-}, 120_000);
+  [
+    'capitals, and characters that CEL and YAML quote',
+    { hosts: ['Shop.EXAMPLE.com', 'a"b\\c\'d<&>{{x}}', '[2001:db8::1]'] },
+    'evil.example',
+    ['shop.example.com', '[2001:db8::1]'],
+  ],
+])(
+  'with %s the policy of the chart compiles and judges by the list',
+  async (_, egressHosts, refused, allowed) => {
+    const objects = await rendered(egressHosts);
+    await apply(objects);
+    await expectInForce(refused, ...allowed);
+    await remove(objects);
+    await expectOff();
+  },
+  120_000,
+);
 
 test('a refusal reads as one of the cluster, not as a mistake in the manifest', async () => {
   const objects = await rendered(lists);
   await apply(objects);
   await expectInForce('evil.example');
-  expect(await deliverTo('evil.example')).toMatch(/answered 403: .*destinations.posthorn.dev \\"tried\\" is forbidden: ValidatingAdmissionPolicy/);
+  expect(await deliverTo('evil.example')).toMatch(
+    /answered 403: .*destinations.posthorn.dev \\"tried\\" is forbidden: ValidatingAdmissionPolicy/,
+  );
   await remove(objects);
 }, 60_000);

@@ -77,7 +77,10 @@ test.each([
     `destinations.posthorn.dev "a" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: the host a is not among those allowed`,
     'the host a is not among those allowed',
   ],
-  ['destinations.posthorn.dev "a" is forbidden: User "b" cannot create resource', 'destinations.posthorn.dev "a" is forbidden: User "b" cannot create resource'],
+  [
+    'destinations.posthorn.dev "a" is forbidden: User "b" cannot create resource',
+    'destinations.posthorn.dev "a" is forbidden: User "b" cannot create resource',
+  ],
 ])('of the refusal %j the words of a policy are told', (message, told) => {
   expect(statusError(403, status({ message }))).toMatchObject({ code: 'FORBIDDEN', message: told });
 });
