@@ -81,6 +81,10 @@ test.each([
     'destinations.posthorn.dev "a" is forbidden: User "b" cannot create resource',
     'destinations.posthorn.dev "a" is forbidden: User "b" cannot create resource',
   ],
+  [
+    `secrets "a" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: not this one`,
+    `secrets "a" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: not this one`,
+  ],
 ])('of the refusal %j the words of a policy are told', (message, told) => {
   expect(statusError(403, status({ message }))).toMatchObject({ code: 'FORBIDDEN', message: told });
 });

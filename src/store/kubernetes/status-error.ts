@@ -100,7 +100,8 @@ function causesByField(status: Status): Record<string, string[]> {
 
 const refusedValue = /^Invalid value: (?:(?:"(?:[^"\\]|\\.)*"|[^\s"{[]+): |(?!["{[]))/;
 const refusingPolicy = /^ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request: /;
-const forbiddingPolicy = new RegExp(`^\\S+ "[^"]*" is forbidden: ${refusingPolicy.source.slice(1)}`);
+/** Of our kinds, whose writes people ask for. Of other objects a refusal is for the log, and names its policy. */
+const forbiddingPolicy = new RegExp(`^\\S+\\.posthorn\\.dev "[^"]*" is forbidden: ${refusingPolicy.source.slice(1)}`);
 
 /** What is wrong and what to do, as a rule or a policy words it: without the value, which the sender knows, and the server's own phrases. */
 function complaintIn({ field, message }: { field: string; message: string }): string {
