@@ -57,6 +57,25 @@ The name of a resource is its slug in API paths: at most 63 lower-case letters, 
 \`export\`, \`import\`, \`test\`, \`by-external-id\` and \`upsert\` are reserved (not for organizations). A WebhookEventType
 is called as the event type that it names, with hyphens for underscores.
 
+## Conditions
+
+The controller writes these conditions to every kind but DeliveryPool ([its own](delivery-pools.md)):
+
+| condition | \`True\` | \`False\` |
+|---|---|---|
+| \`Accepted\` | the spec is valid and allowed | the spec is refused: an edit, another object or another plan has to change that |
+| \`ResolvedRefs\` | all Secrets and objects that the spec names exist and are in force | the message names those that do not exist (\`DestinationNotFound\`), are refused (\`DestinationNotAccepted\`) or are not \`Ready\`, with the reason of each (\`DestinationNotReady\`). Reasons begin with the kind, without \`Webhook\` or \`Notification\`: \`SourceNotReady\`, \`ChannelNotFound\`, \`EndpointNotReady\` |
+| \`Programmed\` | the current generation is published to the workers | an earlier generation remains in force (\`EarlierInForce\`), none is (\`NothingInForce\`), or the plan suspends it (\`Suspended\`) |
+| \`Ready\` | the object works | the reason and the message are those of the first of the conditions above that is not \`True\` |
+
+\`Ready\` is \`True\` with the reason \`PartiallyInForce\` while an object works, but not with all that it refers to. The message names what is left out, and a Warning Event says the same:
+
+- A route is partially in force while some of its destinations are in force, and others, failover destinations or notification channels are not. It is not \`Ready\` while none of its destinations is in force, or its source, filter, transform or schema is not.
+- Any object is partially in force while what it needs is not \`Ready\`, but an earlier generation of that is in force.
+
+A disabled object is in force; [its messages wait](operations.md#disabled-routes-and-destinations). An object whose referenced object is so new that it has no status yet gets its own status a few seconds later at most.
+Further conditions: \`Stalled\` (only an edit helps), \`Reconciling\` (not \`Ready\`, and not stalled), \`CredentialInClear\`, and those of the health checks, which do not change \`Ready\`.
+
 ${posthornKinds.map(section).join('\n\n')}
 `;
 }

@@ -12,6 +12,8 @@ export interface Verdict {
   accepted: Finding;
   resolvedRefs: Finding;
   programmed: Finding;
+  /** Although ResolvedRefs is not True, the object does its work without what that names. */
+  isPartial?: boolean;
   /** Nothing but an edit of this very object can help; otherwise an object that is not ready is still being worked on. */
   isStalled: boolean;
 }
@@ -53,19 +55,24 @@ export function adviceOn(paths: readonly string[]): NonNullable<Judgement['advic
   return [['CredentialInClear', { status: 'True', reason: 'LiteralValue', message }]];
 }
 
+/** Reason of Ready: the object works, but not with all that it refers to. */
+export const partiallyInForce = 'PartiallyInForce';
+
 /** The judgement of a configuration kind. */
-export function judgementOf({ accepted, resolvedRefs, programmed, isStalled }: Verdict): Judgement {
+export function judgementOf({ accepted, resolvedRefs, programmed, isPartial = false, isStalled }: Verdict): Judgement {
+  const allInForce: Finding = { status: 'True', reason: 'Ready', message: 'the current generation is programmed' };
+  const partly: Finding = {
+    status: 'True',
+    reason: partiallyInForce,
+    message: `the current generation is programmed, but not with all that it refers to: ${resolvedRefs.message}`,
+  };
   return {
     findings: [
       ['Accepted', accepted],
       ['ResolvedRefs', resolvedRefs],
       ['Programmed', programmed],
     ],
-    ready: readiness([accepted, resolvedRefs, programmed], {
-      status: 'True',
-      reason: 'Ready',
-      message: 'the current generation is programmed',
-    }),
+    ready: isPartial ? readiness([accepted, programmed], partly) : readiness([accepted, resolvedRefs, programmed], allInForce),
     isStalled,
   };
 }

@@ -235,10 +235,12 @@ describe('a route', () => {
     await source();
     const shop = await destination('shop');
     await route({ destinationRefs: [{ name: 'shop' }, { name: 'lost' }] });
-    await expectReady('Route', inAcme('all'), 'False DestinationNotFound');
-    expect(await conditions('Route', inAcme('all'))).toMatchObject({
+    await expectReady('Route', inAcme('all'), 'True PartiallyInForce');
+    expect(await conditions('Route', inAcme('all'))).toEqual({
+      Accepted: 'True Accepted',
+      ResolvedRefs: 'False DestinationNotFound',
       Programmed: 'True Programmed',
-      Reconciling: 'True DestinationNotFound',
+      Ready: 'True PartiallyInForce',
     });
     const record = await suite.controllers.registry.get('route', idOf('Route', await suite.store.get('Route', inAcme('all'))));
     expect(record?.destinations).toEqual([{ id: idOf('Destination', shop), shard: 0 }]);

@@ -3,6 +3,9 @@ import type { Finding } from './conditions.ts';
 /** Reason of Programmed: the plan does not have what the object asks for. */
 export const suspended = 'Suspended';
 
+/** Reason of Programmed: the present generation is not published, an earlier one is. */
+export const earlierInForce = 'EarlierInForce';
+
 /** Condition Programmed of an object whose present generation is published. */
 export function programmed(isSuspended: boolean): Finding {
   if (!isSuspended) return { status: 'True', reason: 'Programmed', message: '' };
@@ -15,7 +18,7 @@ export function notProgrammed(published: { generation: number | null } | null, i
   const what = published.generation === null ? 'an earlier generation' : `generation ${published.generation}`;
   return {
     status: 'False',
-    reason: 'EarlierInForce',
+    reason: earlierInForce,
     message: `${what} remains programmed${isDisabled ? ', disabled' : ''}`,
   };
 }

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { destinationRefusal, isServing } from '../compile/destination.ts';
 import { canonicalJson } from '../core/canonical-json.ts';
 import { defaultPool } from '../core/default-pool.ts';
@@ -6,11 +7,12 @@ import { type ConfigurationKind, configurationKinds, definitionOf, type ObjectOf
 import { kindsWithSecrets, referrersOf } from '../resources/references.ts';
 import { formatKey } from '../runtime/object-key.ts';
 import type { WorkQueue } from '../runtime/work-queue.ts';
-import type { ResourceCache } from '../store/cache.ts';
+import type { CacheChange, ResourceCache } from '../store/cache.ts';
 import { type ControllerCaches, indexes, nameIn } from './controller-caches.ts';
 import type { GoneIds } from './gone-ids.ts';
 import type { Pools } from './organization/organization-pool.ts';
 import { idOf, isLive } from './references.ts';
+import { standingOf } from './standing.ts';
 import type { StatusWriter } from './status-writer.ts';
 
 export type Queues = Readonly<Record<ConfigurationKind, WorkQueue>>;
@@ -64,12 +66,14 @@ export function requeueOnChange({ caches, queues, reconcilers, status, pools }: 
     const cache = cacheOf[kind];
     const { gone } = reconcilers[kind];
     const { referrersReadSpec } = definitionOf(kind);
+    const isReferred = referrersOf(kind).length > 0;
     const facts = factsOfKind[kind] ?? (({ metadata }: ObjectOf<K>) => (referrersReadSpec ? metadata.generation : null));
     const factsOf = (object: ObjectOf<K> | undefined): string =>
       object === undefined ? '' : canonicalJson([object.metadata.uid, idOf(kind, object), isLive(object), facts(object)]);
     subscriptions.push(
       cache.onChange((key, change) => {
         const { before, after } = change;
+        if (isReferred && hasOtherStanding(change)) requeueReferrers(into, kind, nameIn(key.namespace, key.name));
         if (status.isOwnWrite(after)) return;
         queues[kind].add(formatKey(key));
         gone.note(key, change);
@@ -101,6 +105,12 @@ export function requeueOnChange({ caches, queues, reconcilers, status, pools }: 
   return () => {
     for (const end of subscriptions) end();
   };
+}
+
+/** Whether referrers have something else to say of an object that stays: also when its status was written here. */
+function hasOtherStanding({ before, after }: CacheChange<ConfigurationKind>): boolean {
+  if (before === undefined || after === undefined) return false;
+  return !isDeepStrictEqual(standingOf(before), standingOf(after));
 }
 
 /** The other objects that claim the same id: which of them has it may have changed. */

@@ -16,14 +16,17 @@ import { notProgrammed, programmed } from './in-force.ts';
 import { idOfAnother, type RecordSink } from './record-sink.ts';
 import { asksForIdOfApi, asksForOwnedId, holdsItsId, idOf, isLive, organizationOf } from './references.ts';
 import type { ObjectSecrets, SecretReader } from './secret-reader.ts';
+import { complaintsAbout, type Lacking, lackingReferences, worksWithAll } from './standing.ts';
 import type { StatusWriter } from './status-writer.ts';
 
 /** What a kind's own rules say about one object. */
 export interface Evaluation<Published> {
   /** Why the object itself cannot be put in force; with a record, why it is suspended. */
   refusal?: Refusal;
-  /** Which reference leads nowhere. */
+  /** Which reference leads nowhere. With a record, `lackingReferences` are told beside it. */
   unresolved?: Refusal;
+  /** What is published does its work without what `unresolved` names. */
+  isPartial?: boolean;
   /** To be published; without it, what is published stays in force, disabled when the object says so. */
   record?: Published;
   /** What is in force is to end, too. */
@@ -42,6 +45,8 @@ export interface RecordRules<K extends PosthornKind, Published, Stored = Publish
     published: () => Promise<Stored | null>,
     secrets: ObjectSecrets,
   ): Promise<Evaluation<Published>>;
+  /** Whether what is published does its work although these are not ready; absent: only if all of them are in force. */
+  worksWithout?(object: ObjectOf<K>, lacking: readonly Lacking[]): boolean;
   /** The sink that receives the credentials of what is published; only of kinds for which the API has made Secrets that do not name it. */
   originOf?(stored: Stored): string | null;
   /** The record with this id is no more; also told when there was none. */
@@ -66,6 +71,9 @@ export interface ResourceReconcilerOptions {
  */
 const missingGraceMs = 3000;
 
+/** For so long after something was made its referrers do not say that it is not ready: its own status may wait for what it refers to. */
+const unseenGraceMs = 2 * missingGraceMs;
+
 /** How soon to look again whether what others have is still in the way; what is known to change brings the object back at once. */
 const obstacleLookMs = 5000;
 
@@ -82,6 +90,8 @@ interface Result {
   verdict: Verdict;
   fields: Record<string, unknown>;
   isObstructed: boolean;
+  /** What the verdict speaks of although it may not have been looked at yet. */
+  unseen: readonly Lacking[];
 }
 
 /** Reconciles the objects of one namespaced kind: evaluate, publish, status; retract what is gone. */
@@ -126,9 +136,9 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
       await this.#retract(id, key.namespace ?? '');
       return {};
     }
-    const { verdict, fields, isObstructed } = await this.#putInForce(object, id);
+    const { verdict, fields, isObstructed, unseen } = await this.#putInForce(object, id);
     signal.throwIfAborted();
-    const graceMs = lacksAnObject(verdict) ? this.#graceMs(object) : 0;
+    const graceMs = lacksAnObject(verdict) ? this.#graceMs(object) : this.#unseenMs(unseen);
     if (graceMs > 0) return { requeueAfterMs: graceMs };
     const judgement = { ...judgementOf(verdict), advice: adviceOn(literalCredentialsIn(object.spec)) };
     await this.#status.write(this.#cache, object, judgement, { id, ...fields });
@@ -138,8 +148,17 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
   /** How much longer the object is new; 0 once its status says something, and when the clocks do not fit together. */
   #graceMs({ metadata, status }: ObjectOf<K>): number {
     if (status?.conditions !== undefined) return 0;
-    const leftMs = Date.parse(metadata.creationTimestamp) + missingGraceMs - this.#clock.now();
-    return leftMs > 0 && leftMs <= 2 * missingGraceMs ? leftMs : 0;
+    return this.#leftMs(Date.parse(metadata.creationTimestamp), missingGraceMs);
+  }
+
+  /** How much longer one of these is new. Its first status brings the object back sooner. */
+  #unseenMs(unseen: readonly Lacking[]): number {
+    return Math.max(0, ...unseen.map(({ createdAtMs = 0 }) => this.#leftMs(createdAtMs, unseenGraceMs)));
+  }
+
+  #leftMs(fromMs: number, graceMs: number): number {
+    const leftMs = fromMs + graceMs - this.#clock.now();
+    return leftMs > 0 && leftMs <= 2 * graceMs ? leftMs : 0;
   }
 
   async #putInForce(object: ObjectOf<K>, id: string): Promise<Result> {
@@ -176,7 +195,9 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
     }
     const obstacle = sink === null || record === undefined ? null : await sink.publish(record);
     const refusal = evaluation.refusal ?? obstacle?.refusal;
-    const unresolved = evaluation.unresolved ?? obstacle?.unresolved;
+    const lacking = record === undefined || obstacle !== null ? [] : lackingReferences(this.#caches, object);
+    const complaints = [...complaintsAbout(lacking), ...[evaluation.unresolved, obstacle?.unresolved].filter((each) => each !== undefined)];
+    const unresolved = together(complaints);
     const isPublished = sink === null ? refusal === undefined && unresolved === undefined : record !== undefined && obstacle === null;
     const stored = isPublished ? null : await published();
     const disabling = disablingOf(object);
@@ -189,11 +210,18 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
         programmed: isPublished
           ? programmed(refusal !== undefined)
           : notProgrammed(stored === null || sink === null ? null : { generation: sink.generationOf(stored) }, disabling !== null),
+        isPartial: isPublished && unresolved !== undefined && this.#worksWithout(object, lacking, evaluation),
         isStalled: evaluation.refusal !== undefined,
       },
       fields: status,
       isObstructed: obstacle !== null,
+      unseen: lacking.filter(({ state }) => state === 'unseen'),
     };
+  }
+
+  #worksWithout(object: ObjectOf<K>, lacking: readonly Lacking[], { unresolved, isPartial }: Evaluation<Published>): boolean {
+    if (unresolved !== undefined && isPartial !== true) return false;
+    return this.#rules.worksWithout?.(object, lacking) ?? worksWithAll(lacking);
   }
 
   /** Unless another live object may act under the id by now. */
@@ -224,7 +252,13 @@ function lacksAnObject({ accepted, resolvedRefs }: Verdict): boolean {
 }
 
 function nothing(verdict: Verdict): Result {
-  return { verdict, fields: {}, isObstructed: false };
+  return { verdict, fields: {}, isObstructed: false, unseen: [] };
+}
+
+/** One complaint for all: with the reason of the first. */
+function together(complaints: readonly Refusal[]): Refusal | undefined {
+  const [first] = complaints;
+  return first && { reason: first.reason, message: complaints.map(({ message }) => message).join('; ') };
 }
 
 function refused(refusal: Refusal, isStalled: boolean): Verdict {

@@ -4,7 +4,7 @@ import type { ObjectOf, PosthornKind } from '../resources/kinds.ts';
 import type { Condition } from '../resources/metadata.ts';
 import type { ResourceCache } from '../store/cache.ts';
 import { type ResourceStore, versionOf } from '../store/store.ts';
-import { conditionsOf, type Judgement, ownedConditions } from './conditions.ts';
+import { conditionsOf, type Judgement, ownedConditions, partiallyInForce } from './conditions.ts';
 import type { EventRecorder } from './event-recorder.ts';
 
 /** Fields of a status that `posthorn-health` and `posthorn-cron` own. */
@@ -77,7 +77,8 @@ export class StatusWriter {
     const last = before.find(({ type }) => type === 'Ready');
     const isNews = last === undefined ? ready.status !== 'True' : last.status !== ready.status || last.reason !== ready.reason;
     if (!isNews) return;
-    this.#recorder.record({ object, type: ready.status === 'True' ? 'Normal' : 'Warning', reason: ready.reason, message: ready.message });
+    const isWell = ready.status === 'True' && ready.reason !== partiallyInForce;
+    this.#recorder.record({ object, type: isWell ? 'Normal' : 'Warning', reason: ready.reason, message: ready.message });
   }
 }
 

@@ -98,6 +98,37 @@ describe('controllers on a real API server', () => {
     });
   });
 
+  test('a route without a destination in force is not ready, with one of two it is partially in force, and says each once by an Event', async () => {
+    const other = named('other');
+    await source();
+    await destination({ auth: { type: 'bearer', tokenSecretRef: { name: 'token', key: 'value' } } });
+    await route();
+    await expectReady('Route', named('all'), 'False DestinationNotReady');
+    await apply({ kind: 'Destination', metadata: other, spec: { http: { url: 'https://other.example' } } });
+    const destinationRefs = [{ name: 'shop' }, { name: 'other' }];
+    await apply({ kind: 'Route', metadata: named('all'), spec: { sourceRef: { name: 'orders' }, destinationRefs } });
+    await expectReady('Route', named('all'), 'True PartiallyInForce');
+    expect((await store.get('Route', named('all'))).status?.conditions).toContainEqual(
+      expect.objectContaining({
+        type: 'ResolvedRefs',
+        status: 'False',
+        reason: 'DestinationNotReady',
+        message: 'Destinations that are not ready: shop (SecretNotFound)',
+      }),
+    );
+    await secret('first');
+    await expectReady('Route', named('all'));
+    await eventually(async () => {
+      const events = (await controlPlane.request('GET', `/api/v1/namespaces/${namespace}/events`)) as { items: EventObject[] };
+      const ofRoute = events.items.filter(({ involvedObject }) => involvedObject.kind === 'Route');
+      expect(ofRoute.map(({ type, reason, count }) => `${type} ${reason} ${count}`).sort()).toEqual([
+        'Normal Ready 1',
+        'Warning DestinationNotReady 1',
+        'Warning PartiallyInForce 1',
+      ]);
+    });
+  });
+
   test('an edit of a Secret changes the record', async () => {
     await secret('first');
     const made = await destination({ auth: { type: 'bearer', tokenSecretRef: { name: 'token', key: 'value' } } });

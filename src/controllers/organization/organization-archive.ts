@@ -3,9 +3,10 @@ import { destinationRefusal } from '../../compile/destination.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
 import type { ControllerCaches } from '../controller-caches.ts';
 import { idOf, referenced } from '../references.ts';
+import { standingOf } from '../standing.ts';
 
 export interface ArchiveReference {
-  /** Null: there is no archive, or none that can be written to. */
+  /** Null: there is no archive, or none that can ever be written to. */
   destinationId: string | null;
   unresolved?: Refusal;
 }
@@ -24,5 +25,9 @@ export function archiveReference({ spec }: PosthornObject<'Organization'>, cache
     return unresolved('DestinationNotWarehouse', `Destination ${name} has type http; an archive needs a warehouse`);
   const refusal = destinationRefusal(destination.spec);
   if (refusal !== null) return unresolved('DestinationNotAccepted', `Destination ${name}: ${refusal.message}`);
-  return { destinationId: idOf('Destination', destination) };
+  const destinationId = idOf('Destination', destination);
+  const { state, reason } = standingOf(destination);
+  // Its first status is on its way.
+  if (state === 'ready' || state === 'unseen') return { destinationId };
+  return { ...unresolved('DestinationNotReady', `Destination ${name} is not ready (${reason})`), destinationId };
 }

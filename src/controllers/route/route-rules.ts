@@ -10,6 +10,7 @@ import type { ControllerCaches } from '../controller-caches.ts';
 import { idOf, referenced } from '../references.ts';
 import type { ResourceRules } from '../resource-reconciler.ts';
 import type { ShardDirectory } from '../shard-directory.ts';
+import { type Lacking, standingOf } from '../standing.ts';
 import type { RouteCode } from './route-code.ts';
 
 type Filtering =
@@ -17,8 +18,8 @@ type Filtering =
   | { filter?: undefined; refusal?: Refusal; unresolved?: Refusal };
 
 /**
- * A route needs its source, its filter, its transform and its schema: without one of them what was published stays in force. Destinations that are
- * missing are left out, so that the others go on being served; so are failover destinations that are disabled or suspended.
+ * A route needs its source, its filter, its transform and its schema: without one of them what was published stays in force. Destinations and channels
+ * that are missing are left out, so that the others go on being served; so are failover destinations that do not serve.
  */
 export function routeRules(
   caches: ControllerCaches,
@@ -28,6 +29,12 @@ export function routeRules(
 ): ResourceRules<'Route'> {
   return {
     kind: 'Route',
+    worksWithout: ({ spec }, lacking) => {
+      const out = lacking.filter(({ state }) => state !== 'earlier');
+      const outDestinations = new Set(out.filter(({ kind }) => kind === 'Destination').map(({ name }) => name));
+      const isDispensable = ({ kind }: Lacking): boolean => kind === 'Destination' || kind === 'NotificationChannel';
+      return out.every(isDispensable) && spec.destinationRefs.some(({ name }) => !outDestinations.has(name));
+    },
     evaluate: async (object, organization) => {
       const { spec } = object;
       const { namespace } = organization;
@@ -44,31 +51,22 @@ export function routeRules(
 
       const destinations = await resolveTargets(organization, spec.destinationRefs, caches, shards);
       const failover = await resolveTargets(organization, spec.failover?.destinationRefs ?? [], caches, shards);
-      const channels = resolveChannels(namespace, spec.notifications?.channelRefs, caches);
       const record = compileRoute(object, {
         organization,
         sourceId: idOf('Source', source),
         filter,
         transformId: transform.id,
         schemaId: schema.id,
-        destinations: destinations.targets.map(({ id, shard }) => ({ id, shard })),
-        failoverDestinations: failover.targets,
-        channelIds: channels.ids,
+        destinations: destinations.map(({ id, shard }) => ({ id, shard })),
+        failoverDestinations: failover,
+        channelIds: channelIdsOf(namespace, spec.notifications?.channelRefs, caches),
       });
-      const unresolved = complaintAbout([...destinations.missing, ...failover.missing], [...destinations.refused, ...failover.refused]);
-      if (unresolved !== null) return { record, unresolved };
       if (spec.destinationRefs.length === 0)
         return { record, unresolved: { reason: 'NoDestinations', message: 'spec.destinationRefs is empty' } };
-      if (channels.missing.length > 0)
-        return {
-          record,
-          unresolved: { reason: 'ChannelNotFound', message: `NotificationChannels that do not exist: ${channels.missing.join(', ')}` },
-        };
       // The others of its addresses get the alerts.
       const mailProblem = mailDomainProblem(spec.notifications?.emails ?? [], mailDomains);
-      if (mailProblem !== null)
-        return { record, unresolved: { reason: 'AddressNotAllowed', message: `spec.notifications.emails: ${mailProblem}` } };
-      return { record };
+      if (mailProblem === null) return { record };
+      return { record, isPartial: true, unresolved: { reason: 'AddressNotAllowed', message: `spec.notifications.emails: ${mailProblem}` } };
     },
   };
 }
@@ -87,45 +85,29 @@ function filteringOf({ metadata: { namespace }, spec }: PosthornObject<'Route'>,
   return { filter: record };
 }
 
+/** Those that are missing or refused are left out. */
 async function resolveTargets(
   { namespace, plan }: OrganizationFacts,
   references: readonly { name: string }[],
   caches: ControllerCaches,
   shards: ShardDirectory,
-): Promise<{ targets: (RouteTarget & { isServing: boolean })[]; missing: string[]; refused: string[] }> {
+): Promise<(RouteTarget & { isServing: boolean })[]> {
   const targets: (RouteTarget & { isServing: boolean })[] = [];
-  const missing: string[] = [];
-  const refused: string[] = [];
   for (const { name } of references) {
     const destination = referenced(caches, caches.Destination, { namespace, name });
-    if (destination === undefined) missing.push(name);
-    else if (destinationRefusal(destination.spec) !== null) refused.push(name);
-    else {
-      const id = idOf('Destination', destination);
-      targets.push({ id, shard: await shards.of(id), isServing: isServing(destination.spec, plan) });
-    }
+    if (destination === undefined || destinationRefusal(destination.spec) !== null) continue;
+    const id = idOf('Destination', destination);
+    const serves = isServing(destination.spec, plan) && standingOf(destination).state !== 'notReady';
+    targets.push({ id, shard: await shards.of(id), isServing: serves });
   }
-  return { targets, missing, refused };
+  return targets;
 }
 
 /** Without a list: null. Those that are missing are left out, so that the others get the alerts. */
-function resolveChannels(
-  namespace: string,
-  references: readonly { name: string }[] | undefined,
-  caches: ControllerCaches,
-): { ids: string[] | null; missing: string[] } {
-  if (references === undefined) return { ids: null, missing: [] };
-  const found = references.map(({ name }) => ({ name, channel: referenced(caches, caches.NotificationChannel, { namespace, name }) }));
-  return {
-    ids: found.flatMap(({ channel }) => (channel === undefined ? [] : [idOf('NotificationChannel', channel)])),
-    missing: found.filter(({ channel }) => channel === undefined).map(({ name }) => name),
-  };
-}
-
-function complaintAbout(missing: string[], refused: string[]): Refusal | null {
-  if (missing.length > 0)
-    return { reason: 'DestinationNotFound', message: `Destinations that do not exist: ${[...new Set(missing)].join(', ')}` };
-  if (refused.length > 0)
-    return { reason: 'DestinationNotAccepted', message: `Destinations that are not accepted: ${[...new Set(refused)].join(', ')}` };
-  return null;
+function channelIdsOf(namespace: string, references: readonly { name: string }[] | undefined, caches: ControllerCaches): string[] | null {
+  if (references === undefined) return null;
+  return references.flatMap(({ name }) => {
+    const channel = referenced(caches, caches.NotificationChannel, { namespace, name });
+    return channel === undefined ? [] : [idOf('NotificationChannel', channel)];
+  });
 }
