@@ -73,7 +73,10 @@ The controller writes these conditions to every kind but DeliveryPool ([its own]
 - A route is partially in force while some of its destinations are in force, and others, failover destinations or notification channels are not. It is not \`Ready\` while none of its destinations is in force, or its source, filter, transform or schema is not.
 - Any object is partially in force while what it needs is not \`Ready\`, but an earlier generation of that is in force.
 
-A disabled object is in force; [its messages wait](operations.md#disabled-routes-and-destinations). An object whose referenced object is so new that it has no status yet gets its own status a few seconds later at most.
+An object with \`enabled: false\` is in force as disabled ([its messages wait](operations.md#disabled-routes-and-destinations)): \`Ready\` is \`True\` with the reason \`Disabled\`, and the message says who disabled it and when,
+by \`metadata.managedFields\`: \`disabled by posthorn-api at 2026-01-31T14:03:20Z\`. \`posthorn-api\` is the REST API. The column ENABLED of \`kubectl get\` shows the field. What refers to a disabled object does not complain about it.
+
+An object whose referenced object is so new that it has no status yet gets its own status a few seconds later at most.
 Further conditions: \`Stalled\` (only an edit helps), \`Reconciling\` (not \`Ready\`, and not stalled), \`CredentialInClear\`, and those of the health checks, which do not change \`Ready\`.
 
 ${posthornKinds.map(section).join('\n\n')}

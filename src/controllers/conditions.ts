@@ -1,4 +1,5 @@
 import type { Condition } from '../resources/metadata.ts';
+import { disabledReason } from './disabled.ts';
 
 /** What a condition says, without the times. */
 export interface Finding {
@@ -12,6 +13,8 @@ export interface Verdict {
   accepted: Finding;
   resolvedRefs: Finding;
   programmed: Finding;
+  /** Who disabled the object, and when; absent: it is enabled. */
+  disabled?: string;
   /** Although ResolvedRefs is not True, the object does its work without what that names. */
   isPartial?: boolean;
   /** Nothing but an edit of this very object can help; otherwise an object that is not ready is still being worked on. */
@@ -59,20 +62,20 @@ export function adviceOn(paths: readonly string[]): NonNullable<Judgement['advic
 export const partiallyInForce = 'PartiallyInForce';
 
 /** The judgement of a configuration kind. */
-export function judgementOf({ accepted, resolvedRefs, programmed, isPartial = false, isStalled }: Verdict): Judgement {
-  const allInForce: Finding = { status: 'True', reason: 'Ready', message: 'the current generation is programmed' };
-  const partly: Finding = {
-    status: 'True',
-    reason: partiallyInForce,
-    message: `the current generation is programmed, but not with all that it refers to: ${resolvedRefs.message}`,
-  };
+export function judgementOf({ accepted, resolvedRefs, programmed, disabled, isPartial = false, isStalled }: Verdict): Judgement {
+  const reason = isPartial ? partiallyInForce : 'Ready';
+  const message = `the current generation is programmed${isPartial ? `, but not with all that it refers to: ${resolvedRefs.message}` : ''}`;
+  const inForce: Finding =
+    disabled === undefined
+      ? { status: 'True', reason, message }
+      : { status: 'True', reason: disabledReason, message: `${disabled}; ${message}` };
   return {
     findings: [
       ['Accepted', accepted],
       ['ResolvedRefs', resolvedRefs],
       ['Programmed', programmed],
     ],
-    ready: isPartial ? readiness([accepted, programmed], partly) : readiness([accepted, resolvedRefs, programmed], allInForce),
+    ready: readiness(isPartial ? [accepted, programmed] : [accepted, resolvedRefs, programmed], inForce),
     isStalled,
   };
 }

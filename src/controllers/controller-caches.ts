@@ -14,6 +14,7 @@ import { type IndexFunction, ResourceCache } from '../store/cache.ts';
 import type { StoreMetrics } from '../store/metrics.ts';
 import { type CacheByKind, ReflectedCaches } from '../store/reflected-caches.ts';
 import type { ResourceStore } from '../store/store.ts';
+import { isDisabled } from './disabled.ts';
 import { IdOwners } from './id-owners.ts';
 import { SecretWatches } from './secret-watches.ts';
 
@@ -55,7 +56,8 @@ export function controllerCaches(options: ControllerCachesOptions): ControllerCa
   const { logger } = options;
   const reflected = new ReflectedCaches<ReflectedKind>(['Namespace', ...configurationKinds], {
     ...options,
-    cached: (kind) => (kind === 'Namespace' ? {} : { indexes: indexesOf(kind) }),
+    // Of what is disabled, the condition Ready says who did that.
+    cached: (kind) => (kind === 'Namespace' ? {} : { indexes: indexesOf(kind), keepManagedFields: isDisabled }),
   });
   const { caches } = reflected;
   const secrets = new ResourceCache('Secret', { logger });

@@ -11,6 +11,7 @@ import type { Key } from '../store/store.ts';
 import { adviceOn, type Finding, judgementOf, type Verdict } from './conditions.ts';
 import { type ControllerCaches, indexes } from './controller-caches.ts';
 import type { CredentialsSink } from './credentials-sink.ts';
+import { disabledBy, isDisabled } from './disabled.ts';
 import { GoneIds } from './gone-ids.ts';
 import { notProgrammed, programmed } from './in-force.ts';
 import { idOfAnother, type RecordSink } from './record-sink.ts';
@@ -210,6 +211,7 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
         programmed: isPublished
           ? programmed(refusal !== undefined)
           : notProgrammed(stored === null || sink === null ? null : { generation: sink.generationOf(stored) }, disabling !== null),
+        ...(disabling !== null && { disabled: disabledBy(object) }),
         isPartial: isPublished && unresolved !== undefined && this.#worksWithout(object, lacking, evaluation),
         isStalled: evaluation.refusal !== undefined,
       },
@@ -237,7 +239,7 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
 
 /** Whether the object is not to be enabled, and why, where it says so: that needs nothing of what it refers to. */
 function disablingOf({ spec }: { spec: object }): { reason: string | null } | null {
-  if (!('enabled' in spec) || spec.enabled !== false) return null;
+  if (!isDisabled({ spec })) return null;
   return { reason: 'disabledReason' in spec && typeof spec.disabledReason === 'string' ? spec.disabledReason : null };
 }
 

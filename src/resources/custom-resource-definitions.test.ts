@@ -59,6 +59,12 @@ describe.each(posthornKinds)('the CRD of kind %s', (kind) => {
     expect(ages.filter((path) => path.startsWith('.spec.'))).toEqual([]);
   });
 
+  test('shows whether it is enabled, where its spec has the switch', () => {
+    const { spec, printerColumns } = kinds[kind];
+    const columns = printerColumns.filter(({ jsonPath }) => jsonPath === '.spec.enabled').map(({ name }) => name);
+    expect(columns).toEqual('enabled' in spec.shape ? ['Enabled'] : []);
+  });
+
   test('reads the same in YAML 1.1, which kubectl speaks, and YAML 1.2', () => {
     const text = crdYaml(crdFor(kind));
     expect(parse(text, { version: '1.1' })).toEqual(parse(text));

@@ -3,7 +3,7 @@ import { defineKind } from './definition.ts';
 import { destinationRules } from './destination-rules.ts';
 import { destinationSpec } from './destination-spec.ts';
 import { circuitStatus, commonStatus } from './fields.ts';
-import { ageColumn, readyColumns } from './printer-columns.ts';
+import { ageColumn, enabledColumn, readyColumns } from './printer-columns.ts';
 
 export const destination = defineKind({
   kind: 'Destination',
@@ -28,6 +28,7 @@ export const destination = defineKind({
   printerColumns: [
     ...readyColumns,
     { name: 'Type', type: 'string', jsonPath: '.spec.type' },
+    enabledColumn,
     { name: 'Circuit', type: 'string', jsonPath: '.status.circuit.state' },
     { name: 'URL', type: 'string', jsonPath: '.spec.http.url', priority: 1 },
     ageColumn,

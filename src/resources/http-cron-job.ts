@@ -3,7 +3,7 @@ import type { Rule } from './definition.ts';
 import { defineKind } from './definition.ts';
 import { commonStatus, description, displayName } from './fields.ts';
 import { staticHeaderRules, staticHeaders } from './http-header.ts';
-import { ageColumn, readyColumns } from './printer-columns.ts';
+import { ageColumn, enabledColumn, readyColumns } from './printer-columns.ts';
 import { patternComplaint } from './structural-schema.ts';
 import { dateTime, text } from './text.ts';
 import { httpUrl } from './url.ts';
@@ -91,7 +91,7 @@ export const httpCronJob = defineKind({
   printerColumns: [
     ...readyColumns,
     { name: 'Schedule', type: 'string', jsonPath: '.spec.schedule' },
-    { name: 'Enabled', type: 'boolean', jsonPath: '.spec.enabled' },
+    enabledColumn,
     { name: 'Last', type: 'date', jsonPath: '.status.lastScheduleTime' },
     { name: 'Time Zone', type: 'string', jsonPath: '.spec.timeZone', priority: 1 },
     { name: 'URL', type: 'string', jsonPath: '.spec.url', priority: 1 },

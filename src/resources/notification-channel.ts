@@ -3,7 +3,7 @@ import { defineKind, type Rule } from './definition.ts';
 import { emailAddress } from './email-address.ts';
 import { commonStatus, displayName, secretKeyRef } from './fields.ts';
 import { distinctHeadersRule, headerName, settableHeaderRule } from './http-header.ts';
-import { ageColumn, readyColumns } from './printer-columns.ts';
+import { ageColumn, enabledColumn, readyColumns } from './printer-columns.ts';
 import { httpsUrl } from './url.ts';
 
 const webhookUrl = (service: string) =>
@@ -85,5 +85,5 @@ export const notificationChannel = defineKind({
     settableHeaderRule('webhook.headers[].name'),
     distinctHeadersRule('webhook.headers'),
   ],
-  printerColumns: [...readyColumns, { name: 'Type', type: 'string', jsonPath: '.spec.type' }, ageColumn],
+  printerColumns: [...readyColumns, { name: 'Type', type: 'string', jsonPath: '.spec.type' }, enabledColumn, ageColumn],
 });

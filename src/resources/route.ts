@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineKind, type Rule } from './definition.ts';
 import { circuitStatus, commonStatus, description, displayName, reference, referenceList } from './fields.ts';
 import { filterConditionRules, filterConditions, filterLogic } from './filter-conditions.ts';
-import { ageColumn, readyColumns } from './printer-columns.ts';
+import { ageColumn, enabledColumn, readyColumns } from './printer-columns.ts';
 import { routeNotifications } from './route-notifications.ts';
 import { text } from './text.ts';
 
@@ -106,6 +106,7 @@ export const route = defineKind({
   printerColumns: [
     ...readyColumns,
     { name: 'Source', type: 'string', jsonPath: '.spec.sourceRef.name' },
+    enabledColumn,
     { name: 'Circuit', type: 'string', jsonPath: '.status.circuit.state' },
     ageColumn,
   ],

@@ -4,7 +4,7 @@ import { cidr } from './cidr.ts';
 import { defineKind } from './definition.ts';
 import { commonStatus, description, displayName, secretKeyRef } from './fields.ts';
 import { headerName } from './http-header.ts';
-import { ageColumn, readyColumns } from './printer-columns.ts';
+import { ageColumn, enabledColumn, readyColumns } from './printer-columns.ts';
 import { sourceRules } from './source-rules.ts';
 import { dateTime, text } from './text.ts';
 
@@ -113,6 +113,7 @@ export const source = defineKind({
   printerColumns: [
     ...readyColumns,
     { name: 'Provider', type: 'string', jsonPath: '.spec.provider' },
+    enabledColumn,
     { name: 'Path', type: 'string', jsonPath: '.status.ingestPath', priority: 1 },
     ageColumn,
   ],

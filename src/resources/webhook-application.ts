@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineKind, type Rule } from './definition.ts';
 import { isRecord } from './field-tree.ts';
 import { commonStatus, displayName } from './fields.ts';
-import { ageColumn, readyColumns } from './printer-columns.ts';
+import { ageColumn, enabledColumn, readyColumns } from './printer-columns.ts';
 import { line, paragraph } from './text.ts';
 
 const maxPerSecond = 1_000_000;
@@ -62,10 +62,5 @@ export const webhookApplication = defineKind({
   spec,
   status: z.strictObject({ ...commonStatus }),
   rules: [disabledReasonRule],
-  printerColumns: [
-    ...readyColumns,
-    { name: 'External Id', type: 'string', jsonPath: '.spec.externalId' },
-    { name: 'Enabled', type: 'boolean', jsonPath: '.spec.enabled' },
-    ageColumn,
-  ],
+  printerColumns: [...readyColumns, { name: 'External Id', type: 'string', jsonPath: '.spec.externalId' }, enabledColumn, ageColumn],
 });

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineKind, type Rule } from './definition.ts';
 import { circuitStatus, commonStatus, reference, secretKeyRef } from './fields.ts';
 import { staticHeaderRules, staticHeaders } from './http-header.ts';
-import { ageColumn, readyColumns } from './printer-columns.ts';
+import { ageColumn, enabledColumn, readyColumns } from './printer-columns.ts';
 import { paragraph } from './text.ts';
 import { httpUrl } from './url.ts';
 import { disabledReasonRule } from './webhook-application.ts';
@@ -89,6 +89,7 @@ export const webhookEndpoint = defineKind({
   printerColumns: [
     ...readyColumns,
     { name: 'Application', type: 'string', jsonPath: '.spec.applicationRef.name' },
+    enabledColumn,
     { name: 'Circuit', type: 'string', jsonPath: '.status.circuit.state' },
     { name: 'URL', type: 'string', jsonPath: '.spec.url', priority: 1 },
     ageColumn,

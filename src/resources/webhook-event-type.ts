@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineKind } from './definition.ts';
 import { commonStatus, description } from './fields.ts';
-import { ageColumn, readyColumns } from './printer-columns.ts';
+import { ageColumn, enabledColumn, readyColumns } from './printer-columns.ts';
 import { dateTime, line, paragraph, text } from './text.ts';
 import { httpUrl } from './url.ts';
 
@@ -51,7 +51,7 @@ export const webhookEventType = defineKind({
   printerColumns: [
     ...readyColumns,
     { name: 'Type', type: 'string', jsonPath: '.spec.name' },
-    { name: 'Enabled', type: 'boolean', jsonPath: '.spec.enabled' },
+    enabledColumn,
     { name: 'Category', type: 'string', jsonPath: '.spec.category', priority: 1 },
     ageColumn,
   ],

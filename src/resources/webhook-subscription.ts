@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineKind, type Rule } from './definition.ts';
 import { commonStatus, reference, refersTo } from './fields.ts';
-import { ageColumn, readyColumns } from './printer-columns.ts';
+import { ageColumn, enabledColumn, readyColumns } from './printer-columns.ts';
 import { text } from './text.ts';
 
 /** What label filters may be, here and in the REST API. */
@@ -78,7 +78,7 @@ export const webhookSubscription = defineKind({
     ...readyColumns,
     { name: 'Endpoint', type: 'string', jsonPath: '.spec.endpointRef.name' },
     { name: 'Event Type', type: 'string', jsonPath: '.spec.eventTypeRef.name' },
-    { name: 'Enabled', type: 'boolean', jsonPath: '.spec.enabled' },
+    enabledColumn,
     ageColumn,
   ],
 });

@@ -16,8 +16,8 @@ export type IndexFunction<K extends Kind> = (object: ObjectOf<K>) => readonly st
 
 export interface ResourceCacheOptions<K extends Kind> {
   indexes?: Record<string, IndexFunction<K>>;
-  /** Default false: managedFields is more than half of an object's memory. */
-  keepManagedFields?: boolean;
+  /** Whether of all objects, or of which. Default false: managedFields is more than half of an object's memory. */
+  keepManagedFields?: boolean | ((object: ObjectOf<K>) => boolean);
   logger: Logger;
 }
 
@@ -32,13 +32,14 @@ export class ResourceCache<K extends Kind> {
   readonly #indexes = new Map<string, Index<K>>();
   readonly #newestFirst = new Map<string, readonly ObjectOf<K>[]>();
   readonly #listeners = new Set<CacheListener<K>>();
-  readonly #keepManagedFields: boolean;
+  readonly #keepsManagedFields: (object: ObjectOf<K>) => boolean;
   #isFilled = false;
   readonly #logger: Logger;
 
   constructor(kind: K, options: ResourceCacheOptions<K>) {
     this.kind = kind;
-    this.#keepManagedFields = options.keepManagedFields ?? false;
+    const { keepManagedFields: kept = false } = options;
+    this.#keepsManagedFields = typeof kept === 'boolean' ? () => kept : kept;
     this.#logger = options.logger;
     for (const [name, valuesOf] of Object.entries(options.indexes ?? {})) this.#indexes.set(name, new Index(valuesOf));
     const idPrefix = idPrefixOf(kind);
@@ -100,7 +101,7 @@ export class ResourceCache<K extends Kind> {
     const key = keyText(object.metadata);
     const before = this.#objects.get(key);
     if (before?.metadata.resourceVersion === object.metadata.resourceVersion && before.metadata.uid === object.metadata.uid) return;
-    const after = this.#keepManagedFields ? object : withoutManagedFields(object);
+    const after = this.#keepsManagedFields(object) ? object : withoutManagedFields(object);
     this.#forget(key);
     this.#objects.set(key, after);
     this.#newestFirst.delete(after.metadata.namespace ?? '');

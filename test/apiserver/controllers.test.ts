@@ -11,6 +11,7 @@ import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts'
 import type { ApplyObject, Key } from '../../src/store/store.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
 import { type RunningControllers, startControllers, testKeyring } from '../support/controllers.ts';
+import { everythingIn, firstOf, readyAs, switchedKinds } from '../support/disabled-cases.ts';
 import { eventually } from '../support/eventually.ts';
 import { kubernetesApi } from '../support/kubernetes-api.ts';
 import { silentLogger } from '../support/logger.ts';
@@ -127,6 +128,21 @@ describe('controllers on a real API server', () => {
         'Warning PartiallyInForce 1',
       ]);
     });
+  });
+
+  test('a disabled object of each kind is Ready as Disabled, and says who disabled it and when', async () => {
+    for (const object of everythingIn(namespace)) await store.apply(object, { manager: 'argocd-controller' });
+    for (const kind of switchedKinds) {
+      const key = named(firstOf(kind));
+      await readyAs(store, kind, key, 'Ready');
+      await store.apply({ kind, metadata: key, spec: { enabled: false } }, { manager: 'posthorn-api', force: true });
+      const { message } = await readyAs(store, kind, key, 'Disabled');
+      const { metadata } = await store.get(kind, key);
+      const time = metadata.managedFields?.find(
+        ({ manager, subresource }) => manager === 'posthorn-api' && subresource === undefined,
+      )?.time;
+      expect([kind, message]).toEqual([kind, `disabled by posthorn-api at ${time}; the current generation is programmed`]);
+    }
   });
 
   test('an edit of a Secret changes the record', async () => {

@@ -47,21 +47,24 @@ const shown: Record<PosthornKind, [names: string[], cells: unknown[]]> = {
     ['acme', 'enterprise'],
   ],
   Source: [
-    ['Provider', 'Path'],
-    ['github', '/ingest/acme/github'],
+    ['Provider', 'Enabled', 'Path'],
+    ['github', true, '/ingest/acme/github'],
   ],
   Destination: [
-    ['Type', 'Circuit', 'URL'],
-    ['http', 'open', 'https://shop.example/hooks'],
+    ['Type', 'Enabled', 'Circuit', 'URL'],
+    ['http', true, 'open', 'https://shop.example/hooks'],
   ],
   Route: [
-    ['Source', 'Circuit'],
-    ['github', 'open'],
+    ['Source', 'Enabled', 'Circuit'],
+    ['github', true, 'open'],
   ],
   Filter: [['Logic'], ['AND']],
   Transform: [['Type'], ['jsonata']],
   PayloadSchema: [['Version'], [3]],
-  NotificationChannel: [['Type'], ['email']],
+  NotificationChannel: [
+    ['Type', 'Enabled'],
+    ['email', true],
+  ],
   HttpCronJob: [
     ['Schedule', 'Enabled', 'Last', 'Time Zone', 'URL'],
     ['0 6 * * *', true, expect.anything(), 'UTC', 'https://shop.example/run'],
@@ -79,8 +82,8 @@ const shown: Record<PosthornKind, [names: string[], cells: unknown[]]> = {
     ['customer-17', true],
   ],
   WebhookEndpoint: [
-    ['Application', 'Circuit', 'URL'],
-    ['shop', 'open', 'https://shop.example/hooks'],
+    ['Application', 'Enabled', 'Circuit', 'URL'],
+    ['shop', true, 'open', 'https://shop.example/hooks'],
   ],
   WebhookSubscription: [
     ['Endpoint', 'Event Type', 'Enabled'],

@@ -159,8 +159,8 @@ async function unjudged(store: CompleteStore): Promise<string[]> {
   await forEachObject(store, (kind, { metadata, status }) => {
     const ready = status?.conditions?.find(({ type }) => type === 'Ready');
     const isExpected = ready?.status === (neverReady.includes(metadata.name) ? 'False' : 'True');
-    if (ready?.observedGeneration !== metadata.generation || !isExpected)
-      names.push(`${kind} ${metadata.name}: ${ready?.reason} ${ready?.message}`);
+    const mayChange = ready?.observedGeneration !== metadata.generation || ready?.reason === 'PartiallyInForce';
+    if (mayChange || !isExpected) names.push(`${kind} ${metadata.name}: ${ready?.reason} ${ready?.message}`);
   });
   return names;
 }

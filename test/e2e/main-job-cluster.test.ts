@@ -44,7 +44,7 @@ function describeKubernetes(): void {
 
     test('kubectl get shows what an operator asks first', async () => {
       const routes = await namespaced('get', 'routes');
-      expect(routes.split('\n')[0]?.split(/\s{2,}/)).toEqual(['NAME', 'READY', 'REASON', 'SOURCE', 'CIRCUIT', 'AGE']);
+      expect(routes.split('\n')[0]?.split(/\s{2,}/)).toEqual(['NAME', 'READY', 'REASON', 'SOURCE', 'ENABLED', 'CIRCUIT', 'AGE']);
       expect(routes).toMatch(/^billing\s+True\s+\S+\s+github\s/m);
       expect(await namespaced('get', 'dest', '-o', 'wide')).toContain('https://billing.example.com/hooks');
       expect(await kubectl(['get', 'posthorn', '-n', shop.name, '-o', 'name'])).toContain('route.posthorn.dev/billing');

@@ -1,4 +1,5 @@
 import { expect } from '@jest/globals';
+import { isDisabled } from '../../src/controllers/disabled.ts';
 import { idOf } from '../../src/controllers/references.ts';
 import type { RunControllersOptions } from '../../src/controllers/run-controllers.ts';
 import type { Clock } from '../../src/core/clock.ts';
@@ -66,12 +67,12 @@ export class WebhookControllers {
     return this.store.delete(kind, { namespace, name });
   }
 
-  /** The object once the controllers have seen what was written last, with this reason in its condition Ready. */
-  seen<K extends ConfigurationKind>(kind: K, name: string, reason = 'Ready'): Promise<ObjectOf<K>> {
+  /** The object once the controllers have seen what was written last, with this reason in its condition Ready; by default that of an object which is in force. */
+  seen<K extends ConfigurationKind>(kind: K, name: string, reason?: string): Promise<ObjectOf<K>> {
     return eventually(async () => {
       const object = await this.store.get(kind, { namespace, name });
       expect(object.status?.observedGeneration).toBe(object.metadata.generation);
-      expect(conditionOf(object, 'Ready')).toMatchObject({ reason });
+      expect(conditionOf(object, 'Ready')).toMatchObject({ reason: reason ?? (isDisabled(object) ? 'Disabled' : 'Ready') });
       return object;
     });
   }

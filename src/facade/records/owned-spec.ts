@@ -1,6 +1,7 @@
 import { PosthornError } from '../../core/errors.ts';
 import { type FieldNode, isRecord } from '../../resources/field-tree.ts';
 import type { ManagedFieldsEntry } from '../../resources/metadata.ts';
+import { ownersOfField } from '../../store/objects/field-owners.ts';
 import { fromFieldsV1, isWithin, itemElement, ownedFields, pathText, readablePath, unknownField } from '../../store/objects/field-set.ts';
 
 export const facadeManager = 'posthorn-api';
@@ -41,11 +42,8 @@ export function foreignManagers(managedFields: readonly ManagedFieldsEntry[]): s
 
 /** The managers other than the facade that own the field at a path in the spec, or something in it. */
 export function foreignOwners(managedFields: readonly ManagedFieldsEntry[], ...fields: string[]): string[] {
-  const path = pathText(['f:spec', ...fields.map((field) => `f:${field}`)]);
-  const owners = entriesOf(managedFields).filter(
-    ({ manager, paths }) => manager !== facadeManager && paths.some((owned) => isWithin(owned, path)),
-  );
-  return [...new Set(owners.map(({ manager }) => manager))];
+  const managers = ownersOfField(managedFields, ...fields).map(({ manager }) => manager);
+  return [...new Set(managers)].filter((manager) => manager !== facadeManager);
 }
 
 /** FIELD_MANAGED, its message naming fields and managers. */

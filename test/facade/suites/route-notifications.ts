@@ -152,7 +152,9 @@ export function describeRouteNotifications(start: () => Promise<FacadeWorld>): v
       { manager: 'kubectl', force: true },
     );
     const ready = async () => (await stored(slug)).status?.conditions?.find(({ type }) => type === 'Ready');
-    await eventually(async () => expect(await ready()).toMatchObject({ status: 'True', reason: 'PartiallyInForce', message: expect.stringContaining('later') }));
+    await eventually(async () =>
+      expect(await ready()).toMatchObject({ status: 'True', reason: 'PartiallyInForce', message: expect.stringContaining('later') }),
+    );
     expect((await record(id)).notifications.channelIds).toEqual([made.id]);
     await world.create('notification-channels', { slug: 'later', type: 'email', config: { addresses: ['later@example.com'] } });
     await eventually(async () => expect(await ready()).toMatchObject({ status: 'True', reason: 'Ready' }));
