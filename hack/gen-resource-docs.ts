@@ -51,6 +51,15 @@ The name of a resource is its slug in API paths: at most 63 lower-case letters, 
 \`export\`, \`import\`, \`test\`, \`by-external-id\` and \`upsert\` are reserved (not for organizations). A WebhookEventType
 is called as the event type that it names, with hyphens for underscores.
 
+## Conditions
+
+\`Ready\` is True once \`Accepted\`, \`ResolvedRefs\` and \`Programmed\` are; its reason and message are those of the first that is not.
+\`Stalled\` says that only an edit helps, \`Reconciling\` that the controller is still at work. Some reasons that several kinds share, or that come without an edit:
+
+| condition | reason | meaning |
+|---|---|---|
+| \`Ready=False\` | \`Expired\` | The ApiKey, or one that made it, is past its \`expiresAt\`. It stays programmed, so that the API can answer 401 with the reason. |
+
 ${posthornKinds.map(section).join('\n\n')}
 `;
 }

@@ -12,6 +12,8 @@ export interface Verdict {
   accepted: Finding;
   resolvedRefs: Finding;
   programmed: Finding;
+  /** Why the object has no effect although it is accepted and programmed; only Ready says it. */
+  ineffective?: Finding | undefined;
   /** Nothing but an edit of this very object can help; otherwise an object that is not ready is still being worked on. */
   isStalled: boolean;
 }
@@ -54,14 +56,14 @@ export function adviceOn(paths: readonly string[]): NonNullable<Judgement['advic
 }
 
 /** The judgement of a configuration kind. */
-export function judgementOf({ accepted, resolvedRefs, programmed, isStalled }: Verdict): Judgement {
+export function judgementOf({ accepted, resolvedRefs, programmed, ineffective, isStalled }: Verdict): Judgement {
   return {
     findings: [
       ['Accepted', accepted],
       ['ResolvedRefs', resolvedRefs],
       ['Programmed', programmed],
     ],
-    ready: readiness([accepted, resolvedRefs, programmed], {
+    ready: readiness([accepted, resolvedRefs, programmed, ...(ineffective === undefined ? [] : [ineffective])], {
       status: 'True',
       reason: 'Ready',
       message: 'the current generation is programmed',

@@ -107,7 +107,7 @@ export function reconcilersOf(options: ReconcilersOptions): Reconcilers {
     PayloadSchema: published(payloadSchemaRules(checks)),
     NotificationChannel: published(notificationChannelRules(keyring, mailDomains)),
     HttpCronJob: published(cronJobRules(keyring)),
-    ApiKey: published(apiKeyRules(caches)),
+    ApiKey: published(apiKeyRules(caches, clock)),
     WebhookEventType: keptIn(webhookEventTypeSink(webhookSinks), webhookEventTypeRules(checks, clock)),
     WebhookApplication: keptIn(
       webhookApplicationSink({ ...webhookSinks, shards: options.shards, created: created('WebhookApplication') }),

@@ -28,6 +28,10 @@ export interface Evaluation<Published> {
   record?: Published;
   /** What is in force is to end, too. */
   isWithdrawn?: boolean;
+  /** Why what is published has no effect; `isStalled`: nothing but an edit of this object helps. */
+  ineffective?: Refusal & { isStalled: boolean };
+  /** When the object is to be judged again although nothing changes, in milliseconds since the epoch. */
+  judgedAgainAtMs?: number | undefined;
   /** Further fields of the status. */
   status?: Record<string, unknown>;
 }
@@ -69,6 +73,9 @@ const secretGraceMs = 3000;
 /** How soon to look again whether what others have is still in the way; what is known to change brings the object back at once. */
 const obstacleLookMs = 5000;
 
+/** The longest wait for the time at which an object is judged again: the wall clock may be set meanwhile. */
+const maxWaitMs = 24 * 60 * 60 * 1000;
+
 const taken: Refusal = { reason: 'IdTaken', message: 'an older object has the id that the annotation posthorn.dev/id requests' };
 
 const invalidId: Refusal = { reason: 'InvalidId', message: 'the annotation posthorn.dev/id is not an id of this kind' };
@@ -82,6 +89,7 @@ interface Result {
   verdict: Verdict;
   fields: Record<string, unknown>;
   isObstructed: boolean;
+  judgedAgainAtMs?: number | undefined;
 }
 
 /** Reconciles the objects of one namespaced kind: evaluate, publish, status; retract what is gone. */
@@ -126,13 +134,14 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
       await this.#retract(id, key.namespace ?? '');
       return {};
     }
-    const { verdict, fields, isObstructed } = await this.#putInForce(object, id);
+    const { verdict, fields, isObstructed, judgedAgainAtMs } = await this.#putInForce(object, id);
     signal.throwIfAborted();
     const graceMs = verdict.resolvedRefs.reason === secretNotFound ? this.#graceMs(object) : 0;
     if (graceMs > 0) return { requeueAfterMs: graceMs };
     const judgement = { ...judgementOf(verdict), advice: adviceOn(literalCredentialsIn(object.spec)) };
     await this.#status.write(this.#cache, object, judgement, { id, ...fields });
-    return isObstructed ? { requeueAfterMs: obstacleLookMs * (0.8 + 0.4 * Math.random()) } : {};
+    if (isObstructed) return { requeueAfterMs: obstacleLookMs * (0.8 + 0.4 * Math.random()) };
+    return judgedAgainAtMs === undefined ? {} : { requeueAfterMs: Math.min(judgedAgainAtMs - this.#clock.now(), maxWaitMs) };
   }
 
   /** How much longer the object is new; 0 once its status says something, and when the clocks do not fit together. */
@@ -169,7 +178,7 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
     const evaluation = await this.#rules.evaluate(object, facts, published, secrets);
     const { generation } = object.metadata;
     await this.#credentials?.publish({ id, org: facts.id, generation }, await secrets.all());
-    const { record, status = {} } = evaluation;
+    const { record, status = {}, ineffective } = evaluation;
     if (evaluation.isWithdrawn === true) {
       await sink?.retract(id, namespace);
       this.#rules.retracted?.(id);
@@ -189,10 +198,12 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
         programmed: isPublished
           ? programmed(refusal !== undefined)
           : notProgrammed(stored === null || sink === null ? null : { generation: sink.generationOf(stored) }, disabling !== null),
-        isStalled: evaluation.refusal !== undefined,
+        ineffective: ineffective && { status: 'False', reason: ineffective.reason, message: ineffective.message },
+        isStalled: evaluation.refusal !== undefined || (unresolved === undefined && ineffective?.isStalled === true),
       },
       fields: status,
       isObstructed: obstacle !== null,
+      judgedAgainAtMs: evaluation.judgedAgainAtMs,
     };
   }
 
