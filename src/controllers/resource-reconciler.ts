@@ -1,9 +1,10 @@
 import type { Refusal } from '../compile/compiled.ts';
-import { type OrganizationFacts, organizationFacts } from '../compile/organization.ts';
+import { compileOrganization, type OrganizationFacts, organizationFacts } from '../compile/organization.ts';
+import { addressNotAllowed, type OutgoingAddress, outgoingRefusal, type WorkerReach } from '../compile/outgoing-address.ts';
 import type { Clock } from '../core/clock.ts';
 import { asksForAnotherId, asksForForeignId } from '../core/ids.ts';
 import type { RecordByKind } from '../core/records.ts';
-import { kinds, type ObjectOf, type PosthornKind, type RecordKindOf } from '../resources/kinds.ts';
+import { kinds, type ObjectOf, type PosthornKind, type PosthornObject, type RecordKindOf } from '../resources/kinds.ts';
 import { literalCredentialsIn } from '../resources/literal-credentials.ts';
 import type { ReconcileResult } from '../runtime/controller.ts';
 import type { ResourceCache } from '../store/cache.ts';
@@ -26,6 +27,8 @@ export interface Evaluation<Published> {
   unresolved?: Refusal;
   /** To be published; without it, what is published stays in force, disabled when the object says so. */
   record?: Published;
+  /** Where requests for the record go to. When workers never reach it, Accepted says so; the record is published all the same. */
+  outgoing?: OutgoingAddress | undefined;
   /** What is in force is to end, too. */
   isWithdrawn?: boolean;
   /** Why what is published has no effect; `isStalled`: nothing but an edit of this object helps. */
@@ -57,10 +60,14 @@ export type PublishedRecord<K extends PosthornKind> = RecordByKind[NonNullable<R
 /** A kind whose records are in the registry, or that has none of its own but goes into those of others. */
 export type ResourceRules<K extends PosthornKind> = RecordRules<K, PublishedRecord<K>>;
 
+/** What the workers that serve an organization may reach; null: not known now. */
+export type ReachOf = (organization: PosthornObject<'Organization'>) => WorkerReach | null;
+
 export interface ResourceReconcilerOptions {
   caches: ControllerCaches;
   status: StatusWriter;
   secrets: SecretReader;
+  reachOf: ReachOf;
   clock: Clock;
 }
 
@@ -102,6 +109,7 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
   readonly #status: StatusWriter;
   readonly #secrets: SecretReader;
   readonly #credentials: CredentialsSink | null;
+  readonly #reachOf: ReachOf;
   readonly #clock: Clock;
 
   constructor(
@@ -119,6 +127,7 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
     this.#status = options.status;
     this.#secrets = options.secrets;
     this.#credentials = credentials;
+    this.#reachOf = options.reachOf;
     this.#clock = options.clock;
   }
 
@@ -184,7 +193,8 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
       this.#rules.retracted?.(id);
     }
     const obstacle = sink === null || record === undefined ? null : await sink.publish(record);
-    const refusal = evaluation.refusal ?? obstacle?.refusal;
+    const unreachable = evaluation.outgoing === undefined ? undefined : this.#unreachable(object, evaluation.outgoing, organization);
+    const refusal = evaluation.refusal ?? obstacle?.refusal ?? unreachable;
     const unresolved = evaluation.unresolved ?? obstacle?.unresolved;
     const isPublished = sink === null ? refusal === undefined && unresolved === undefined : record !== undefined && obstacle === null;
     const stored = isPublished ? null : await published();
@@ -196,15 +206,26 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
         resolvedRefs:
           unresolved === undefined ? { status: 'True', reason: 'ResolvedRefs', message: '' } : { status: 'False', ...unresolved },
         programmed: isPublished
-          ? programmed(refusal !== undefined)
+          ? programmed(evaluation.refusal !== undefined)
           : notProgrammed(stored === null || sink === null ? null : { generation: sink.generationOf(stored) }, disabling !== null),
         ineffective: ineffective && { status: 'False', reason: ineffective.reason, message: ineffective.message },
-        isStalled: evaluation.refusal !== undefined || (unresolved === undefined && ineffective?.isStalled === true),
+        isStalled:
+          evaluation.refusal !== undefined || unreachable !== undefined || (unresolved === undefined && ineffective?.isStalled === true),
       },
       fields: status,
       isObstructed: obstacle !== null,
       judgedAgainAtMs: evaluation.judgedAgainAtMs,
     };
+  }
+
+  /** While it is not known what the workers may reach, what was said of this generation stands. */
+  #unreachable(object: ObjectOf<K>, outgoing: OutgoingAddress, organization: PosthornObject<'Organization'>): Refusal | undefined {
+    const reach = this.#reachOf(organization);
+    if (reach !== null) return outgoingRefusal(outgoing, reach, compileOrganization(organization)) ?? undefined;
+    const { generation } = object.metadata;
+    const { reason, message } =
+      object.status?.conditions?.find((each) => each.reason === addressNotAllowed && each.observedGeneration === generation) ?? {};
+    return reason === undefined || message === undefined ? undefined : { reason, message };
   }
 
   /** Unless another live object may act under the id by now. */

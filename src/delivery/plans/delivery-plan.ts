@@ -8,7 +8,7 @@ import type { RegistryReader } from '../../data/registry/registry.ts';
 import type { DeadLetterReason } from '../../data/shard/messages.ts';
 import type { PauseReason } from '../../data/shard/waits.ts';
 import type { AlertMailer } from '../targets/channel/alert-mailer.ts';
-import { egressRules, type InstallationEgress } from '../targets/http/egress-policy.ts';
+import { egressRules, type InstallationEgress } from '../../core/egress-policy.ts';
 import { type HttpPlan, httpPlan } from '../targets/http/http-plan.ts';
 import { layoutText } from '../targets/warehouse/batch-layout.ts';
 import { type RefusedWarehouse, type WarehousePlan, type WarehouseSources, warehousePlan } from '../targets/warehouse/warehouse-plan.ts';

@@ -12,7 +12,7 @@ import type { RegistryReader } from '../../data/registry/registry.ts';
 import type { WebhookDirectory } from '../../data/webhooks/webhook-directory.ts';
 import type { WebhookApplication, WebhookEndpoint } from '../../data/webhooks/webhooks.ts';
 import type { Dispatchers } from '../targets/http/dispatchers.ts';
-import { type EgressRules, egressRules, type InstallationEgress } from '../targets/http/egress-policy.ts';
+import { type EgressRules, egressRules, type InstallationEgress } from '../../core/egress-policy.ts';
 import { httpTarget } from '../targets/http/http-target.ts';
 import { openedHeaders } from '../targets/http/request-headers.ts';
 import { SentSecrets } from '../targets/http/sent-secrets.ts';

@@ -8,7 +8,7 @@ import { type ChannelTestResult, channelTestTask } from '../../data/tasks/channe
 import { attemptRecord } from '../attempts/attempt-outcome.ts';
 import type { PlanSources } from '../plans/delivery-plan.ts';
 import { channelSender, noMailServer } from '../targets/channel/channel-sender.ts';
-import { egressRules } from '../targets/http/egress-policy.ts';
+import { egressRules } from '../../core/egress-policy.ts';
 import { awaitedRecord } from './awaited-record.ts';
 import { type TaskHandler, taskHandler } from './task-handler.ts';
 
