@@ -59,6 +59,7 @@ is called as the event type that it names, with hyphens for underscores.
 | condition | reason | meaning |
 |---|---|---|
 | \`Accepted=False\` | \`AddressNotAllowed\` | No worker reaches the address that the object names, by the [egress rules](operations.md#egress-rules) of the pool that serves the organization and its own \`spec.egress\`: an address that is not allowed, a name of the machine itself, of Redis or of the API server, or a host that the list of hosts lacks. The object is programmed all the same; requests fail as \`blocked\`. A name whose addresses are not allowed shows only then. It is judged again when the rules change. |
+| \`Programmed=False\` | \`Unavailable\` | Redis does not answer: the generation is programmed as soon as it does. What was said of an unchanged object before stands. |
 | \`Ready=False\` | \`Expired\` | The ApiKey, or one that made it, is past its \`expiresAt\`. It stays programmed, so that the API can answer 401 with the reason. |
 
 ${posthornKinds.map(section).join('\n\n')}

@@ -15,6 +15,7 @@ import type { CredentialsSink } from './credentials-sink.ts';
 import { GoneIds } from './gone-ids.ts';
 import { notProgrammed, programmed } from './in-force.ts';
 import { idOfAnother, type RecordSink } from './record-sink.ts';
+import { sayingOutage } from './redis-outage.ts';
 import { asksForIdOfApi, asksForOwnedId, holdsItsId, idOf, isLive, organizationOf } from './references.ts';
 import { type ObjectSecrets, type SecretReader, secretNotFound } from './secret-reader.ts';
 import type { StatusWriter } from './status-writer.ts';
@@ -143,7 +144,10 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
       await this.#retract(id, key.namespace ?? '');
       return {};
     }
-    const { verdict, fields, isObstructed, judgedAgainAtMs } = await this.#putInForce(object, id);
+    const { verdict, fields, isObstructed, judgedAgainAtMs } = await sayingOutage(
+      { status: this.#status, cache: this.#cache, object, id },
+      () => this.#putInForce(object, id),
+    );
     signal.throwIfAborted();
     const graceMs = verdict.resolvedRefs.reason === secretNotFound ? this.#graceMs(object) : 0;
     if (graceMs > 0) return { requeueAfterMs: graceMs };
