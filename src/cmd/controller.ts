@@ -1,11 +1,13 @@
 import { type ControllerCaches, controllerCaches } from '../controllers/controller-caches.ts';
 import { configurationKinds as podConfiguration } from '../controllers/delivery-pool/pool-environment.ts';
 import { PoolMetrics } from '../controllers/delivery-pool/pool-metrics.ts';
+import { PoolReaches, sameForAll } from '../controllers/delivery-pool/pool-reaches.ts';
 import type { EventRecorder, ObjectEvent } from '../controllers/event-recorder.ts';
 import { KubernetesEventRecorder } from '../controllers/kubernetes-event-recorder.ts';
 import { LoggingEventRecorder } from '../controllers/logging-event-recorder.ts';
 import { runControllers } from '../controllers/run-controllers.ts';
 import { withJitter } from '../core/backoff.ts';
+import { RefusedAddresses } from '../core/egress-policy.ts';
 import { isPosthornError, PosthornError } from '../core/errors.ts';
 import { Keyring } from '../core/sealing.ts';
 import { SpentMailBudgets } from '../data/alerts/mail-budget.ts';
@@ -48,6 +50,7 @@ import { readableLayout } from './readable-layout.ts';
 import { redisOf } from './redis-address.ts';
 import { RedisLink } from './redis-link.ts';
 import { checkRedisSettings } from './redis-settings.ts';
+import { refuseOwn } from './refuse-own.ts';
 import { clusterObjects, type OpenedStore, openResourceStore } from './resource-store.ts';
 import { type RoleContext, type RoleDefinition, startOpsServer } from './role-process.ts';
 import { sweepStore } from './sweep-store.ts';
@@ -203,6 +206,9 @@ async function lead(
     readers: blockingGroups(link.main, shards).map((group) => ({ blocking: link.blocking('circuits', circuitFeedBlockMs), shards: group })),
     prefix,
   });
+  const refused = new RefusedAddresses();
+  await refuseOwn(refused, link.main, config);
+  const poolReaches = poolCache === null ? null : new PoolReaches({ pools: poolCache, organizations: caches.Organization, refused });
   const assignments = new OrganizationPools({ redis: link.main, prefix, shards });
   const options = {
     caches,
@@ -225,6 +231,7 @@ async function lead(
     mailDomains: config.mailDomains,
     requiresSecretConsent: config.requiresSecretConsent,
     allowsInsecureUrls: config.webhooks.allowsInsecureUrls,
+    reaches: poolReaches ?? sameForAll({ egress: config.egress, endpoints: config.warehouse.endpoints, refused }),
     sandbox,
     clock,
     logger,
@@ -255,6 +262,7 @@ async function lead(
         context,
         opened,
         cache: poolCache,
+        poolReaches,
         link,
         organizations: caches.Organization,
         storeMetrics,

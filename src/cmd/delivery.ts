@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import { lookup } from 'node:dns/promises';
 import { rootCertificates } from 'node:tls';
+import { RefusedAddresses } from '../core/egress-policy.ts';
 import { mailConfirmationPath } from '../core/mail-confirmation.ts';
 import { Keyring } from '../core/sealing.ts';
 import { AlertStates } from '../data/alerts/alert-states.ts';
@@ -14,10 +14,7 @@ import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
 import { WebhookDirectory } from '../data/webhooks/webhook-directory.ts';
 import { startDelivery } from '../delivery/start-delivery.ts';
 import type { Mailer } from '../delivery/targets/channel/mailer.ts';
-import { RefusedAddresses } from '../delivery/targets/http/egress-policy.ts';
 import { Notifier } from '../notify/notifier.ts';
-import { redisNodes } from '../redis/address.ts';
-import { knownServers, type RedisClient } from '../redis/connection.ts';
 import { agreedShards } from './agreed-shards.ts';
 import type { Config } from './config.ts';
 import { closeServer } from './listen.ts';
@@ -29,6 +26,7 @@ import { readableLayout } from './readable-layout.ts';
 import { redisOf } from './redis-address.ts';
 import { RedisLink } from './redis-link.ts';
 import { checkRedisSettings } from './redis-settings.ts';
+import { refuseOwn } from './refuse-own.ts';
 import { type RoleContext, type RoleDefinition, startOpsServer, trafficHeapGrowthPercent } from './role-process.ts';
 import { smtpCredentials } from './smtp-config.ts';
 import { version } from './version.ts';
@@ -136,16 +134,4 @@ async function openMailer({ smtp }: Config, extraCa: string | undefined): Promis
   const credentials = login === null ? null : smtpCredentials(login);
   const { Mailer } = await import('../delivery/targets/channel/mailer.ts');
   return new Mailer({ ...rest, credentials, ...(extraCa !== undefined && { ca: [...rootCertificates, extraCa] }) });
-}
-
-/** No destination may reach Redis and the API server, whatever networks are allowed. Returns whether all were found; never rejects. */
-async function refuseOwn(refused: RefusedAddresses, client: RedisClient, { redis, kubernetesService }: Config): Promise<boolean> {
-  const services = kubernetesService === undefined ? [] : [kubernetesService];
-  if (redis !== undefined) services.push(...redisNodes(redis.url).nodes, ...knownServers(client));
-  const found = await Promise.allSettled(
-    services.map(async ({ host, port }) => {
-      for (const { address } of await lookup(host, { all: true })) refused.add(address, port);
-    }),
-  );
-  return found.every(({ status }) => status === 'fulfilled');
 }

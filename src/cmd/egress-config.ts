@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import type { ListedHost } from '../delivery/targets/http/egress-policy.ts';
+import type { ListedHost } from '../core/egress-policy.ts';
 import { cidrList, hostList, listedHosts, proxyUrl } from './config-values.ts';
 
-/** Where deliveries may go, and how. */
+/** Where deliveries may go, and how. Controllers judge by it what workers reach, where no DeliveryPools say it. */
 export interface EgressConfig {
   allowedCidrs: string[];
   allowedHosts: string[];
@@ -17,18 +17,18 @@ export const egressEnvironment = {
     .describe(
       'Networks that are not public and that deliveries of every organization may reach, as CIDRs separated by commas. Standalone adds the loopback addresses.',
     )
-    .meta({ roles: ['delivery', 'standalone'] }),
+    .meta({ roles: ['controller', 'delivery', 'standalone'] }),
   POSTHORN_EGRESS_ALLOWED_HOSTS: hostList
     .describe(
       'Hosts that deliveries of every organization may reach although their addresses are private, separated by commas; `*.` may stand in front, as in `*.shop.svc.cluster.local`.',
     )
-    .meta({ roles: ['delivery', 'standalone'] }),
+    .meta({ roles: ['controller', 'delivery', 'standalone'] }),
   POSTHORN_EGRESS_ONLY_HOSTS: listedHosts
     .optional()
     .describe(
       'The only hosts that deliveries, cron jobs, tests and channels may reach, public or not, separated by commas: a host, `*.` and the end of one, or `*`; `ORGANIZATION/` in front makes it one of that organization alone, as in `*.example.com,acme/hooks.acme.example`. `-` stands for none. Addresses are judged besides. Default: any host.',
     )
-    .meta({ roles: ['delivery', 'standalone'] }),
+    .meta({ roles: ['controller', 'delivery', 'standalone'] }),
   POSTHORN_EGRESS_CA_FILE: z
     .string()
     .min(1)

@@ -1,5 +1,6 @@
 import { BacklogReader } from '../controllers/delivery-pool/backlog-reader.ts';
 import type { PoolMetrics } from '../controllers/delivery-pool/pool-metrics.ts';
+import type { PoolReaches } from '../controllers/delivery-pool/pool-reaches.ts';
 import { runDeliveryPools } from '../controllers/delivery-pool/run-delivery-pools.ts';
 import type { EventRecorder } from '../controllers/event-recorder.ts';
 import { CronRuns } from '../data/cron/cron-runs.ts';
@@ -23,6 +24,7 @@ export interface PoolLeading {
   objects: ClusterObjects | null;
   /** For the pools; null there, too. */
   cache: ResourceCache<'DeliveryPool'> | null;
+  poolReaches: PoolReaches | null;
   link: RedisLink;
   organizations: ResourceCache<'Organization'>;
   shards: number;
@@ -34,7 +36,7 @@ export interface PoolLeading {
 
 /** Runs the DeliveryPools of the controller's namespace until the signal aborts; none where resources do not live in Kubernetes. */
 export async function leadDeliveryPools(leading: PoolLeading, signal: AbortSignal): Promise<void> {
-  const { context, opened, objects, cache, link, shards } = leading;
+  const { context, opened, objects, cache, poolReaches, link, shards } = leading;
   const { config, clock, logger } = context;
   if (objects === null || cache === null) return;
   const prefix = config.redisKeyPrefix;
@@ -55,6 +57,7 @@ export async function leadDeliveryPools(leading: PoolLeading, signal: AbortSigna
       namespace: leaseNamespace(config),
       defaults: config.pools,
       judge: judgeWorkerEnvironment,
+      reaches: poolReaches ?? undefined,
       backlog: (pool) => backlog.read(pool),
       redisPorts: () => knownServers(link.main).map(({ port }) => port),
       clock,

@@ -4,7 +4,7 @@ import { judgeWorkerEnvironment } from './worker-environment.ts';
 const least = { POSTHORN_REDIS_URL: 'redis://redis', POSTHORN_ENCRYPTION_KEYS: `k1:${Buffer.alloc(32, 1).toString('base64')}` };
 
 test('the least environment of a worker needs Redis', () => {
-  expect(judgeWorkerEnvironment(least)).toEqual({ opsPort: 9090, reach: { ports: [6379], cidrs: [], hasHosts: false } });
+  expect(judgeWorkerEnvironment(least)).toMatchObject({ opsPort: 9090, reach: { ports: [6379], cidrs: [], hasHosts: false } });
 });
 
 test('servers that the environment names must be reached on their ports', () => {
@@ -20,7 +20,14 @@ test('servers that the environment names must be reached on their ports', () => 
     POSTHORN_SMTP_HOST: 'mail.example',
     POSTHORN_SMTP_FROM: 'posthorn@example.com',
   });
-  expect(judged).toEqual({ opsPort: 9191, reach: { ports: [26379, 26380, 6379, 3128, 443, 587], cidrs: ['10.0.0.0/8'], hasHosts: true } });
+  expect(judged).toEqual({
+    opsPort: 9191,
+    requests: {
+      egress: { allowedCidrs: ['10.0.0.0/8'], allowedHosts: ['*.shop.svc.cluster.local', 'intranet'], onlyHosts: undefined },
+      endpoints: { s3: 'https://minio.example', gcs: undefined, azure: undefined },
+    },
+    reach: { ports: [26379, 26380, 6379, 3128, 443, 587], cidrs: ['10.0.0.0/8'], hasHosts: true },
+  });
 });
 
 test('an environment with which a worker would not start is told by its mistakes', () => {

@@ -15,10 +15,11 @@ export function judgeWorkerEnvironment(environment: Record<string, string>): Wor
     if (error instanceof ConfigError) return { mistakes: error.mistakes };
     throw error;
   }
-  const { allowedCidrs, allowedHosts, proxyUrl } = config.egress;
+  const { allowedCidrs, allowedHosts, onlyHosts, proxyUrl } = config.egress;
   const { endpoints } = config.warehouse;
   const servers = [proxyUrl, endpoints.s3, endpoints.gcs, endpoints.azure].filter((url) => url !== undefined);
   return {
+    requests: { egress: { allowedCidrs, allowedHosts, onlyHosts }, endpoints },
     opsPort: config.opsPort ?? defaultOpsPort,
     reach: {
       ports: [...redisPorts(config), ...servers.map(portOf), ...(config.smtp === undefined ? [] : [config.smtp.port])],

@@ -17,6 +17,8 @@ export interface Verdict {
   disabled?: string;
   /** Although ResolvedRefs is not True, the object does its work without what that names. */
   isPartial?: boolean;
+  /** Why the object has no effect although it is accepted and programmed; only Ready says it. */
+  ineffective?: Finding | undefined;
   /** Nothing but an edit of this very object can help; otherwise an object that is not ready is still being worked on. */
   isStalled: boolean;
 }
@@ -62,20 +64,29 @@ export function adviceOn(paths: readonly string[]): NonNullable<Judgement['advic
 export const partiallyInForce = 'PartiallyInForce';
 
 /** The judgement of a configuration kind. */
-export function judgementOf({ accepted, resolvedRefs, programmed, disabled, isPartial = false, isStalled }: Verdict): Judgement {
+export function judgementOf({
+  accepted,
+  resolvedRefs,
+  programmed,
+  disabled,
+  ineffective,
+  isPartial = false,
+  isStalled,
+}: Verdict): Judgement {
   const reason = isPartial ? partiallyInForce : 'Ready';
   const message = `the current generation is programmed${isPartial ? `, but not with all that it refers to: ${resolvedRefs.message}` : ''}`;
   const inForce: Finding =
     disabled === undefined
       ? { status: 'True', reason, message }
       : { status: 'True', reason: disabledReason, message: `${disabled}; ${message}` };
+  const needed = isPartial ? [accepted, programmed] : [accepted, resolvedRefs, programmed];
   return {
     findings: [
       ['Accepted', accepted],
       ['ResolvedRefs', resolvedRefs],
       ['Programmed', programmed],
     ],
-    ready: readiness(isPartial ? [accepted, programmed] : [accepted, resolvedRefs, programmed], inForce),
+    ready: readiness(ineffective === undefined ? needed : [...needed, ineffective], inForce),
     isStalled,
   };
 }

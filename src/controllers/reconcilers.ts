@@ -130,7 +130,7 @@ export function reconcilersOf(options: ReconcilersOptions): Reconcilers {
     PayloadSchema: published(payloadSchemaRules(checks)),
     NotificationChannel: published(notificationChannelRules(keyring, mailDomains)),
     HttpCronJob: published(cronJobRules(keyring)),
-    ApiKey: published(apiKeyRules(caches)),
+    ApiKey: published(apiKeyRules(caches, clock)),
     WebhookEventType: keptIn(webhooks.eventType, webhookEventTypeRules(checks, clock)),
     WebhookApplication: keptIn(webhooks.application, webhookApplicationRules()),
     WebhookEndpoint: keptIn(webhooks.endpoint, webhookEndpointRules({ ...options, ended: endpointEnded })),

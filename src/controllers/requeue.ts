@@ -8,6 +8,7 @@ import { kindsWithSecrets, referrersOf } from '../resources/references.ts';
 import { formatKey } from '../runtime/object-key.ts';
 import type { WorkQueue } from '../runtime/work-queue.ts';
 import type { CacheChange, ResourceCache } from '../store/cache.ts';
+import { keysBelow } from './api-key/api-key-rules.ts';
 import { type ControllerCaches, indexes, nameIn } from './controller-caches.ts';
 import type { GoneIds } from './gone-ids.ts';
 import type { Pools } from './organization/organization-pool.ts';
@@ -41,7 +42,7 @@ function addAll({ caches, queues }: Requeuing, kind: ConfigurationKind, index: s
 const factsOfKind: { readonly [K in ConfigurationKind]?: (object: ObjectOf<K>) => unknown } = {
   // Failover passes over those that do not serve.
   Destination: ({ spec }) => [destinationRefusal(spec), ...plans.map((plan) => isServing(spec, plan))],
-  ApiKey: ({ spec }) => spec.sha256,
+  ApiKey: ({ spec }) => [spec.sha256, spec.expiresAt ?? null],
 };
 
 /**
@@ -59,7 +60,8 @@ export function requeueOnChange({ caches, queues, reconcilers, status, pools }: 
       for (const kind of configurationKinds) addAll(into, kind, indexes.namespace, spec.namespace);
     },
     ApiKey: ({ metadata, spec }) => {
-      for (const index of ['keyMaker', 'keyHash']) addAll(into, 'ApiKey', index, nameIn(metadata.namespace, spec.sha256));
+      addAll(into, 'ApiKey', 'keyHash', nameIn(metadata.namespace, spec.sha256));
+      for (const key of keysBelow(caches.ApiKey, metadata.namespace, spec.sha256)) queues.ApiKey.add(formatKey(key.metadata));
     },
   };
   const follow = <K extends ConfigurationKind>(kind: K): void => {

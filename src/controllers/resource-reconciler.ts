@@ -1,9 +1,10 @@
 import type { Refusal } from '../compile/compiled.ts';
-import { type OrganizationFacts, organizationFacts } from '../compile/organization.ts';
+import { compileOrganization, type OrganizationFacts, organizationFacts } from '../compile/organization.ts';
+import { addressNotAllowed, type OutgoingAddress, outgoingRefusal, type WorkerReach } from '../compile/outgoing-address.ts';
 import type { Clock } from '../core/clock.ts';
 import { asksForAnotherId, asksForForeignId } from '../core/ids.ts';
 import type { RecordByKind } from '../core/records.ts';
-import { kinds, type ObjectOf, type PosthornKind, type RecordKindOf } from '../resources/kinds.ts';
+import { kinds, type ObjectOf, type PosthornKind, type PosthornObject, type RecordKindOf } from '../resources/kinds.ts';
 import { literalCredentialsIn } from '../resources/literal-credentials.ts';
 import type { ReconcileResult } from '../runtime/controller.ts';
 import type { ResourceCache } from '../store/cache.ts';
@@ -15,6 +16,7 @@ import { disabledBy, isDisabled } from './disabled.ts';
 import { GoneIds } from './gone-ids.ts';
 import { notProgrammed, programmed } from './in-force.ts';
 import { idOfAnother, type RecordSink } from './record-sink.ts';
+import { sayingOutage } from './redis-outage.ts';
 import { asksForIdOfApi, asksForOwnedId, holdsItsId, idOf, isLive, organizationOf } from './references.ts';
 import type { ObjectSecrets, SecretReader } from './secret-reader.ts';
 import { complaintsAbout, type Lacking, lackingReferences, worksWithAll } from './standing.ts';
@@ -30,8 +32,14 @@ export interface Evaluation<Published> {
   isPartial?: boolean;
   /** To be published; without it, what is published stays in force, disabled when the object says so. */
   record?: Published;
+  /** Where requests for the record go to. When workers never reach it, Accepted says so; the record is published all the same. */
+  outgoing?: OutgoingAddress | undefined;
   /** What is in force is to end, too. */
   isWithdrawn?: boolean;
+  /** Why what is published has no effect; `isStalled`: nothing but an edit of this object helps. */
+  ineffective?: Refusal & { isStalled: boolean };
+  /** When the object is to be judged again although nothing changes, in milliseconds since the epoch. */
+  judgedAgainAtMs?: number | undefined;
   /** Further fields of the status. */
   status?: Record<string, unknown>;
 }
@@ -59,10 +67,14 @@ export type PublishedRecord<K extends PosthornKind> = RecordByKind[NonNullable<R
 /** A kind whose records are in the registry, or that has none of its own but goes into those of others. */
 export type ResourceRules<K extends PosthornKind> = RecordRules<K, PublishedRecord<K>>;
 
+/** What the workers that serve an organization may reach; null: not known now. */
+export type ReachOf = (organization: PosthornObject<'Organization'>) => WorkerReach | null;
+
 export interface ResourceReconcilerOptions {
   caches: ControllerCaches;
   status: StatusWriter;
   secrets: SecretReader;
+  reachOf: ReachOf;
   clock: Clock;
 }
 
@@ -77,6 +89,9 @@ const unseenGraceMs = 2 * missingGraceMs;
 
 /** How soon to look again whether what others have is still in the way; what is known to change brings the object back at once. */
 const obstacleLookMs = 5000;
+
+/** The longest wait for the time at which an object is judged again: the wall clock may be set meanwhile. */
+const maxWaitMs = 24 * 60 * 60 * 1000;
 
 const taken: Refusal = { reason: 'IdTaken', message: 'an older object has the id that the annotation posthorn.dev/id requests' };
 
@@ -93,6 +108,7 @@ interface Result {
   isObstructed: boolean;
   /** What the verdict speaks of although it may not have been looked at yet. */
   unseen: readonly Lacking[];
+  judgedAgainAtMs?: number | undefined;
 }
 
 /** Reconciles the objects of one namespaced kind: evaluate, publish, status; retract what is gone. */
@@ -105,6 +121,7 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
   readonly #status: StatusWriter;
   readonly #secrets: SecretReader;
   readonly #credentials: CredentialsSink | null;
+  readonly #reachOf: ReachOf;
   readonly #clock: Clock;
 
   constructor(
@@ -122,6 +139,7 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
     this.#status = options.status;
     this.#secrets = options.secrets;
     this.#credentials = credentials;
+    this.#reachOf = options.reachOf;
     this.#clock = options.clock;
   }
 
@@ -137,13 +155,17 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
       await this.#retract(id, key.namespace ?? '');
       return {};
     }
-    const { verdict, fields, isObstructed, unseen } = await this.#putInForce(object, id);
+    const { verdict, fields, isObstructed, unseen, judgedAgainAtMs } = await sayingOutage(
+      { status: this.#status, cache: this.#cache, object, id },
+      () => this.#putInForce(object, id),
+    );
     signal.throwIfAborted();
     const graceMs = lacksAnObject(verdict) ? this.#graceMs(object) : this.#unseenMs(unseen);
     if (graceMs > 0) return { requeueAfterMs: graceMs };
     const judgement = { ...judgementOf(verdict), advice: adviceOn(literalCredentialsIn(object.spec)) };
     await this.#status.write(this.#cache, object, judgement, { id, ...fields });
-    return isObstructed ? { requeueAfterMs: obstacleLookMs * (0.8 + 0.4 * Math.random()) } : {};
+    if (isObstructed) return { requeueAfterMs: obstacleLookMs * (0.8 + 0.4 * Math.random()) };
+    return judgedAgainAtMs === undefined ? {} : { requeueAfterMs: Math.min(judgedAgainAtMs - this.#clock.now(), maxWaitMs) };
   }
 
   /** How much longer the object is new; 0 once its status says something, and when the clocks do not fit together. */
@@ -189,13 +211,14 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
     const evaluation = await this.#rules.evaluate(object, facts, published, secrets);
     const { generation } = object.metadata;
     await this.#credentials?.publish({ id, org: facts.id, generation }, await secrets.all());
-    const { record, status = {} } = evaluation;
+    const { record, status = {}, ineffective } = evaluation;
     if (evaluation.isWithdrawn === true) {
       await sink?.retract(id, namespace);
       this.#rules.retracted?.(id);
     }
     const obstacle = sink === null || record === undefined ? null : await sink.publish(record);
-    const refusal = evaluation.refusal ?? obstacle?.refusal;
+    const unreachable = evaluation.outgoing === undefined ? undefined : this.#unreachable(object, evaluation.outgoing, organization);
+    const refusal = evaluation.refusal ?? obstacle?.refusal ?? unreachable;
     const lacking = record === undefined || obstacle !== null ? [] : lackingReferences(this.#caches, object);
     const complaints = [...complaintsAbout(lacking), ...[evaluation.unresolved, obstacle?.unresolved].filter((each) => each !== undefined)];
     const unresolved = together(complaints);
@@ -209,21 +232,34 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
         resolvedRefs:
           unresolved === undefined ? { status: 'True', reason: 'ResolvedRefs', message: '' } : { status: 'False', ...unresolved },
         programmed: isPublished
-          ? programmed(refusal !== undefined)
+          ? programmed(evaluation.refusal !== undefined)
           : notProgrammed(stored === null || sink === null ? null : { generation: sink.generationOf(stored) }, disabling !== null),
         ...(disabling !== null && { disabled: disabledBy(object) }),
+        ineffective: ineffective && { status: 'False', reason: ineffective.reason, message: ineffective.message },
         isPartial: isPublished && unresolved !== undefined && this.#worksWithout(object, lacking, evaluation),
-        isStalled: evaluation.refusal !== undefined,
+        isStalled:
+          evaluation.refusal !== undefined || unreachable !== undefined || (unresolved === undefined && ineffective?.isStalled === true),
       },
       fields: status,
       isObstructed: obstacle !== null,
       unseen: lacking.filter(({ state }) => state === 'unseen'),
+      judgedAgainAtMs: evaluation.judgedAgainAtMs,
     };
   }
 
   #worksWithout(object: ObjectOf<K>, lacking: readonly Lacking[], { unresolved, isPartial }: Evaluation<Published>): boolean {
     if (unresolved !== undefined && isPartial !== true) return false;
     return this.#rules.worksWithout?.(object, lacking) ?? worksWithAll(lacking);
+  }
+
+  /** While it is not known what the workers may reach, what was said of this generation stands. */
+  #unreachable(object: ObjectOf<K>, outgoing: OutgoingAddress, organization: PosthornObject<'Organization'>): Refusal | undefined {
+    const reach = this.#reachOf(organization);
+    if (reach !== null) return outgoingRefusal(outgoing, reach, compileOrganization(organization)) ?? undefined;
+    const { generation } = object.metadata;
+    const { reason, message } =
+      object.status?.conditions?.find((each) => each.reason === addressNotAllowed && each.observedGeneration === generation) ?? {};
+    return reason === undefined || message === undefined ? undefined : { reason, message };
   }
 
   /** Unless another live object may act under the id by now. */

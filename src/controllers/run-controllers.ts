@@ -18,7 +18,8 @@ import { WorkQueue } from '../runtime/work-queue.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import type { ClusterKind, ClusterObjects, ClusterQuery } from '../store/cluster-objects.ts';
 import type { CompleteStore } from '../store/store.ts';
-import type { ControllerCaches } from './controller-caches.ts';
+import { type ControllerCaches, indexes } from './controller-caches.ts';
+import type { WorkerReaches } from './delivery-pool/pool-reaches.ts';
 import type { EventRecorder } from './event-recorder.ts';
 import { FencedPublisher } from './fenced-publisher.ts';
 import { FirstPass } from './first-pass.ts';
@@ -71,6 +72,8 @@ export interface RunControllersOptions {
   requiresSecretConsent: boolean;
   /** Webhook endpoints may be reached by http. */
   allowsInsecureUrls: boolean;
+  /** By which addresses are judged that no worker reaches. */
+  reaches: WorkerReaches;
   /** Where the code and the schemas of users are checked. */
   sandbox: Sandbox;
   clock: Clock;
@@ -82,6 +85,9 @@ export interface RunControllersOptions {
   /** Renews leadership once more; rejects when it is lost. */
   renewLeadership(): Promise<void>;
 }
+
+/** The kinds whose objects make workers send requests to an address that they name. */
+const sendingKinds = ['Destination', 'HttpCronJob', 'NotificationChannel', 'WebhookEndpoint'] as const;
 
 const deadlineMs = 30_000;
 /** How soon a changed ResourceQuota is looked at: its status changes with every object that is made. */
@@ -120,11 +126,25 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
   const webhooks = options.webhooks(epoch);
   const queues: Queues = byKind(configurationKinds, () => new WorkQueue({ clock }));
   const sinks = webhookStoreSinks({ ...options, queues, publisher, webhookStore: webhooks });
-  const reconcilers = reconcilersOf({ ...options, queues, publisher, webhooks: sinks, status, secrets, quotas, rights });
+  const reconcilers = reconcilersOf({
+    ...options,
+    reachOf: (organization) => options.reaches.of(organization),
+    queues,
+    publisher,
+    webhooks: sinks,
+    status,
+    secrets,
+    quotas,
+    rights,
+  });
   const addEverything = (): void => {
     for (const kind of configurationKinds) for (const { metadata } of caches[kind].list()) queues[kind].add(formatKey(metadata), 'initial');
   };
   const unsubscribe = requeueOnChange({ caches, queues, reconcilers, status, pools: options.pools });
+  const endOfReaches = options.reaches.onChange(({ spec }) => {
+    for (const kind of sendingKinds)
+      for (const { metadata } of caches[kind].byIndex(indexes.namespace, spec.namespace)) queues[kind].add(formatKey(metadata));
+  });
   const firstPass = new FirstPass({ queues: Object.values(queues), publisher, clock, logger });
   const publishEverything = (): void => {
     addEverything();
@@ -174,6 +194,7 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
     ended.abort();
     await Promise.allSettled(parts);
     unsubscribe();
+    endOfReaches();
   }
   if (publisher.fenced.aborted) throw publisher.fenced.reason;
 }

@@ -59,6 +59,18 @@ export class StatusWriter {
     this.#announce(object, judgement, before);
   }
 
+  /** The same; the fields that are not given stay as they are. */
+  async writeConditions<K extends PosthornKind>(
+    cache: ResourceCache<K>,
+    object: ObjectOf<K>,
+    judgement: Judgement,
+    fields: Record<string, unknown>,
+  ): Promise<void> {
+    const { conditions, observedGeneration, ...kept } = object.status ?? {};
+    const own = Object.entries(kept).filter(([name]) => !foreignFields.has(name));
+    await this.write(cache, object, judgement, { ...Object.fromEntries(own), ...fields });
+  }
+
   /**
    * Puts what the store answered into the cache, so that the next reconcile does not see the status of before. Only while the cache
    * still has what this write was based on: a later state must not be overwritten, as no watch would bring it again.

@@ -110,3 +110,6 @@ export function routeOfMailTarget(destinationId: string): string | null {
 
 /** Attempts of an alert at a channel: at once, then after 5 s, 20 s, 80 s, 5 min, 10 min and 10 min. */
 export const alertRetryPolicy = { maxRetries: 6, initialDelayMs: 5000, maxDelayMs: 600_000, backoffMultiplier: 4 };
+
+/** Where alerts of channels of the type pagerduty go. */
+export const pagerdutyUrl = 'https://events.pagerduty.com/v2/enqueue';

@@ -1,9 +1,10 @@
 import { PosthornError } from '../core/errors.ts';
+import { RedisAway } from '../core/redis-away.ts';
 
 /** What a failed Redis command means to its caller: UNAVAILABLE, to be tried again in a second. Leaves a PosthornError as it is. */
 export function redisUnavailable(error: unknown): PosthornError {
   if (error instanceof PosthornError) return error;
-  return new PosthornError('UNAVAILABLE', 'Redis does not answer', { cause: error, retryAfterSeconds: 1 });
+  return new RedisAway(error);
 }
 
 /** The same for `catch` of a promise. */

@@ -51,7 +51,9 @@ export const apiKey = defineKind({
       })
       .optional()
       .describe('Who made the key by the API; set by the API.'),
-    expiresAt: dateTime.optional().describe('RFC 3339 time after which the key is refused.'),
+    expiresAt: dateTime
+      .optional()
+      .describe('RFC 3339 time after which the key is refused, and its condition Ready is False with the reason Expired.'),
   }),
   status: z.strictObject({ ...commonStatus }),
   rules: [

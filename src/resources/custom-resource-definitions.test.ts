@@ -40,6 +40,14 @@ describe.each(posthornKinds)('the CRD of kind %s', (kind) => {
     expect(unbounded.map(({ path }) => path)).toEqual([]);
   });
 
+  test('says in words what a text must be: the API server answers a pattern with the pattern', () => {
+    const wordless = configurationFields(kind).filter(
+      ({ path, schema }) =>
+        path.startsWith('spec') && 'pattern' in schema && !('format' in schema || 'x-kubernetes-int-or-string' in schema),
+    );
+    expect(wordless.map(({ path }) => path)).toEqual([]);
+  });
+
   test('bounds every list and says how it merges', () => {
     const loose = configurationFields(kind).filter(
       ({ schema }) => schema['type'] === 'array' && !('maxItems' in schema && 'x-kubernetes-list-type' in schema),

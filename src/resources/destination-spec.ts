@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { description, displayName, secretKeyRef } from './fields.ts';
 import { headerName, staticHeaders } from './http-header.ts';
-import { patternComplaint } from './structural-schema.ts';
 import { controls, line, text } from './text.ts';
 import { bucketName, httpsUrl, httpUrl } from './url.ts';
 
@@ -14,7 +13,6 @@ const auth = z.strictObject({
     .describe('How deliveries authenticate at the endpoint.'),
   username: text(1, 256)
     .regex(new RegExp(`^[^:${controls}]*$`), usernameComplaint)
-    .meta({ [patternComplaint]: usernameComplaint })
     .optional()
     .describe('User name, with type basic.'),
   passwordSecretRef: secretKeyRef.optional().describe('Password, with type basic.'),

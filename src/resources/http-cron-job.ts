@@ -4,7 +4,6 @@ import { defineKind } from './definition.ts';
 import { commonStatus, description, displayName } from './fields.ts';
 import { staticHeaderRules, staticHeaders } from './http-header.ts';
 import { ageColumn, enabledColumn, readyColumns } from './printer-columns.ts';
-import { patternComplaint } from './structural-schema.ts';
 import { dateTime, text } from './text.ts';
 import { httpUrl } from './url.ts';
 
@@ -30,7 +29,6 @@ const scheduleComplaint =
   'must be minute (0-59), hour (0-23), day of month (1-31), month (1-12) and day of week (0-6), each *, */n, or numbers and ranges such as 1-5 with commas';
 const schedule = text(9, 256)
   .regex(new RegExp(`^${cronPattern}$`), scheduleComplaint)
-  .meta({ [patternComplaint]: scheduleComplaint })
   .describe('When it runs: five fields of cron. Day of month and day of week unite unless one of them is *.');
 
 const cronJobRules: readonly Rule[] = [

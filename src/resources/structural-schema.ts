@@ -10,14 +10,34 @@ export type StructuralSchema = Record<string, unknown>;
  * that Kubernetes refuses. Unknown fields need no keyword there: the server prunes or, asked to be strict, refuses them.
  */
 export function structuralSchema(schema: z.ZodObject): StructuralSchema {
-  return cleaned(z.toJSONSchema(schema, { target: 'openapi-3.0', io: 'input' }));
+  return cleaned(
+    z.toJSONSchema(schema, {
+      target: 'openapi-3.0',
+      io: 'input',
+      override: ({ zodSchema, jsonSchema }) => {
+        const complaint = complaintOf(zodSchema);
+        if (complaint !== undefined) Object.assign(jsonSchema, { [patternComplaint]: complaint });
+      },
+    }),
+  );
 }
 
 /**
  * Keyword beside `pattern`: what the API server is to say of a value that does not match. The pattern then becomes a CEL rule,
  * since the server's own words for a pattern are the pattern.
  */
-export const patternComplaint = 'x-posthorn-pattern-complaint';
+const patternComplaint = 'x-posthorn-pattern-complaint';
+
+/** What zod says of a text that does not match its pattern. */
+function complaintOf({ _zod: { def } }: z.core.$ZodType): string | undefined {
+  for (const check of def.checks ?? []) {
+    const { format, error }: { format?: string; error?: z.core.$ZodErrorMap<never> | undefined } = check._zod.def;
+    // It is a text that is always the same, whatever the issue.
+    const complaint = format === 'regex' ? error?.({} as never) : undefined;
+    if (complaint != null) return typeof complaint === 'string' ? complaint : complaint.message;
+  }
+  return undefined;
+}
 
 const propertyOrder = ['description', 'type', 'format', 'nullable', 'default', 'enum'];
 
@@ -48,8 +68,10 @@ function cleaned(given: object): StructuralSchema {
 }
 
 function withComplaint(node: object): object {
-  const { pattern, [patternComplaint]: message, ...rest }: StructuralSchema = { ...node };
-  if (typeof pattern !== 'string' || message === undefined) return node;
+  const { [patternComplaint]: message, ...withPattern }: StructuralSchema = { ...node };
+  const { pattern, ...rest } = withPattern;
+  // CEL sees a text with a format as another type.
+  if (typeof pattern !== 'string' || message === undefined || 'format' in rest) return withPattern;
   const literal = pattern.replaceAll('\\', '\\\\').replaceAll("'", "\\'");
   return { ...rest, 'x-kubernetes-validations': [{ rule: `self.matches('${literal}')`, message }] };
 }

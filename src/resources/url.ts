@@ -1,4 +1,3 @@
-import { patternComplaint } from './structural-schema.ts';
 import { text } from './text.ts';
 
 // Patterns read alike by RE2 and JavaScript: no \s (Unicode in one, ASCII in the other), no look-around. A backslash is
@@ -29,9 +28,7 @@ export const httpUrl = urlOf('[Hh][Tt][Tt][Pp][Ss]?', 'must be an absolute http 
 export const httpsUrl = urlOf('[Hh][Tt][Tt][Pp][Ss]', 'must be an absolute https URL without user, password and spaces');
 
 function urlOf(scheme: string, complaint: string) {
-  return text(1, 2048)
-    .regex(new RegExp(`^${scheme}://${authority}${rest}$`), complaint)
-    .meta({ [patternComplaint]: complaint });
+  return text(1, 2048).regex(new RegExp(`^${scheme}://${authority}${rest}$`), complaint);
 }
 
 export const bucketName = text(3, 63)

@@ -36,6 +36,12 @@ beforeAll(async () => {
   });
   tenant = await account('tenant', ['tenants']);
   await expect(write('Destination', httpTo('http://elsewhere.example'), { keep: 'before' })).resolves.toBe('taken');
+  await apply('/apis/posthorn.dev/v1alpha1/namespaces/globex/deliverypools', {
+    apiVersion: 'posthorn.dev/v1alpha1',
+    kind: 'DeliveryPool',
+    metadata: { name: 'fast' },
+    spec: { replicas: 1 },
+  });
   const policies = new URL('../../config/policies/', import.meta.url);
   for (const file of readdirSync(policies))
     for (const document of parseAllDocuments(readFileSync(new URL(file, policies), 'utf8'))) {
@@ -225,6 +231,18 @@ describe('who may set the plan of an organization', () => {
     await eventually(async () => expect(await written()).toBe('taken'));
     await platform.close();
   });
+});
+
+test('a DeliveryPool is refused in any namespace but that of the controllers, which the message names, and one that is there already stays', async () => {
+  const pool = (replicas: number) => ({ apiVersion: 'posthorn.dev/v1alpha1', kind: 'DeliveryPool', spec: { replicas } });
+  const put = (namespaceOfPool: string, replicas = 1) =>
+    apply(`/apis/posthorn.dev/v1alpha1/namespaces/${namespaceOfPool}/deliverypools`, { ...pool(replicas), metadata: { name: 'fast' } });
+  for (const each of ['acme', 'default'])
+    await expect(put(each)).rejects.toThrow(
+      `DeliveryPool fast needs metadata.namespace ${release}, that of the controllers: in ${each} no workers would come of it`,
+    );
+  await put(release);
+  await put('globex', 2);
 });
 
 test('the API server finds no fault in the types of the expressions', async () => {

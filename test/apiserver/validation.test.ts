@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { type Admission, admit, admitStatus } from '../../src/resources/admission.ts';
-import { type Kind, kindPath, type ObjectOf } from '../../src/resources/kinds.ts';
+import { type Kind, kindPath, type ObjectOf, type PosthornKind } from '../../src/resources/kinds.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
 import { ApiClient, collectionPath, type ServerVerdict } from './api-client.ts';
 import { apiKeyCases } from './cases/api-key.ts';
@@ -79,6 +79,40 @@ describe('the API server and admit judge alike', () => {
     // What the server answers is an object of the kind that was sent.
     const old = stored.object as unknown as ObjectOf<Kind>;
     return expectAlike(each, admit(each.kind, object, old), await client.write(path, object, { name }));
+  });
+});
+
+describe('the API server says in words what a text must be', () => {
+  const headers = (header: object) => ({ http: { url: 'https://a.example', headers: [header] } });
+  test.each<[PosthornKind, string, object, string]>([
+    [
+      'NotificationChannel',
+      'e-mail',
+      { type: 'email', email: { addresses: ['no address'] } },
+      'must be an e-mail address such as team@example.com',
+    ],
+    ['ApiKey', 'sha256', { sha256: 'Z'.repeat(64) }, 'must be 64 lower-case hex digits'],
+    [
+      'Organization',
+      'allowedHosts',
+      { namespace: 'a', egress: { allowedHosts: ['a/b'] } },
+      'must be a host name; *. may stand in front of it',
+    ],
+    ['Destination', 'header value', headers({ name: 'x-a', value: 'a\nb' }), 'must have no control characters and none beyond Latin-1'],
+    ['Destination', 'header name', headers({ name: 'x a', value: 'b' }), 'must be a header name: letters, digits and -'],
+    ['DeliveryPool', 'name of a variable', { podTemplate: { env: [{ name: 'a-b', value: '1' }] } }, 'must be letters, digits and _'],
+    ['Source', 'name', { name: 'a\nb' }, 'must have no control characters or line breaks'],
+    ['Route', 'reference', { sourceRef: { name: 'A' }, destinationRefs: [] }, 'must be lower-case letters, digits and -'],
+    [
+      'HttpCronJob',
+      'time zone',
+      { schedule: '0 0 1 1 *', url: 'https://a.example', timeZone: '+1' },
+      'must be the name of a time zone, such as Europe/Berlin',
+    ],
+  ])('of kind %s: %s', async (kind, _, spec, words) => {
+    const { message } = await client.write(collectionPath(kind, namespace), wholeObject(kind, { spec }, 'sample'));
+    expect(message).not.toContain('should match');
+    expect(message).toContain(words);
   });
 });
 

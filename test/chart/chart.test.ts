@@ -249,17 +249,17 @@ describe('the cluster policies', () => {
   const policiesIn = (text: string): string[] =>
     manifests(text).flatMap(({ kind, metadata }) => (kind === 'ValidatingAdmissionPolicy' ? [metadata.name] : []));
 
-  test('the cluster policies are off by default, except those that hold the ServiceAccounts of the api and the controller, and the one that only warns', async () => {
-    const byDefault = [...serviceAccounts, 'literal-credentials'];
+  test('the cluster policies are off by default, except those that hold the ServiceAccounts of the api and the controller, the one of pools, and the one that only warns', async () => {
+    const byDefault = [...serviceAccounts, 'delivery-pool-namespace', 'literal-credentials'];
     expect(policiesIn(await template()).sort()).toEqual(byDefault.map((name) => `posthorn-${name}`).sort());
-    const off = 'policies.serviceAccounts.enabled=false,policies.literalCredentials.enabled=false';
+    const off = ['serviceAccounts', 'deliveryPools', 'literalCredentials'].map((name) => `policies.${name}.enabled=false`).join(',');
     expect(policiesIn(await template('--set', off))).toEqual([]);
   });
 
   test('the cluster policies are those of config/policies', async () => {
     const lists = 'policies.egressHosts.hosts={*.example.com},policies.egressHosts.organizations.acme={hooks.acme.example}';
     const objects: Any[] = manifests(await template('--set', policies, '--set', lists));
-    for (const wanted of ['egress-hosts', 'organization-plans', ...serviceAccounts].flatMap(file)) {
+    for (const wanted of ['egress-hosts', 'organization-plans', 'delivery-pool-namespace', ...serviceAccounts].flatMap(file)) {
       const found = objects.find(({ kind, metadata }) => kind === wanted.kind && metadata.name === wanted.metadata.name);
       expect(found?.metadata.namespace).toBe(wanted.metadata.namespace);
       for (const part of ['spec', 'rules', 'roleRef', 'subjects']) expect(found?.[part]).toEqual(wanted[part]);

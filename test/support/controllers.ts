@@ -67,6 +67,7 @@ export function startControllers(
       mailDomains: [],
       requiresSecretConsent: false,
       allowsInsecureUrls: false,
+      reaches: { of: () => null, onChange: () => () => {} },
       sandbox,
       clock,
       logger,

@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import { Registry } from 'prom-client';
+import type { WorkerReach } from '../../compile/outgoing-address.ts';
 import { type ControllerCaches, controllerCaches } from '../../controllers/controller-caches.ts';
 import { FencedPublisher } from '../../controllers/fenced-publisher.ts';
 import { type Reconcilers, reconcilersOf } from '../../controllers/reconcilers.ts';
@@ -20,6 +21,8 @@ import { memoryWebhookSinks } from './memory-sinks.ts';
 
 export interface OfflineOptions {
   keyring: Keyring;
+  /** By which addresses are judged that no worker reaches. */
+  reach: WorkerReach;
   allowsPlatformIdentity: boolean;
   mailDomains: readonly string[];
   requiresSecretConsent: boolean;
@@ -50,6 +53,7 @@ export async function judgedOffline(store: CompleteStore, options: OfflineOption
       ...options,
       caches,
       store,
+      reachOf: () => options.reach,
       publisher,
       sandbox,
       logger,

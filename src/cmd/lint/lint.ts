@@ -1,4 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { addressNotAllowed } from '../../compile/outgoing-address.ts';
+import { RefusedAddresses } from '../../core/egress-policy.ts';
 import { Keyring } from '../../core/sealing.ts';
 import { admit } from '../../resources/admission.ts';
 import {
@@ -44,8 +46,8 @@ export interface LintFinding {
   message: string;
 }
 
-/** What only the cluster knows: Secrets that others make, and the keys that sealed values open with. */
-const unknownOffline: ReadonlySet<string> = new Set(['SecretNotFound', 'SecretNotReadable']);
+/** What only the cluster knows: Secrets that others make, the keys that sealed values open with, and which addresses workers may reach. */
+const unknownOffline: ReadonlySet<string> = new Set(['SecretNotFound', 'SecretNotReadable', addressNotAllowed]);
 const missingObject = /NotFound$/;
 
 /**
@@ -114,6 +116,7 @@ async function judged(found: readonly FoundObject[], config: Config, { isPartial
   const failures = await new ManifestApplier(store, { protectedManager: 'lint' }).apply([...made, ...given]);
   const results = await judgedOffline(store, {
     keyring: new Keyring(config.encryptionKeys.length > 0 ? config.encryptionKeys : [{ id: 'lint', key: randomBytes(32) }]),
+    reach: { egress: config.egress, endpoints: config.warehouse.endpoints, refused: new RefusedAddresses() },
     allowsPlatformIdentity: config.warehouse.allowsPlatformIdentity,
     mailDomains: config.mailDomains,
     requiresSecretConsent: config.requiresSecretConsent,

@@ -19,10 +19,11 @@ import { PoolDrain } from './pool-drain.ts';
 import { readPoolEnvironment } from './pool-environment.ts';
 import type { PoolMetrics } from './pool-metrics.ts';
 import { type Found, PoolObjectsClient } from './pool-objects-client.ts';
+import type { PoolReach, PoolReaches } from './pool-reaches.ts';
 import { autoscalingFinding, type DeploymentState, deploymentState, isAutoscaler, poolJudgement } from './pool-verdict.ts';
 
 /** What a worker makes of its environment. */
-export type WorkerEnvironment = { mistakes: readonly string[] } | { opsPort: number; reach: Reach };
+export type WorkerEnvironment = { mistakes: readonly string[] } | { opsPort: number; reach: Reach; requests: PoolReach };
 
 export interface DeliveryPoolOptions {
   store: Pick<ResourceStore, 'apply' | 'applyStatus'>;
@@ -30,6 +31,8 @@ export interface DeliveryPoolOptions {
   defaults: PoolDefaults;
   /** Judges the environment that the pods will have, as a worker does at its start. */
   judge(environment: Record<string, string>): WorkerEnvironment;
+  /** Told of what the workers may send requests to. */
+  reaches?: Pick<PoolReaches, 'note'> | undefined;
   /** What organizations, and this process, know besides. */
   furtherReach(): Reach;
   /** Whether an organization is served by the pool of this name, be it there or not. */
@@ -77,6 +80,7 @@ export class DeliveryPoolReconciler {
 
   async reconcile(key: Key, signal: AbortSignal): Promise<ReconcileResult> {
     const cached = this.#cache.get(key);
+    if (cached === undefined || !isLive(cached)) this.#options.reaches?.note(key.name, null);
     if (cached === undefined) return (await this.#showMissing(key.name)) ? { requeueAfterMs: lookMs } : {};
     if (!isLive(cached)) {
       await this.#showMissing(key.name);
@@ -138,7 +142,7 @@ export class DeliveryPoolReconciler {
   }
 
   async #wanted(pool: Pool, deployment: ClusterObject | undefined, backlog: Backlog | null): Promise<OwnedObject[] | Refusal> {
-    const { defaults, objects, judge, furtherReach } = this.#options;
+    const { defaults, objects, judge, furtherReach, reaches } = this.#options;
     const image = pool.spec.image ?? defaults.image;
     if (image === null) return { reason: 'NoImage', message: 'the pool has no image, and the controller has no default (POSTHORN_IMAGE)' };
     const environment = await readPoolEnvironment(pool, defaults, objects);
@@ -146,6 +150,7 @@ export class DeliveryPoolReconciler {
     const judged = judge(environment.variables);
     if ('mistakes' in judged)
       return { reason: 'InvalidConfiguration', message: `workers would not start with this configuration: ${judged.mistakes.join('; ')}` };
+    reaches?.note(pool.metadata.name, judged.requests);
     return poolObjects(pool, {
       defaults,
       image,

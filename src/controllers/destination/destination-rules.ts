@@ -1,7 +1,9 @@
 import type { Refusal } from '../../compile/compiled.ts';
 import { compileDestination, destinationRefusal } from '../../compile/destination.ts';
 import { destinationSecretReferences } from '../../compile/destination-secrets.ts';
+import type { OutgoingAddress } from '../../compile/outgoing-address.ts';
 import { platformIdentityRefusal } from '../../compile/warehouse.ts';
+import type { DestinationRecord } from '../../core/records.ts';
 import type { Keyring } from '../../core/sealing.ts';
 import type { CredentialField } from '../../core/sealing-contexts.ts';
 import type { SpecOf } from '../../resources/kinds.ts';
@@ -34,7 +36,7 @@ export function destinationRules({ keyring, shards, allowsPlatformIdentity }: De
       if (unresolved !== undefined) return { unresolved };
       const shard = await shards.of(idOf('Destination', object));
       const hasSecrets = Object.keys(read.values).length > 0 || headers.some(({ isSecret }) => isSecret);
-      return compileDestination(object, {
+      const compiled = compileDestination(object, {
         organization,
         secrets: read.values,
         headers,
@@ -42,9 +44,15 @@ export function destinationRules({ keyring, shards, allowsPlatformIdentity }: De
         keyring,
         published: hasSecrets ? await published() : null,
       });
+      return { ...compiled, outgoing: compiled.record && outgoingOf(compiled.record) };
     },
     retracted: (id) => shards.forget(id),
   };
+}
+
+function outgoingOf(record: DestinationRecord): OutgoingAddress {
+  if (record.type === 'http') return { at: 'spec.http.url', to: record.http.url };
+  return { at: record.type === 'r2' ? 'spec.r2.endpoint' : 'spec.type', to: record };
 }
 
 type SecretValues = Partial<Record<CredentialField, string>>;

@@ -10,12 +10,13 @@ export function cronJobRules(keyring: Keyring): ResourceRules<'HttpCronJob'> {
     evaluate: async (object, organization, published, secrets) => {
       const { headers, unresolved } = await readHeaders(object.spec.headers, secrets);
       if (unresolved !== undefined) return { unresolved };
-      return compileCronJob(object, {
+      const compiled = compileCronJob(object, {
         organization,
         headers,
         keyring,
         published: headers.some(({ isSecret }) => isSecret) ? await published() : null,
       });
+      return { ...compiled, outgoing: compiled.record && { at: 'spec.url', to: object.spec.url } };
     },
   };
 }

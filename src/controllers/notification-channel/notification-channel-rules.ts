@@ -1,5 +1,9 @@
 import { type ChannelSecret, compileNotificationChannel } from '../../compile/notification-channel.ts';
 import { channelSecretReferences } from '../../compile/notification-channel-secrets.ts';
+import type { OutgoingAddress } from '../../compile/outgoing-address.ts';
+import { pagerdutyUrl } from '../../core/alert.ts';
+import { plainSecret } from '../../core/plain-secret.ts';
+import type { ChannelRecord } from '../../core/records.ts';
 import type { Keyring } from '../../core/sealing.ts';
 import { credentialOrigin } from '../../resources/secret-use.ts';
 import type { ResourceRules } from '../resource-reconciler.ts';
@@ -16,13 +20,34 @@ export function notificationChannelRules(keyring: Keyring, mailDomains: readonly
         if (unresolved !== undefined) return { unresolved };
         values.push({ ...secret, value });
       }
-      return compileNotificationChannel(object, {
+      const compiled = compileNotificationChannel(object, {
         organization,
         secrets: values,
         keyring,
         mailDomains,
         published: values.length > 0 ? await published() : null,
       });
+      return { ...compiled, outgoing: compiled.record && outgoingOf(compiled.record.channel, values) };
     },
   };
+}
+
+/** E-mail goes to the server of the installation, which is not judged. */
+function outgoingOf(channel: ChannelRecord, values: readonly ChannelSecret[]): OutgoingAddress | undefined {
+  switch (channel.type) {
+    case 'webhook':
+      return { at: 'spec.webhook.url', to: channel.url };
+    case 'pagerduty':
+      return { at: 'spec.type', to: pagerdutyUrl };
+    case 'slack':
+    case 'teams':
+    case 'discord': {
+      const url = plainSecret(values.find(({ field }) => field === 'webhookUrl')?.value ?? '');
+      return { at: `the value behind spec.${channel.type}.webhookUrlSecretRef`, to: url };
+    }
+    case 'email':
+      return undefined;
+    default:
+      return channel satisfies never;
+  }
 }

@@ -16,6 +16,7 @@ import type { EventRecorder } from '../event-recorder.ts';
 import type { FencedPublisher } from '../fenced-publisher.ts';
 import { GoneIds } from '../gone-ids.ts';
 import { notProgrammed } from '../in-force.ts';
+import { sayingOutage } from '../redis-outage.ts';
 import { idOf, isLive, isOldestOfItsId, organizationOf } from '../references.ts';
 import type { StatusWriter } from '../status-writer.ts';
 import { archiveReference } from './organization-archive.ts';
@@ -98,7 +99,11 @@ export class OrganizationReconciler {
       });
     }
     const isHeld = object.metadata.finalizers?.includes(finalizer) === true;
-    return this.#putInForce(isHeld ? object : await this.#setFinalizers(object, [finalizer]), signal);
+    const held = isHeld ? object : await this.#setFinalizers(object, [finalizer]);
+    const { status } = this.#options;
+    return sayingOutage({ status, cache: caches.Organization, object: held, id: idOf('Organization', held) }, () =>
+      this.#putInForce(held, signal),
+    );
   }
 
   async #putInForce(object: PosthornObject<'Organization'>, signal: AbortSignal): Promise<ReconcileResult> {

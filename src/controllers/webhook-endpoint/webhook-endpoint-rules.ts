@@ -40,7 +40,15 @@ export function webhookEndpointRules({
       if (read.unresolved !== undefined) return { unresolved: read.unresolved };
       const { headers } = read;
       const applicationId = idOf('WebhookApplication', application);
-      return compileWebhookEndpoint(object, { organization, applicationId, secret, headers, keyring, published: await published() });
+      const compiled = compileWebhookEndpoint(object, {
+        organization,
+        applicationId,
+        secret,
+        headers,
+        keyring,
+        published: await published(),
+      });
+      return { ...compiled, outgoing: compiled.record && { at: 'spec.url', to: spec.url } };
     },
   };
 }

@@ -1,5 +1,5 @@
+import { egressRules, type InstallationEgress } from '../../core/egress-policy.ts';
 import type { RegistryReader } from '../../data/registry/registry.ts';
-import { egressRules, type InstallationEgress } from '../targets/http/egress-policy.ts';
 import { type WarehousePlan, type WarehouseSources, warehousePlan } from '../targets/warehouse/warehouse-plan.ts';
 
 export interface ArchiveTargetSources extends WarehouseSources {

@@ -1,4 +1,5 @@
 import type { Clock } from '../../core/clock.ts';
+import { egressRules } from '../../core/egress-policy.ts';
 import { withoutByteOrderMark } from '../../core/payload-text.ts';
 import { isJson } from '../../core/plain-json.ts';
 import type { CronJobRecord } from '../../core/records.ts';
@@ -7,7 +8,6 @@ import type { CronExecution, CronExecutions } from '../../data/cron/cron-executi
 import type { CronRun, CronRuns } from '../../data/cron/cron-runs.ts';
 import { attemptRecord } from '../attempts/attempt-outcome.ts';
 import type { PlanSources } from '../plans/delivery-plan.ts';
-import { egressRules } from '../targets/http/egress-policy.ts';
 import { exchange, type HttpResult } from '../targets/http/http-exchange.ts';
 import { httpTarget } from '../targets/http/http-target.ts';
 import { lookingUpFor } from '../targets/http/name-lookups.ts';

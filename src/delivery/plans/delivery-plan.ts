@@ -1,6 +1,7 @@
 import { accountOf } from '../../core/account.ts';
 import { organizationBehind, routeOfMailTarget } from '../../core/alert.ts';
 import type { Clock } from '../../core/clock.ts';
+import { egressRules, type InstallationEgress } from '../../core/egress-policy.ts';
 import type { DestinationRecord, RetryPolicyRecord, RouteRecord, TransformRecord } from '../../core/records.ts';
 import { organizationOfWebhooks } from '../../core/webhook.ts';
 import type { FailoverOfGone, Target, TargetSetting } from '../../data/queue/delivery-queue.ts';
@@ -8,7 +9,6 @@ import type { RegistryReader } from '../../data/registry/registry.ts';
 import type { DeadLetterReason } from '../../data/shard/messages.ts';
 import type { PauseReason } from '../../data/shard/waits.ts';
 import type { AlertMailer } from '../targets/channel/alert-mailer.ts';
-import { egressRules, type InstallationEgress } from '../targets/http/egress-policy.ts';
 import { type HttpPlan, httpPlan } from '../targets/http/http-plan.ts';
 import { layoutText } from '../targets/warehouse/batch-layout.ts';
 import { type RefusedWarehouse, type WarehousePlan, type WarehouseSources, warehousePlan } from '../targets/warehouse/warehouse-plan.ts';

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type Alert, alertWithoutMessage } from '../../core/alert.ts';
+import { egressRules } from '../../core/egress-policy.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { base32 } from '../../core/ids.ts';
 import type { NotificationChannelRecord } from '../../core/records.ts';
@@ -8,7 +9,6 @@ import { type ChannelTestResult, channelTestTask } from '../../data/tasks/channe
 import { attemptRecord } from '../attempts/attempt-outcome.ts';
 import type { PlanSources } from '../plans/delivery-plan.ts';
 import { channelSender, noMailServer } from '../targets/channel/channel-sender.ts';
-import { egressRules } from '../targets/http/egress-policy.ts';
 import { awaitedRecord } from './awaited-record.ts';
 import { type TaskHandler, taskHandler } from './task-handler.ts';
 

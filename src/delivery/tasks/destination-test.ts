@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { egressRules } from '../../core/egress-policy.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { base32 } from '../../core/ids.ts';
 import { loopTurns } from '../../core/loop-turns.ts';
@@ -6,7 +7,6 @@ import type { DestinationRecord, HttpDestinationRecord, WarehouseDestinationReco
 import { type DestinationTestResult, destinationTestTask } from '../../data/tasks/destination-test-task.ts';
 import { attemptRecord } from '../attempts/attempt-outcome.ts';
 import type { PlanSources } from '../plans/delivery-plan.ts';
-import { egressRules } from '../targets/http/egress-policy.ts';
 import { exchange } from '../targets/http/http-exchange.ts';
 import { httpPlan } from '../targets/http/http-plan.ts';
 import { requestHeaders } from '../targets/http/request-headers.ts';

@@ -5,10 +5,10 @@ import { hashApiKey } from '../../core/api-keys.ts';
 import { clientAddress } from '../../core/client-address.ts';
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
+import { rightsWithinMakers } from '../../core/key-rights.ts';
 import type { RegistryReader } from '../../data/registry/registry.ts';
 import type { Caller } from './caller.ts';
 import type { GuessBrake } from './guess-brake.ts';
-import { rightsWithinMakers } from './key-rights.ts';
 import { KubernetesCallers } from './kubernetes-callers.ts';
 
 const longestKey = 512;

@@ -125,7 +125,7 @@ export function useExactKeywords(ajv: Ajv, { containers }: ExactValue): void {
     'enum',
     { schemaType: 'array' },
     (value, allowed) => Array.isArray(allowed) && allowed.some((each) => isEqual(value, each)),
-    () => 'must be equal to one of the allowed values',
+    (allowed) => `must be equal to one of the allowed values${allowed === '' ? '' : `: ${allowed}`}`,
   );
   add(
     'uniqueItems',
@@ -135,8 +135,21 @@ export function useExactKeywords(ajv: Ajv, { containers }: ExactValue): void {
   );
 }
 
-function shown(limit: unknown): string {
+const maxShownValues = 20;
+const maxShownCharacters = 300;
+
+/** The limit that a keyword sets, for messages: a number, or the values of a list, as many as are read at a glance. */
+export function shown(limit: unknown): string {
+  if (Array.isArray(limit)) {
+    const all = limit.slice(0, maxShownValues).map(shownValue).join(', ');
+    return all.length > maxShownCharacters || limit.length > maxShownValues ? `${all.slice(0, maxShownCharacters)}, …` : all;
+  }
   return limit instanceof ExactNumber || typeof limit === 'number' ? String(limit) : '';
+}
+
+function shownValue(value: unknown): string {
+  if (value instanceof ExactNumber) return String(value);
+  return isContainer(value) ? '…' : JSON.stringify(value);
 }
 
 function numberOf(value: unknown): JsonNumber {

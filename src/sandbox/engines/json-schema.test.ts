@@ -57,3 +57,17 @@ describe('times', () => {
     ['time', `24:00:00.${nines}Z`],
   ])('%s may not be %s', (format, text) => expect(isValid(format, text)).toBe(false));
 });
+
+describe.each(drafts)('values that are not allowed in %s', ($schema) => {
+  test('the message names those that are, as many as are read at a glance', () => {
+    expect(() => checkSchema(JSON.stringify({ $schema, type: 'text' }))).toThrow(
+      '/type must be equal to one of the allowed values: "array", "boolean"',
+    );
+    const sizes = { $schema, enum: ['s', 'm', 7, null] };
+    expect(problems(sizes, '"l"')).toEqual([{ path: '', message: 'must be equal to one of the allowed values: "s", "m", 7, null' }]);
+    const many = { $schema, enum: Array.from({ length: 1000 }, (_, i) => `value ${i}`) };
+    const [problem] = problems(many, '"l"') ?? [];
+    expect(problem?.message).toMatch(/: "value 0", "value 1",.*, …$/);
+    expect(problem?.message.length).toBeLessThan(400);
+  });
+});

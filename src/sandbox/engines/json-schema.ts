@@ -1,4 +1,4 @@
-import { _, Ajv, type FuncKeywordDefinition, type Options, str, type ValidateFunction } from 'ajv';
+import { _, Ajv, type ErrorObject, type FuncKeywordDefinition, type Options, str, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 import { LRUCache } from 'lru-cache';
@@ -6,7 +6,7 @@ import { RE2JS } from 're2js';
 import { parsePlainJson } from '../../core/plain-json.ts';
 import { type SchemaProblem, unchecked } from '../jobs.ts';
 import { CodeError } from './engine.ts';
-import { type ExactValue, exactValue, isValidExactly, needsExactNumbers, useExactKeywords } from './exact-schema.ts';
+import { type ExactValue, exactValue, isValidExactly, needsExactNumbers, shown, useExactKeywords } from './exact-schema.ts';
 import { multiplesOf } from './multiple-of.ts';
 
 const drafts = {
@@ -79,7 +79,7 @@ export function checkSchema(schema: string): void {
   metaValidators.set(draft, meta);
   if (meta.validateSchema(parsed) !== true) {
     const [first] = meta.errors ?? [];
-    throw new CodeError(`${first?.instancePath || 'the schema'} ${first?.message ?? 'is no JSON Schema'}`);
+    throw new CodeError(`${first?.instancePath || 'the schema'} ${first === undefined ? 'is no JSON Schema' : wordsOf(first)}`);
   }
   compile(schema, { findsAll: false, isExact: needsExactNumbers(schema) });
 }
@@ -114,10 +114,13 @@ function problemsOf(schema: string, value: ExactValue, { isExact, maxProblems }:
   const isValid = compiled.get(key) ?? compile(schema, { findsAll, isExact });
   compiled.set(key, isValid);
   if (isExact ? isValidExactly(isValid, value) : isValid(value.plain)) return [];
-  return (isValid.errors ?? []).slice(0, maxProblems).map(({ instancePath, message = 'is not valid', params }) => ({
-    path: instancePath,
-    message: 'additionalProperty' in params ? `${message}: ${String(params['additionalProperty'])}` : message,
-  }));
+  return (isValid.errors ?? []).slice(0, maxProblems).map((error) => ({ path: error.instancePath, message: wordsOf(error) }));
+}
+
+/** With the name of a property that is not allowed, and the values that are. */
+function wordsOf({ message = 'is not valid', params }: ErrorObject): string {
+  if ('additionalProperty' in params) return `${message}: ${String(params['additionalProperty'])}`;
+  return 'allowedValues' in params ? `${message}: ${shown(params['allowedValues'])}` : message;
 }
 
 function compile(schema: string, { findsAll, isExact }: { findsAll: boolean; isExact: boolean }): ValidateFunction {

@@ -1,11 +1,11 @@
 import type { KeyObject } from 'node:crypto';
-import type { Alert } from '../../../core/alert.ts';
+import { type Alert, pagerdutyUrl } from '../../../core/alert.ts';
 import type { Clock } from '../../../core/clock.ts';
+import type { EgressRules } from '../../../core/egress-policy.ts';
 import type { ChannelRecord } from '../../../core/records.ts';
 import type { SealedRecordField } from '../../../core/sealing-contexts.ts';
 import { signingKey, withoutPrefix } from '../../../core/signing.ts';
 import type { Dispatchers } from '../http/dispatchers.ts';
-import type { EgressRules } from '../http/egress-policy.ts';
 import { exchange, type HttpResult } from '../http/http-exchange.ts';
 import { httpTarget } from '../http/http-target.ts';
 import { destinationHeaders, requestHeaders } from '../http/request-headers.ts';
@@ -14,7 +14,7 @@ import type { AlertMailer } from './alert-mailer.ts';
 import { cut } from './alert-wording.ts';
 import { discordMessage } from './discord.ts';
 import { alertEmail } from './email.ts';
-import { pagerdutyEvent, pagerdutyUrl } from './pagerduty.ts';
+import { pagerdutyEvent } from './pagerduty.ts';
 import { slackComplaint, slackMessage } from './slack.ts';
 import { teamsComplaint, teamsMessage } from './teams.ts';
 

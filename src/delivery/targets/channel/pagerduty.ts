@@ -2,7 +2,6 @@ import type { Alert } from '../../../core/alert.ts';
 import type { ChannelRecord } from '../../../core/records.ts';
 import { alertWording, cut } from './alert-wording.ts';
 
-export const pagerdutyUrl = 'https://events.pagerduty.com/v2/enqueue';
 /** PagerDuty, "Events API v2". */
 const longestSummary = 1024;
 

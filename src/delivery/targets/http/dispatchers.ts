@@ -4,7 +4,7 @@ import { rootCertificates } from 'node:tls';
 import { LRUCache } from 'lru-cache';
 import { Agent, type Dispatcher } from 'undici';
 import type { Clock } from '../../../core/clock.ts';
-import { EgressPolicy, type EgressRules, RefusedAddresses } from './egress-policy.ts';
+import { EgressPolicy, type EgressRules, RefusedAddresses } from '../../../core/egress-policy.ts';
 import { guardedConnector, type TlsIdentity } from './guarded-connector.ts';
 import { ignoringContinue } from './ignored-continue.ts';
 import { type NameLookup, NameLookups } from './name-lookups.ts';

@@ -1,8 +1,8 @@
 import { lookup as resolve } from 'node:dns';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import { buildConnector } from 'undici';
+import { type EgressPolicy, type HostRefusal, hostAndPort } from '../../../core/egress-policy.ts';
 import { BlockedAddressError, BlockedHostError } from '../refusals.ts';
-import type { EgressPolicy } from './egress-policy.ts';
 import type { NameLookup } from './name-lookups.ts';
 import { openTunnel } from './tunnel.ts';
 
@@ -41,14 +41,10 @@ export function guardedConnector({ policy, tls, proxy, lookup = resolve }: Conne
     });
   const connectors = new Map<number, buildConnector.connector>();
   const direct: buildConnector.connector = (options, callback) => {
-    const host = hostOf(options);
-    const port = portOf(options);
-    if (!policy.lists(host)) {
-      callback(new BlockedHostError(host), null);
-      return;
-    }
-    if (isIP(host) !== 0 && !policy.allows(host, host, port)) {
-      callback(new BlockedAddressError(host), null);
+    const { host, port } = hostAndPort(options);
+    const refusal = policy.refusalOf(host, port);
+    if (refusal !== null) {
+      callback(refusalError(refusal, host), null);
       return;
     }
     const connect = connectors.get(port) ?? connectorFor(port);
@@ -64,10 +60,10 @@ export function guardedConnector({ policy, tls, proxy, lookup = resolve }: Conne
   if (proxy === null) return direct;
   if (proxy === 'missing') return (_, callback) => callback(new Error('useStaticIp: this installation has no egress proxy'), null);
   return (options, callback) => {
-    const host = hostOf(options);
-    const port = portOf(options);
-    if (!policy.lists(host)) {
-      callback(new BlockedHostError(host), null);
+    const { host, port } = hostAndPort(options);
+    const refusal = policy.refusalOf(host, port);
+    if (refusal !== null) {
+      callback(refusalError(refusal, host), null);
       return;
     }
     /** The proxy may reach only some of the addresses of a name, such as those of one family. */
@@ -89,8 +85,7 @@ export function guardedConnector({ policy, tls, proxy, lookup = resolve }: Conne
       );
     };
     if (isIP(host) !== 0) {
-      if (policy.allows(host, host, port)) connect([host]);
-      else callback(new BlockedAddressError(host), null);
+      connect([host]);
       return;
     }
     guardedLookup(policy, port, lookup)(host, { all: true }, (error, addresses) => {
@@ -111,12 +106,8 @@ export function guardedConnector({ policy, tls, proxy, lookup = resolve }: Conne
   }
 }
 
-function hostOf({ hostname }: buildConnector.Options): string {
-  return hostname.replace(/^\[|\]$/g, '');
-}
-
-function portOf({ port, protocol }: buildConnector.Options): number {
-  return Number(port) || (protocol === 'https:' ? 443 : 80);
+function refusalError(refusal: HostRefusal, host: string): Error {
+  return refusal === 'unlisted' ? new BlockedHostError(host) : new BlockedAddressError(host);
 }
 
 function guardedLookup(policy: EgressPolicy, port: number, lookup: NameLookup): LookupFunction {

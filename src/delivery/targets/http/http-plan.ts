@@ -1,10 +1,10 @@
 import type { Dispatcher } from 'undici';
+import type { EgressRules } from '../../../core/egress-policy.ts';
 import type { HttpAuthRecord, HttpDestinationRecord } from '../../../core/records.ts';
 import type { Keyring } from '../../../core/sealing.ts';
 import { recordSealingContext, type SealedRecordField } from '../../../core/sealing-contexts.ts';
 import { signingKey, withoutPrefix } from '../../../core/signing.ts';
 import type { ConnectionRules, Dispatchers } from './dispatchers.ts';
-import type { EgressRules } from './egress-policy.ts';
 import { httpTarget } from './http-target.ts';
 import { authHeaders, type DestinationHeaders, destinationHeaders, openedHeaders } from './request-headers.ts';
 import { SentSecrets, secretsInHeader, secretsInQuery } from './sent-secrets.ts';

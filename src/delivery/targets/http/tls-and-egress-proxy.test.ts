@@ -4,9 +4,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { Agent } from 'undici';
 import { type CertificateAuthority, createCertificateAuthority } from '../../../../test/support/certificate-authority.ts';
 import { kindOf, localEgress, openRules, posted, RawReceivers } from '../../../../test/support/raw-receivers.ts';
+import { EgressPolicy, RefusedAddresses } from '../../../core/egress-policy.ts';
 import { systemClock } from '../../../runtime/clock.ts';
 import type { ConnectionRules } from './dispatchers.ts';
-import { EgressPolicy, RefusedAddresses } from './egress-policy.ts';
 import { guardedConnector } from './guarded-connector.ts';
 import { exchange } from './http-exchange.ts';
 

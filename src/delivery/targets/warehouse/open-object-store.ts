@@ -1,12 +1,6 @@
 import type { ObjectStoreRecord } from '../../../core/records.ts';
+import type { StoreEndpoints } from '../../../core/store-hosts.ts';
 import type { ObjectStore } from './object-store.ts';
-
-/** Addresses of servers that stand for the stores of the clouds, of the whole installation. */
-export interface StoreEndpoints {
-  s3?: string | undefined;
-  gcs?: string | undefined;
-  azure?: string | undefined;
-}
 
 /** Opens the store of a record whose credentials are in clear. The SDKs are loaded when the first store that needs them is opened. */
 export async function openObjectStore(store: ObjectStoreRecord, endpoints: StoreEndpoints): Promise<ObjectStore> {

@@ -1,15 +1,16 @@
 import type { Dispatcher } from 'undici';
+import type { EgressRules } from '../../../core/egress-policy.ts';
 import { type FieldMapping, readFieldMapping } from '../../../core/field-mapping.ts';
 import { platformIdentityNotAllowed } from '../../../core/platform-identity.ts';
 import type { AccessKeyRecord, ObjectStoreRecord, WarehouseDestinationRecord, WarehouseLayout } from '../../../core/records.ts';
 import type { Keyring } from '../../../core/sealing.ts';
 import { recordSealingContext, type SealedRecordField } from '../../../core/sealing-contexts.ts';
+import { type StoreEndpoints, withHostsOf } from '../../../core/store-hosts.ts';
 import type { Dispatchers } from '../http/dispatchers.ts';
-import { type EgressRules, matchesHost } from '../http/egress-policy.ts';
 import { SentSecrets } from '../http/sent-secrets.ts';
 import { WarehouseRefusedError } from '../refusals.ts';
 import type { ObjectStore } from './object-store.ts';
-import { openObjectStore, type StoreEndpoints } from './open-object-store.ts';
+import { openObjectStore } from './open-object-store.ts';
 
 /** Where batches are written to, and how. */
 export interface WarehousePlan {
@@ -55,36 +56,6 @@ export async function warehousePlan(
     secrets: storeSecrets(opened),
     dispatcher: dispatchers.forRules({ egress: withHostsOf(opened, egress, endpoints), tls: null, usesProxy: false }),
   };
-}
-
-/**
- * With a listed store the hosts behind it may be reached: bucket names in front, the tokens of a service account, the server that the
- * installation has in its place. The list names the store as cluster policies do.
- */
-function withHostsOf(store: ObjectStoreRecord, egress: EgressRules, endpoints: StoreEndpoints): EgressRules {
-  const { onlyHosts } = egress;
-  const [named, ...behind] = storeHosts(store, endpoints);
-  if (onlyHosts === undefined || named === undefined || !matchesHost(named, onlyHosts)) return egress;
-  return { ...egress, onlyHosts: [...onlyHosts, ...behind] };
-}
-
-/** The host by which a list names a store, and those that are reached for it. */
-function storeHosts(store: ObjectStoreRecord, endpoints: StoreEndpoints): string[] {
-  const replacing = (endpoint: string | undefined): string[] => (endpoint === undefined ? [] : [new URL(endpoint).hostname]);
-  switch (store.type) {
-    case 's3': {
-      const named = `s3.${store.s3.region}.amazonaws.com`;
-      return [named, `${store.s3.bucket}.${named}`, ...replacing(endpoints.s3)];
-    }
-    case 'r2':
-      return [new URL(store.r2.endpoint).hostname];
-    case 'gcs':
-      return ['storage.googleapis.com', 'oauth2.googleapis.com', ...replacing(endpoints.gcs)];
-    case 'azure_blob':
-      return [`${store.azureBlob.accountName}.blob.core.windows.net`, ...replacing(endpoints.azure)];
-    default:
-      return store satisfies never;
-  }
 }
 
 /** The host of an r2 store is one that a user names: it would get what the identity signs. */

@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { newApiKey } from '../../../core/api-keys.ts';
 import { PosthornError } from '../../../core/errors.ts';
+import { earlier, type MadeKey, maxMakers, outranks, rightsWithinMakers } from '../../../core/key-rights.ts';
 import { maxMakerName } from '../../../resources/api-key.ts';
 import { installationManagers } from '../../../resources/installation-managers.ts';
 import type { PosthornObject, SpecInputOf } from '../../../resources/kinds.ts';
 import { kinds } from '../../../resources/kinds.ts';
 import { byAge } from '../../../resources/metadata.ts';
 import { grantableScopes } from '../../http/authorization.ts';
-import { earlier, type MadeKey, maxMakers, outranks, rightsWithinMakers } from '../../http/key-rights.ts';
 import { type Call, type Family, operation } from '../../http/operation.ts';
 import { cutPage, pageOf, pageQuery } from '../../http/pagination.ts';
 import { cachedObjects, find, idOf } from '../../records/lookup.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { organizationRecord } from '../../../../test/support/records.ts';
+import { organizationRecord } from '../../test/support/records.ts';
 import { EgressPolicy, egressRules, RefusedAddresses } from './egress-policy.ts';
 
 const nothing = { allowedCidrs: [], allowedHosts: [] };
@@ -213,4 +213,26 @@ describe('a list of hosts', () => {
     expect(egressRules({ ...nothing, onlyHosts }, null).onlyHosts).toEqual(['all.example']);
     expect(egressRules(nothing, organizationRecord({ slug: 'acme' })).onlyHosts).toBeUndefined();
   });
+});
+
+test.each([
+  ['93.184.216.34', nothing, null],
+  ['10.1.2.3', nothing, 'blocked'],
+  ['10.1.2.3', { ...nothing, allowedCidrs: ['10.0.0.0/8'] }, null],
+  ['169.254.169.254', { ...nothing, allowedCidrs: ['0.0.0.0/0'] }, 'blocked'],
+  ['::1', nothing, 'blocked'],
+  ['localhost', nothing, 'blocked'],
+  ['Hooks.LocalHost.', nothing, 'blocked'],
+  ['localhost', { ...nothing, allowedHosts: ['localhost'] }, 'blocked'],
+  ['localhost', { ...nothing, allowedCidrs: ['127.0.0.0/8'] }, null],
+  ['localhost', { ...nothing, allowedCidrs: ['::1/128'] }, null],
+  ['localhost.example.com', nothing, null],
+  ['shop.default.svc', nothing, null],
+  ['redis.internal', { ...nothing, allowedHosts: ['*'] }, 'blocked'],
+  ['hooks.example.com', { ...nothing, onlyHosts: ['other.example.com'] }, 'unlisted'],
+  ['10.1.2.3', { ...nothing, onlyHosts: ['*'] }, 'blocked'],
+])('%s with %j is judged as %s before a name is resolved', (host, rules, verdict) => {
+  const refused = new RefusedAddresses();
+  refused.add('Redis.internal', 443);
+  expect(new EgressPolicy(rules, refused).refusalOf(host, 443)).toBe(verdict);
 });

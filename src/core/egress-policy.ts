@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js';
-import type { OrganizationRecord } from '../../../core/records.ts';
+import type { OrganizationRecord } from './records.ts';
 
 export interface EgressRules {
   /** Networks that may be reached although they are not public. */
@@ -77,17 +77,25 @@ const rangesForHosts = new Set(['private', 'uniqueLocal', 'carrierGradeNat']);
 
 /** Servers that no delivery may reach, whatever is allowed: the API server, Redis. More may be found while the process runs. */
 export class RefusedAddresses {
-  readonly #addresses = new Set<string>();
+  readonly #servers = new Set<string>();
 
-  add(address: string, port: number): void {
-    this.#addresses.add(`${normal(address)} ${port}`);
+  /** `host`: an address, or a name under which the server is known. */
+  add(host: string, port: number): void {
+    this.#servers.add(`${normal(host)} ${port}`);
   }
 
-  /** `address` in its normal form. */
-  has(address: string, port: number): boolean {
-    return this.#addresses.has(`${address} ${port}`);
+  /** `host`: an address in its normal form, or a name. */
+  has(host: string, port: number): boolean {
+    return this.#servers.has(`${normalName(host)} ${port}`);
   }
 }
+
+/** Why no delivery reaches a host, whatever its name is resolved to: the list does not have it, or its address is not allowed. */
+export type HostRefusal = 'unlisted' | 'blocked';
+
+/** What names for this very machine stand for (RFC 6761 section 6.3). */
+const loopbackAddresses = ['127.0.0.1', '::1'];
+const loopbackName = /^(.+\.)?localhost$/;
 
 /** Decides which addresses a delivery may connect to: public ones, and what the rules allow. */
 export class EgressPolicy {
@@ -103,14 +111,26 @@ export class EgressPolicy {
     this.#refused = refused;
   }
 
-  /** Whether the host of a URL is listed, where there is a list: to be asked before its name is resolved. */
-  lists(host: string): boolean {
+  /**
+   * Judges the host of a URL before its name is resolved. Null: it is an address that is allowed, or a name whose addresses `allows` is to be asked
+   * about.
+   */
+  refusalOf(host: string, port: number): HostRefusal | null {
+    if (!this.#lists(host)) return 'unlisted';
+    if (ipaddr.isValid(host)) return this.allows(host, host, port) ? null : 'blocked';
+    if (this.#refused.has(host, port)) return 'blocked';
+    const isLoopback = loopbackName.test(normalName(host));
+    return isLoopback && !loopbackAddresses.some((address) => this.allows(host, address, port)) ? 'blocked' : null;
+  }
+
+  /** Whether the host of a URL is listed, where there is a list. */
+  #lists(host: string): boolean {
     return this.#onlyHosts === null || matchesHost(host, this.#onlyHosts);
   }
 
   /** `host` is the name in the URL, `address` the IP address that it stands for; any spelling of either. */
   allows(host: string, address: string, port: number): boolean {
-    if (!ipaddr.isValid(address) || !this.lists(host)) return false;
+    if (!ipaddr.isValid(address) || !this.#lists(host)) return false;
     const ip = withoutZone(address);
     const isNeverAllowed = [ip, ...embeddedIn(ip)].some((each) => {
       const text = each.toNormalizedString();
@@ -127,7 +147,7 @@ export class EgressPolicy {
 
 /** `patterns`: in lower case. */
 export function matchesHost(host: string, patterns: readonly string[]): boolean {
-  const name = host.toLowerCase().replace(/\.$/, '');
+  const name = normalName(host);
   return patterns.some((pattern) => pattern === '*' || (pattern.startsWith('*.') ? name.endsWith(pattern.slice(1)) : name === pattern));
 }
 
@@ -153,6 +173,15 @@ function withoutZone(address: string): Address {
   return ipaddr.process(address.replace(/%.*$/, ''));
 }
 
-function normal(address: string): string {
-  return ipaddr.isValid(address) ? withoutZone(address).toNormalizedString() : address;
+function normal(host: string): string {
+  return ipaddr.isValid(host) ? withoutZone(host).toNormalizedString() : normalName(host);
+}
+
+function normalName(host: string): string {
+  return host.toLowerCase().replace(/\.$/, '');
+}
+
+/** The host and the port of a URL, as egress rules judge them. */
+export function hostAndPort({ hostname, port, protocol }: Pick<URL, 'hostname' | 'port' | 'protocol'>): { host: string; port: number } {
+  return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || (protocol === 'https:' ? 443 : 80) };
 }

@@ -1,4 +1,4 @@
-import type { Role, Scope } from '../../core/records.ts';
+import type { Role, Scope } from './records.ts';
 
 /** What a key may do, and until when. */
 export interface KeyRights {

@@ -1,0 +1,37 @@
+import { RedisAway } from '../core/redis-away.ts';
+import type { ObjectOf, PosthornKind } from '../resources/kinds.ts';
+import type { ResourceCache } from '../store/cache.ts';
+import type { Finding, Judgement } from './conditions.ts';
+import type { StatusWriter } from './status-writer.ts';
+
+const away = { reason: 'Unavailable', message: 'Redis does not answer; the generation is programmed as soon as it does' } as const;
+const unknown: Finding = { status: 'Unknown', ...away };
+const no: Finding = { status: 'False', ...away };
+
+const judgement: Judgement = {
+  findings: [
+    ['Accepted', unknown],
+    ['ResolvedRefs', unknown],
+    ['Programmed', no],
+  ],
+  ready: no,
+  isStalled: false,
+};
+
+/**
+ * Runs the step that puts an object in force. When Redis is away, the status of a generation that nothing was said of says so, once; what was said of
+ * the generation before the outage stands. Throws what the step throws, so that the object is tried again.
+ */
+export async function sayingOutage<K extends PosthornKind, T>(
+  { status, cache, object, id }: { status: StatusWriter; cache: ResourceCache<K>; object: ObjectOf<K>; id: string },
+  step: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await step();
+  } catch (error) {
+    const isNews = object.status?.observedGeneration !== object.metadata.generation;
+    // The resources may be in the same Redis, and the object may have changed: what the step threw counts.
+    if (error instanceof RedisAway && isNews) await status.writeConditions(cache, object, judgement, { id }).catch(() => undefined);
+    throw error;
+  }
+}
