@@ -160,7 +160,7 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
       () => this.#putInForce(object, id),
     );
     signal.throwIfAborted();
-    const graceMs = lacksAnObject(verdict) ? this.#graceMs(object) : this.#unseenMs(unseen);
+    const graceMs = Math.max(lacksAnObject(verdict) ? this.#graceMs(object) : 0, this.#unseenMs(unseen));
     if (graceMs > 0) return { requeueAfterMs: graceMs };
     const judgement = { ...judgementOf(verdict), advice: adviceOn(literalCredentialsIn(object.spec)) };
     await this.#status.write(this.#cache, object, judgement, { id, ...fields });

@@ -51,7 +51,12 @@ const reasons = (findings: readonly LintFinding[]): string[] =>
   findings.map(({ severity, kind, name, reason }) => `${severity} ${kind} ${name} ${reason}`).sort();
 
 test('The samples have no error', async () => {
-  const { code, lines } = await linted({}, { paths: [join(root, 'config/samples')], output: 'text' });
+  const { code, lines } = await linted(
+    {},
+    { paths: [join(root, 'config/samples')], output: 'text' },
+    // The receiver of the quickstart for standalone is on the loopback address.
+    { POSTHORN_EGRESS_ALLOWED_CIDRS: '127.0.0.0/8' },
+  );
   expect([code, lines]).toEqual([0, [expect.stringMatching(/^\d\d objects: 0 errors, 0 warnings$/)]]);
 });
 
@@ -122,6 +127,11 @@ test('What is missing is an error, and a warning where the files are a part', as
   expect(await linted(files, { isPartial: true })).toMatchObject({ code: 0, findings: [{ severity: 'warning' }] });
 });
 
+test('A route that works without one of its destinations is a warning', async () => {
+  const files = { 'a.yaml': text([route({ destinationRefs: [{ name: 'shop' }, { name: 'gone' }] }), source, shop]) };
+  expect(await linted(files)).toMatchObject({ code: 0, findings: [{ severity: 'warning', reason: 'PartiallyInForce' }] });
+});
+
 test('Secrets that the files do not hold are a warning', async () => {
   const auth = { type: 'bearer', tokenSecretRef: { name: 'shop', key: 'token' } };
   const files = { 'a.yaml': text([of('Destination', 'shop', { http: { url: 'https://shop.example.com/', auth } })]) };
@@ -132,6 +142,9 @@ test('Settings of the installation are read from the environment', async () => {
   const files = { 'a.yaml': text([of('NotificationChannel', 'mail', { type: 'email', email: { addresses: ['a@other.example'] } })]) };
   expect((await linted(files)).code).toBe(0);
   expect(await linted(files, {}, { POSTHORN_MAIL_DOMAINS: 'acme.example' })).toMatchObject({ code: 1 });
+  const inside = { 'a.yaml': text([of('Destination', 'shop', { http: { url: 'http://10.0.0.1/' } })]) };
+  expect(await linted(inside)).toMatchObject({ code: 1, findings: [{ severity: 'error', reason: 'AddressNotAllowed' }] });
+  expect((await linted(inside, {}, { POSTHORN_EGRESS_ALLOWED_CIDRS: '10.0.0.0/8' })).code).toBe(0);
 });
 
 test('A line of text names file, object, reason and field', async () => {

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { addressNotAllowed } from '../../compile/outgoing-address.ts';
+import { partiallyInForce } from '../../controllers/conditions.ts';
 import { RefusedAddresses } from '../../core/egress-policy.ts';
 import { Keyring } from '../../core/sealing.ts';
 import { admit } from '../../resources/admission.ts';
@@ -46,8 +46,8 @@ export interface LintFinding {
   message: string;
 }
 
-/** What only the cluster knows: Secrets that others make, the keys that sealed values open with, and which addresses workers may reach. */
-const unknownOffline: ReadonlySet<string> = new Set(['SecretNotFound', 'SecretNotReadable', addressNotAllowed]);
+/** What only the cluster knows: Secrets that others make, and the keys that sealed values open with. */
+const unknownOffline: ReadonlySet<string> = new Set(['SecretNotFound', 'SecretNotReadable']);
 const missingObject = /NotFound$/;
 
 /**
@@ -158,7 +158,7 @@ function conditionFindings({ kind, status }: PosthornObject<ConfigurationKind>, 
   if (ready.status !== 'True') {
     const isUnknown = unknownOffline.has(ready.reason) || (isPartial && missingObject.test(ready.reason));
     findings.push({ severity: isUnknown ? 'warning' : 'error', reason: ready.reason, message: ready.message });
-  }
+  } else if (ready.reason === partiallyInForce) findings.push({ severity: 'warning', reason: ready.reason, message: ready.message });
   const advice = conditions.filter(({ type, status: value }) => type === 'CredentialInClear' && value === 'True');
   return [...findings, ...advice.map(({ type, message }): ConditionFinding => ({ severity: 'warning', reason: type, message }))];
 }
