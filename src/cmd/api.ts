@@ -63,7 +63,7 @@ async function runApi(context: RoleContext): Promise<void> {
   const health = publicHealth(context);
   const ending = new AbortController();
   const prefix = config.redisKeyPrefix;
-  const link = new RedisLink(redisOf(config), { name: 'api', prefix, logger, readiness });
+  const link = new RedisLink(redisOf(config, logger), { name: 'api', prefix, logger, readiness });
   const keyring = new Keyring(config.encryptionKeys);
   const records = publishedRecords(link, context);
   const storeMetrics = createStoreMetrics(registry);

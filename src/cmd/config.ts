@@ -6,6 +6,7 @@ import { defaultWebhookRetryDelaysMs } from '../core/webhook.ts';
 import { cidrList, count, encryptionKeys, flag, optionalPort, port, portNumber, retryDelays, wholeNumber } from './config-values.ts';
 import { deliveryPoolEnvironment, poolDefaults } from './delivery-pool-config.ts';
 import { type EgressConfig, egressConfig, egressEnvironment } from './egress-config.ts';
+import { type ReadText, readTextFile, withFileVariables } from './file-variables.ts';
 import { type RedisConfig, redisConfig, redisEnvironment, redisMistakes } from './redis-config.ts';
 import { type SmtpConfig, smtpConfig, smtpEnvironment, smtpMistakes } from './smtp-config.ts';
 import { type WarehouseConfig, warehouseConfig, warehouseEnvironment } from './warehouse-config.ts';
@@ -294,19 +295,22 @@ export class ConfigError extends Error {
 /** Who makes the links to the page where addresses are confirmed, or has it. */
 const leadsToPage: ReadonlySet<string> = new Set<Role>(['api', 'delivery', 'standalone']);
 
-/** Reads the configuration of a role, of `posthorn check`, `lint`, `migrate`, `rekey` or `uninstall`; an empty variable counts as absent. Throws ConfigError. */
+/** Reads the configuration of a role, of `posthorn check`, `lint`, `migrate`, `rekey` or `uninstall`; an empty variable counts as absent. `readText` reads the files in which variables stand. Throws ConfigError. */
 export function readConfig(
   role: Role | 'check' | 'lint' | 'migrate' | 'rekey' | 'uninstall',
   environment: Record<string, string | undefined>,
+  readText: ReadText = readTextFile,
 ): Config {
-  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== ''));
+  const variables = Object.fromEntries(Object.entries(environment).flatMap(([name, value]) => (value ? [[name, value]] : [])));
+  const { environment: given, mistakes } = withFileVariables(variables, readText);
   const parsed = environmentSchema.safeParse(given);
-  const mistakes = parsed.success ? [] : parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`);
+  if (!parsed.success) mistakes.push(...parsed.error.issues.map((issue) => `${issue.path.join('.')}: ${issue.message}`));
   if (role !== 'standalone' && role !== 'uninstall' && role !== 'lint') {
     for (const name of role === 'check' || role === 'migrate'
       ? ['POSTHORN_REDIS_URL']
       : ['POSTHORN_REDIS_URL', 'POSTHORN_ENCRYPTION_KEYS']) {
-      if (given[name] === undefined) mistakes.push(`${name}: is required by ${role}`);
+      // A file that is given and cannot be read is a mistake of its own.
+      if (given[name] === undefined && given[`${name}_FILE`] === undefined) mistakes.push(`${name}: is required by ${role}`);
     }
   }
   if (given['POSTHORN_PUBLIC_URL'] === undefined && parsed.data?.POSTHORN_MAIL_CONFIRMATION === true && leadsToPage.has(role))
@@ -322,7 +326,7 @@ export function readConfig(
     host: values.POSTHORN_HOST,
     opsPort: values.POSTHORN_OPS_PORT,
     opsUpstream: values.POSTHORN_OPS_UPSTREAM,
-    redis: values.POSTHORN_REDIS_URL === undefined ? undefined : redisConfig(values, values.POSTHORN_REDIS_URL),
+    redis: values.POSTHORN_REDIS_URL === undefined ? undefined : redisConfig(values, values.POSTHORN_REDIS_URL, variables),
     redisMemoryLimitBytes: values.POSTHORN_REDIS_MEMORY_LIMIT,
     redisKeyPrefix: values.POSTHORN_REDIS_KEY_PREFIX,
     shards: values.POSTHORN_SHARDS ?? (role === 'standalone' ? 1 : 16),

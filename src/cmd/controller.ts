@@ -77,7 +77,7 @@ export const controllerRole: RoleDefinition = {
 async function runControllerRole(context: RoleContext): Promise<void> {
   const { config, logger, clock, registry, readiness, stopping } = context;
   const ending = new AbortController();
-  const link = new RedisLink(redisOf(config), { name: 'controller', prefix: config.redisKeyPrefix, logger, readiness });
+  const link = new RedisLink(redisOf(config, logger), { name: 'controller', prefix: config.redisKeyPrefix, logger, readiness });
   const storeMetrics = createStoreMetrics(registry);
   const opened = await openResourceStore(link, config, { clock, metrics: storeMetrics });
   const caches = controllerCaches({ store: opened.store, clock, logger, metrics: storeMetrics });

@@ -49,7 +49,7 @@ async function runDelivery(context: RoleContext): Promise<void> {
     config.egress.caFile === undefined ? {} : { extraCa: readPem(config.egress.caFile, 'CERTIFICATE', 'POSTHORN_EGRESS_CA_FILE') };
   const mailer = await openMailer(config, extraCa.extraCa);
   const prefix = config.redisKeyPrefix;
-  const link = new RedisLink(redisOf(config), { name: 'delivery', prefix, logger, readiness });
+  const link = new RedisLink(redisOf(config, logger), { name: 'delivery', prefix, logger, readiness });
   const opsServer = await startOpsServer(context, opsHandler({ readiness, logger, metrics: metricsOf(registry) }));
   const records = publishedRecords(link, context);
   const webhookStore = new RedisWebhookStore({ redis: link.main, prefix, clock, logger });

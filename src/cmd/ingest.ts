@@ -31,7 +31,7 @@ async function runIngest(context: RoleContext): Promise<void> {
   const ops = opsHandler({ readiness, logger, metrics: metricsOf(registry) });
   const health = publicHealth(context);
   const prefix = config.redisKeyPrefix;
-  const link = new RedisLink(redisOf(config), { name: 'ingest', prefix, logger, readiness });
+  const link = new RedisLink(redisOf(config, logger), { name: 'ingest', prefix, logger, readiness });
   const records = publishedRecords(link, context);
   const sandbox = new Sandbox({ clock, processes: 2, maxPayloadBytes: config.maxPayloadBytes });
   let shards = config.shards;

@@ -1,25 +1,79 @@
-import { PosthornError } from '../core/errors.ts';
-import type { RedisAddress } from '../redis/address.ts';
+import { isPosthornError, PosthornError } from '../core/errors.ts';
+import type { Logger } from '../core/logger.ts';
+import { type RedisAddress, type RedisSecrets, redisNodes } from '../redis/address.ts';
 import type { Config } from './config.ts';
+import { readTextFile } from './file-variables.ts';
 import { readPem } from './pem-file.ts';
 import type { RedisConfig } from './redis-config.ts';
 
-/** Where the Redis of a role is. Standalone without one of its own has made up its mind before. */
-export function redisOf({ redis }: Config): RedisAddress {
+/** Where the Redis of a role is. Standalone without one of its own has made up its mind before. Throws INVALID_CONFIG for certificates that cannot be read. */
+export function redisOf({ redis }: Config, logger?: Logger): RedisAddress {
   if (redis === undefined) throw new PosthornError('INVALID_CONFIG', 'POSTHORN_REDIS_URL: is required');
-  return redisAddress(redis);
+  const { mode, url, sentinel, urlFile, sentinelPasswordFile, caFile, certFile, keyFile } = redis;
+  const files = [urlFile, sentinelPasswordFile, caFile, certFile, keyFile].filter((file) => file !== undefined);
+  const secrets = new SecretsInFiles(redis, logger);
+  return { mode, url, sentinel, tls: secrets.current().tls, ...(files.length > 0 && { current: () => secrets.current() }) };
 }
 
-/** Reads the certificates that the configuration names. Throws INVALID_CONFIG for a file that is not there or no PEM file. */
-function redisAddress({ mode, url, sentinel, caFile, certFile, keyFile }: RedisConfig): RedisAddress {
+/** Reads what of the configuration stands in files. A file that cannot be used leaves what was read last in force. */
+class SecretsInFiles {
+  readonly #config: RedisConfig;
+  readonly #logger: Logger | undefined;
+  #last: RedisSecrets | undefined;
+  #complaint = '';
+
+  constructor(config: RedisConfig, logger: Logger | undefined) {
+    this.#config = config;
+    this.#logger = logger;
+  }
+
+  /** Throws INVALID_CONFIG the first time only. */
+  current(): RedisSecrets {
+    try {
+      this.#last = readSecrets(this.#config);
+      this.#complaint = '';
+      return this.#last;
+    } catch (error) {
+      if (this.#last === undefined || !isPosthornError(error, 'INVALID_CONFIG')) throw error;
+      if (error.message !== this.#complaint)
+        this.#logger?.warn({ reason: error.message }, 'the credentials of Redis cannot be read; those read before remain in use');
+      this.#complaint = error.message;
+      return this.#last;
+    }
+  }
+}
+
+function readSecrets(config: RedisConfig): RedisSecrets {
+  const { urlFile, sentinelPasswordFile, sentinel, caFile, certFile, keyFile } = config;
+  const { username, password } = redisNodes(urlFile === undefined ? config.url : readUrl(urlFile, config.url));
   return {
-    mode,
-    url,
-    sentinel,
+    username,
+    password,
+    sentinelPassword: sentinelPasswordFile === undefined ? sentinel.password : readTextFile(sentinelPasswordFile) || undefined,
     tls: {
       ...(caFile !== undefined && { ca: [readPem(caFile, 'CERTIFICATE', 'POSTHORN_REDIS_CA_FILE')] }),
       ...(certFile !== undefined && { cert: readPem(certFile, 'CERTIFICATE', 'POSTHORN_REDIS_CERT_FILE') }),
       ...(keyFile !== undefined && { key: readPem(keyFile, 'PRIVATE KEY', 'POSTHORN_REDIS_KEY_FILE') }),
     },
   };
+}
+
+/** Throws INVALID_CONFIG for a URL of other servers, of which a process must be made anew: the connections that it has would stay where they are. */
+function readUrl(file: string, first: string): string {
+  const url = readTextFile(file);
+  if (url === null) throw new PosthornError('INVALID_CONFIG', `POSTHORN_REDIS_URL_FILE: ${file} cannot be read`);
+  let place: string;
+  try {
+    place = placeOf(url);
+  } catch (error) {
+    if (!isPosthornError(error, 'INVALID_CONFIG')) throw error;
+    throw new PosthornError('INVALID_CONFIG', `POSTHORN_REDIS_URL_FILE: ${error.message}`, { cause: error });
+  }
+  if (place === placeOf(first)) return url;
+  throw new PosthornError('INVALID_CONFIG', 'POSTHORN_REDIS_URL_FILE: names other servers or another database; they need a restart');
+}
+
+function placeOf(url: string): string {
+  const { nodes, path, usesTls, database } = redisNodes(url);
+  return JSON.stringify([nodes, path, usesTls, database]);
 }

@@ -11,6 +11,14 @@ export const redisEnvironment = {
       'Redis: `redis://[user:password@]host[:port][,host[:port]…][/database]`, `rediss://…` for TLS, or the path of a unix socket. Standalone starts a redis-server of its own in the data directory when it is not given; the other roles need it.',
     )
     .meta({ roles: all, secret: true }),
+  POSTHORN_REDIS_URL_FILE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'File with that URL, where `POSTHORN_REDIS_URL` is not given. User and password are read anew at every connect, so that they can be rotated without a restart; servers and database are those of the start.',
+    )
+    .meta({ roles: all }),
   POSTHORN_REDIS_MODE: z
     .enum(['single', 'sentinel', 'cluster'])
     .default('single')
@@ -26,11 +34,21 @@ export const redisEnvironment = {
     .meta({ roles: all }),
   POSTHORN_REDIS_SENTINEL_USERNAME: z.string().min(1).optional().describe('User at the sentinels.').meta({ roles: all }),
   POSTHORN_REDIS_SENTINEL_PASSWORD: z.string().min(1).optional().describe('Password at the sentinels.').meta({ roles: all, secret: true }),
+  POSTHORN_REDIS_SENTINEL_PASSWORD_FILE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'File with that password, where the variable is not given; read anew at every connect. A file that does not exist means that the sentinels ask for none.',
+    )
+    .meta({ roles: all }),
   POSTHORN_REDIS_CA_FILE: z
     .string()
     .min(1)
     .optional()
-    .describe('PEM file of the certificate authorities trusted for `rediss://` instead of the well-known ones.')
+    .describe(
+      'PEM file of the certificate authorities trusted for `rediss://` instead of the well-known ones. This file and the two that follow are read anew at every connect.',
+    )
     .meta({ roles: all }),
   POSTHORN_REDIS_CERT_FILE: z
     .string()
@@ -57,6 +75,10 @@ export const redisEnvironment = {
 export interface RedisConfig {
   mode: RedisMode;
   url: string;
+  /** Where the URL stands and is to be read anew; undefined: in the environment. */
+  urlFile: string | undefined;
+  /** The same of the password of the sentinels. */
+  sentinelPasswordFile: string | undefined;
   sentinel: { master: string; username?: string; password?: string };
   caFile: string | undefined;
   certFile: string | undefined;
@@ -65,11 +87,15 @@ export interface RedisConfig {
 
 type Environment = z.output<z.ZodObject<typeof redisEnvironment>>;
 
-export function redisConfig(values: Environment, url: string): RedisConfig {
+/** `given`: the variables without what files hold. */
+export function redisConfig(values: Environment, url: string, given: Record<string, string>): RedisConfig {
   const { POSTHORN_REDIS_SENTINEL_USERNAME: username, POSTHORN_REDIS_SENTINEL_PASSWORD: password } = values;
   return {
     mode: values.POSTHORN_REDIS_MODE,
     url,
+    urlFile: given['POSTHORN_REDIS_URL'] === undefined ? values.POSTHORN_REDIS_URL_FILE : undefined,
+    sentinelPasswordFile:
+      given['POSTHORN_REDIS_SENTINEL_PASSWORD'] === undefined ? values.POSTHORN_REDIS_SENTINEL_PASSWORD_FILE : undefined,
     sentinel: {
       master: values.POSTHORN_REDIS_SENTINEL_MASTER,
       ...(username !== undefined && { username }),

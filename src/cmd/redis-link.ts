@@ -2,8 +2,12 @@ import type { Clock } from '../core/clock.ts';
 import type { Logger } from '../core/logger.ts';
 import { type ConnectedRole, processName } from '../data/membership/connected-processes.ts';
 import { describeRedis, type RedisAddress } from '../redis/address.ts';
-import { blockingConnection, commandConnection, type RedisClient } from '../redis/connection.ts';
+import { blockingConnection, commandConnection, type RedisClient, watchNodes } from '../redis/connection.ts';
 import type { Readiness } from './readiness.ts';
+
+const closed = 'the connection was closed';
+/** Of one outage, in the log. */
+const maxReasons = 20;
 
 /** The connections of one process. The first is watched: its state is logged when it changes, and decides readiness. */
 export class RedisLink {
@@ -20,6 +24,7 @@ export class RedisLink {
     this.#logger = options.logger;
     this.main = this.#commands(processName(options.name, options.prefix));
     this.#watch(options.readiness);
+    this.#watchNodes(options.readiness);
   }
 
   /** A connection for commands and scripts, connecting in the background. */
@@ -62,23 +67,54 @@ export class RedisLink {
 
   #watch(readiness: Readiness): void {
     let state: 'starting' | 'reachable' | 'unreachable' = 'starting';
-    let reason = 'the connection was closed';
+    let reason = closed;
+    /** Reasons of this outage that the log has. */
+    const told = new Set<string>();
     const where = describeRedis(this.#address.url);
     this.main.on('error', (error: Error) => {
-      reason = error.message;
+      reason = reasonOf(error);
     });
     this.main.on('ready', () => {
       if (state === 'unreachable') this.#logger.info({ redis: where }, 'Redis is reachable again');
       state = 'reachable';
-      reason = 'the connection was closed';
+      reason = closed;
+      told.clear();
       readiness.set('redis', { ok: true });
     });
     this.main.on('close', () => {
       if (this.#isClosing) return;
-      if (state !== 'unreachable') this.#logger.warn({ redis: where, reason }, 'Redis is unreachable; retrying');
+      if (!told.has(reason) && told.size < maxReasons) this.#logger.warn({ redis: where, reason }, 'Redis is unreachable; retrying');
+      told.add(reason);
       state = 'unreachable';
       readiness.set('redis', { ok: false, detail: `${where} is unreachable: ${reason}` });
     });
     this.main.on('end', () => readiness.set('redis', { ok: false, detail: 'closed' }));
   }
+
+  /** The connection to a Cluster stays while those to its nodes break and are made anew. */
+  #watchNodes(readiness: Readiness): void {
+    const told = new Set<string>();
+    watchNodes(this.main, {
+      onError: (node, error, isServed) => {
+        if (this.#isClosing || this.main.status !== 'ready') return;
+        const reason = reasonOf(error);
+        const what = `${node} ${reason}`;
+        if (!told.has(what) && told.size < maxReasons)
+          this.#logger.warn({ redis: node, reason }, 'a node of Redis is unreachable; retrying');
+        told.add(what);
+        if (!isServed) readiness.set('redis', { ok: false, detail: `${node} is unreachable: ${reason}` });
+      },
+      onReady: (node) => {
+        const reasons = [...told].filter((what) => what.startsWith(`${node} `));
+        for (const what of reasons) told.delete(what);
+        if (reasons.length > 0) this.#logger.info({ redis: node }, 'a node of Redis is reachable again');
+        if (this.main.status === 'ready') readiness.set('redis', { ok: true });
+      },
+    });
+  }
+}
+
+/** A Cluster says by its error only that no node will do, and a Sentinel after how long it is asked again. */
+function reasonOf(error: Error & { lastNodeError?: Error | null }): string {
+  return (error.lastNodeError ?? error).message.replace(/ Retrying from scratch after \d+ms\./, '');
 }

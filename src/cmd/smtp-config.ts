@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { PosthornError } from '../core/errors.ts';
 import { count, flag, hostList, portNumber } from './config-values.ts';
+import { withoutLineBreak } from './file-variables.ts';
 
 const servedBy: { roles: ('delivery' | 'standalone')[] } = { roles: ['delivery', 'standalone'] };
 const address = /^[^\s<>@,;"]+@[^\s<>@,;"]+$/;
@@ -100,7 +101,7 @@ export function smtpCredentials({ user, password, file }: SmtpLogin): { user: st
   if (password !== undefined) return { user, password };
   if (file === undefined) return { user, password: '' };
   try {
-    return { user, password: readFileSync(file, 'utf8').replace(/\r?\n$/, '') };
+    return { user, password: withoutLineBreak(readFileSync(file, 'utf8')) };
   } catch (cause) {
     throw new PosthornError('INVALID_CONFIG', `POSTHORN_SMTP_PASSWORD_FILE: ${file} cannot be read`, { cause });
   }

@@ -64,7 +64,7 @@ async function runStandalone(context: RoleContext, options: StandaloneOptions): 
   const ownRedis = config.redis === undefined ? new OwnRedis(config.dataDirectory, { clock, logger }) : null;
   await ownRedis?.takeOver();
   const redisRuns = ownRedis === null ? Promise.resolve() : startRedis(ownRedis, context, redisStopping.signal);
-  const redis: RedisAddress = ownRedis === null ? redisOf(config) : { mode: 'single', url: ownRedis.url };
+  const redis: RedisAddress = ownRedis === null ? redisOf(config, logger) : { mode: 'single', url: ownRedis.url };
   let link: RedisLink | null = null;
   try {
     if (ownRedis !== null && !(await Promise.race([ownRedis.waitUntilUp(stopping), redisRuns.then(() => false)]))) return;
@@ -123,7 +123,8 @@ async function runChildren(parts: Parts): Promise<void> {
 
   const environment = {
     ...options.environment,
-    POSTHORN_REDIS_URL: redis.url,
+    // Where it stands in a file, each process reads it there.
+    ...(config.redis?.urlFile === undefined && { POSTHORN_REDIS_URL: redis.url }),
     POSTHORN_RESOURCE_STORE: 'redis',
     POSTHORN_SHARDS: String(config.shards),
     POSTHORN_ENCRYPTION_KEYS: secrets.encryptionKeys,

@@ -38,3 +38,16 @@ test('an environment with which a worker would not start is told by its mistakes
     ],
   });
 });
+
+test('a URL in a file is read from what the pool mounts, and goes behind a variable of the pool', () => {
+  const { POSTHORN_REDIS_URL: _, ...others } = least;
+  const given = { ...others, POSTHORN_REDIS_URL_FILE: '/etc/posthorn/redis/POSTHORN_REDIS_URL' };
+  const files = new Map([['/etc/posthorn/redis/POSTHORN_REDIS_URL', 'redis://:canary@redis:7000\n']]);
+  expect(judgeWorkerEnvironment(given, files)).toMatchObject({ reach: { ports: [7000] } });
+  expect(judgeWorkerEnvironment({ ...given, POSTHORN_REDIS_URL: 'redis://own:7001' }, files)).toMatchObject({ reach: { ports: [7001] } });
+  for (const text of [undefined, '', 'redis://:canary@a b']) {
+    const wrong = judgeWorkerEnvironment(given, new Map(text === undefined ? [] : [[given.POSTHORN_REDIS_URL_FILE, text]]));
+    expect(JSON.stringify(wrong)).toMatch(/^\{"mistakes":\["POSTHORN_REDIS_URL/);
+    expect(JSON.stringify(wrong)).not.toContain('canary');
+  }
+});

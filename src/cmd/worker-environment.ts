@@ -1,16 +1,23 @@
 import type { WorkerEnvironment } from '../controllers/delivery-pool/delivery-pool-reconciler.ts';
 import { redisNodes } from '../redis/address.ts';
 import { type Config, ConfigError, readConfig } from './config.ts';
+import { withoutLineBreak } from './file-variables.ts';
 
 const defaultOpsPort = 9090;
 /** Where the masters are that sentinels name, unless they say otherwise. */
 const redisPort = 6379;
 
-/** What a worker with this environment would need of the network, or what it would say of its configuration instead of starting. */
-export function judgeWorkerEnvironment(environment: Record<string, string>): WorkerEnvironment {
+/** What a worker with this environment and these files (by path) would need of the network, or what it would say of its configuration instead of starting. */
+export function judgeWorkerEnvironment(
+  environment: Record<string, string>,
+  files: ReadonlyMap<string, string> = new Map(),
+): WorkerEnvironment {
   let config: Config;
   try {
-    config = readConfig('delivery', environment);
+    config = readConfig('delivery', environment, (file) => {
+      const text = files.get(file);
+      return text === undefined ? null : withoutLineBreak(text);
+    });
   } catch (error) {
     if (error instanceof ConfigError) return { mistakes: error.mistakes };
     throw error;

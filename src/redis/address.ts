@@ -10,7 +10,23 @@ export interface RedisAddress {
   url: string;
   sentinel?: { master: string; username?: string; password?: string };
   /** PEM texts, for `rediss://`. */
-  tls?: { ca?: string[]; cert?: string; key?: string };
+  tls?: RedisCertificates;
+  /** What of this may have changed meanwhile, as it is now: asked at every connect. Absent: nothing changes. */
+  current?: () => RedisSecrets;
+}
+
+export interface RedisCertificates {
+  ca?: string[];
+  cert?: string;
+  key?: string;
+}
+
+/** What can be rotated while a process runs. */
+export interface RedisSecrets {
+  username: string | undefined;
+  password: string | undefined;
+  sentinelPassword: string | undefined;
+  tls: RedisCertificates;
 }
 
 export type RedisMode = 'single' | 'sentinel' | 'cluster';

@@ -1,9 +1,10 @@
 import { Cluster, type ClusterOptions, Redis, type RedisOptions } from 'ioredis';
-import { type RedisAddress, redisNodes } from './address.ts';
+import { type RedisAddress, type RedisSecrets, redisNodes } from './address.ts';
 
 /** What every module takes; made in `src/cmd` only. */
 export type RedisClient = Redis | Cluster;
 
+const minTls = { minVersion: 'TLSv1.2' } as const;
 const reconnectCeilingMs = 2000;
 /** A connection whose other end is silent for this much longer than a command may take is closed and made anew. */
 const silenceMarginMs = 4000;
@@ -42,7 +43,7 @@ export function blockingConnection(
 }
 
 function connection(address: RedisAddress | string, own: RedisOptions): RedisClient {
-  const { mode, url, sentinel, tls } = typeof address === 'string' ? single(address) : address;
+  const { mode, url, sentinel, tls, current } = typeof address === 'string' ? single(address) : address;
   const { nodes, path, usesTls, username, password, database } = redisNodes(url);
   const options: RedisOptions = {
     ...own,
@@ -52,7 +53,7 @@ function connection(address: RedisAddress | string, own: RedisOptions): RedisCli
     reconnectOnError: ({ message }) => message.startsWith('READONLY'),
     ...(username !== undefined && { username }),
     ...(password !== undefined && { password }),
-    ...(usesTls && { tls: { minVersion: 'TLSv1.2', ...tls } }),
+    ...(usesTls && { tls: { ...minTls, ...tls } }),
   };
   const alone: RedisOptions = { lazyConnect: true, enableOfflineQueue: false, db: database, retryStrategy: reconnectDelay };
   if (mode === 'cluster') {
@@ -67,30 +68,65 @@ function connection(address: RedisAddress | string, own: RedisOptions): RedisCli
       ...(usesTls && { dnsLookup: (host, callback) => callback(null, host) }),
       redisOptions: options,
     };
-    return new Cluster(nodes, cluster);
+    const client = new Cluster(nodes, cluster);
+    // What the pool makes, and what is copied from these connections: the one that asks for the slots, the one of subscriptions.
+    if (current !== undefined) client.on('+node', (node: Redis) => followSecrets(node.options, usesTls, current));
+    return client;
   }
   if (mode === 'sentinel') {
-    return new Redis({
+    const client = new Redis({
       ...alone,
       ...options,
       sentinels: nodes,
       name: sentinel?.master ?? 'mymaster',
       ...(sentinel?.username !== undefined && { sentinelUsername: sentinel.username }),
       ...(sentinel?.password !== undefined && { sentinelPassword: sentinel.password }),
-      ...(usesTls && { enableTLSForSentinelMode: true, sentinelTLS: { minVersion: 'TLSv1.2', ...tls } }),
+      ...(usesTls && { enableTLSForSentinelMode: true, sentinelTLS: { ...minTls, ...tls } }),
       // No failoverDetector: when it speaks while ioredis reconnects by itself, the connection ends for good. Sentinel closes the connections to a
       // master that it demotes.
       sentinelCommandTimeout: 2000,
       sentinelRetryStrategy: reconnectDelay,
     });
+    if (current !== undefined) followSecrets(client.options, usesTls, current);
+    return client;
   }
   const where: RedisOptions = path === null ? { ...nodes[0] } : { path };
-  return new Redis({ ...alone, ...options, ...where });
+  const client = new Redis({ ...alone, ...options, ...where });
+  if (current !== undefined) followSecrets(client.options, usesTls, current);
+  return client;
+}
+
+/** Makes ioredis, which looks into its options whenever it connects, find there what the secrets are at that time. */
+function followSecrets(options: RedisOptions, usesTls: boolean, current: () => RedisSecrets): void {
+  const follow = (name: keyof RedisOptions, get: () => unknown) =>
+    Object.defineProperty(options, name, { get, enumerable: true, configurable: true });
+  follow('username', () => current().username);
+  follow('password', () => current().password);
+  if (usesTls) follow('tls', () => ({ ...minTls, ...current().tls }));
+  if (options.sentinels == null) return;
+  follow('sentinelPassword', () => current().sentinelPassword);
+  if (usesTls) follow('sentinelTLS', () => ({ ...minTls, ...current().tls }));
 }
 
 /** The servers that hold data: each of them must be set up well, and each has keys of its own. */
 export function mastersOf(redis: RedisClient): Redis[] {
   return redis instanceof Cluster ? redis.nodes('master') : [redis];
+}
+
+/**
+ * Follows the connections to the nodes of a Cluster, which break and are made anew while the whole is `ready`; does nothing for another client.
+ * `isServed`: a master is connected, or has not been needed yet.
+ */
+export function watchNodes(
+  redis: RedisClient,
+  { onError, onReady }: { onError(node: string, error: Error, isServed: boolean): void; onReady(node: string): void },
+): void {
+  if (!(redis instanceof Cluster)) return;
+  redis.on('node error', (error: Error, node: string) => {
+    const states = mastersOf(redis).map(({ status }) => status);
+    onError(node, error, states.includes('ready') || states.every((status) => status === 'wait'));
+  });
+  redis.on('+node', (node: Redis) => node.on('ready', () => onReady(`${node.options.host}:${node.options.port}`)));
 }
 
 /** Host and port of every server that the connection knows: of a Cluster all nodes, else the one that it has reached. */

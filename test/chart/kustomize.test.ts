@@ -50,7 +50,9 @@ test('an overlay with another namespace leaves no text of it in what the install
 test('the overlay of the example makes the Secrets that pods refer to, and gives its image to the workers, too', async () => {
   const objects = await built('example');
   const text = JSON.stringify(objects);
-  const referred = new Set([...text.matchAll(/"secretKeyRef":\{[^}]*"name":"([^"]+)"/g)].map(([, name]) => name));
+  const referred = new Set(
+    [...text.matchAll(/"secretKeyRef":\{[^}]*"name":"([^"]+)"|"secretName":"([^"]+)"/g)].map(([, key, file]) => key ?? file),
+  );
   const made = objects.filter(({ kind }) => kind === 'Secret').map(({ metadata }) => metadata.name);
   expect(made.sort()).toEqual([...referred].sort());
   expect(text).toContain('{"name":"POSTHORN_IMAGE","value":"registry.example.com/posthorn:0.2.0"}');

@@ -13,9 +13,11 @@ POSTHORN_LOG_LEVEL: {{ $v.logLevel }}
 POSTHORN_SHARDS: {{ $v.shards | quote }}
 POSTHORN_DRAIN_SECONDS: {{ $v.drainSeconds | quote }}
 POSTHORN_REDIS_KEY_PREFIX: {{ $v.keyPrefix | quote }}
+POSTHORN_REDIS_URL_FILE: /etc/posthorn/redis/POSTHORN_REDIS_URL
 POSTHORN_REDIS_MODE: {{ $redis.mode }}
 {{- if eq $redis.mode "sentinel" }}
 POSTHORN_REDIS_SENTINEL_MASTER: {{ $redis.sentinel.master | quote }}
+POSTHORN_REDIS_SENTINEL_PASSWORD_FILE: /etc/posthorn/redis/POSTHORN_REDIS_SENTINEL_PASSWORD
 {{- include "posthorn.setting" (list "POSTHORN_REDIS_SENTINEL_USERNAME" $redis.sentinel.username) }}
 {{- end }}
 {{- if $redis.tls.caSecret }}
@@ -56,7 +58,7 @@ POSTHORN_IMAGE: {{ include "posthorn.image" . | quote }}
 {{- include "posthorn.setting" (list "POSTHORN_IMAGE_PULL_SECRETS" (join "," .Values.image.pullSecrets)) }}
 POSTHORN_DELIVERY_RUN_AS_USER: {{ with .Values.podSecurity.runAsUser }}{{ int64 . | quote }}{{ else }}platform{{ end }}
 POSTHORN_DELIVERY_CONFIG_MAPS: {{ include "posthorn.fullname" . }}-delivery
-POSTHORN_DELIVERY_SECRETS: {{ list (include "posthorn.redisSecret" .) (include "posthorn.encryptionSecret" .) .Values.egress.proxySecret .Values.smtp.existingSecret | compact | join "," | quote }}
+POSTHORN_DELIVERY_SECRETS: {{ list (include "posthorn.encryptionSecret" .) .Values.egress.proxySecret .Values.smtp.existingSecret | compact | join "," | quote }}
 {{- $mounts := list }}
 {{- range $name, $source := include "posthorn.files" (list . "delivery") | fromYaml }}
 {{- $mounts = append $mounts (printf "%s=/etc/posthorn/%s" (ternary (print "secret/" (dig "secret" "secretName" "" $source)) (print "configmap/" (dig "configMap" "name" "" $source)) (hasKey $source "secret")) $name) }}
@@ -136,10 +138,6 @@ POSTHORN_MAILS_PER_DAY: {{ $v.smtp.mailsPerDay | quote }}
 {{- with index . 0 -}}
 {{- range $name, $value := include (printf "posthorn.settings.%s" $component) . | fromYaml }}
 - { name: {{ $name }}, value: {{ $value | quote }} }
-{{- end }}
-{{ include "posthorn.secretVariable" (list "POSTHORN_REDIS_URL" (include "posthorn.redisSecret" .) "POSTHORN_REDIS_URL") }}
-{{- if and (eq .Values.redis.mode "sentinel") .Values.redis.existingSecret }}
-- { name: POSTHORN_REDIS_SENTINEL_PASSWORD, valueFrom: { secretKeyRef: { name: {{ .Values.redis.existingSecret | quote }}, key: POSTHORN_REDIS_SENTINEL_PASSWORD, optional: true } } }
 {{- end }}
 {{ include "posthorn.secretVariable" (list "POSTHORN_ENCRYPTION_KEYS" (include "posthorn.encryptionSecret" .) "POSTHORN_ENCRYPTION_KEYS") }}
 {{- if and (eq $component "controller") .Values.apiKey.create }}

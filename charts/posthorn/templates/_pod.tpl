@@ -24,6 +24,8 @@ imagePullSecrets:
 {{- define "posthorn.files" -}}
 {{- $component := index . 1 -}}
 {{- with index . 0 -}}
+{{- /* As files, which the kubelet keeps up to date, and not as variables, which a pod is given once. */ -}}
+redis: { secret: { secretName: {{ include "posthorn.redisSecret" . | quote }} } }
 {{- if .Values.redis.tls.caSecret }}
 redis-ca: { secret: { secretName: {{ .Values.redis.tls.caSecret | quote }} } }
 {{- end }}

@@ -29,8 +29,8 @@ export interface DeliveryPoolOptions {
   store: Pick<ResourceStore, 'apply' | 'applyStatus'>;
   objects: ClusterObjects;
   defaults: PoolDefaults;
-  /** Judges the environment that the pods will have, as a worker does at its start. */
-  judge(environment: Record<string, string>): WorkerEnvironment;
+  /** Judges the environment and the files that the pods will have, as a worker does at its start. */
+  judge(environment: Record<string, string>, files: ReadonlyMap<string, string>): WorkerEnvironment;
   /** Told of what the workers may send requests to. */
   reaches?: Pick<PoolReaches, 'note'> | undefined;
   /** What organizations, and this process, know besides. */
@@ -147,7 +147,7 @@ export class DeliveryPoolReconciler {
     if (image === null) return { reason: 'NoImage', message: 'the pool has no image, and the controller has no default (POSTHORN_IMAGE)' };
     const environment = await readPoolEnvironment(pool, defaults, objects);
     if ('reason' in environment) return environment;
-    const judged = judge(environment.variables);
+    const judged = judge(environment.variables, environment.files);
     if ('mistakes' in judged)
       return { reason: 'InvalidConfiguration', message: `workers would not start with this configuration: ${judged.mistakes.join('; ')}` };
     reaches?.note(pool.metadata.name, judged.requests);

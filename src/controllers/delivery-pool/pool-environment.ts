@@ -20,6 +20,8 @@ const content = z.looseObject({ data: texts, binaryData: texts });
 /** What the workers of a pool will find in their environment, read from where the kubelet reads it. */
 export interface PoolEnvironment {
   variables: Record<string, string>;
+  /** Texts of the files that are mounted, by path. */
+  files: ReadonlyMap<string, string>;
   /** Of all that the pods read at their start alone. It tells nothing of what it is made from: the keys that seal secrets are in there. */
   hash: string;
 }
@@ -32,6 +34,7 @@ export async function readPoolEnvironment(
 ): Promise<PoolEnvironment | Refusal> {
   const reader = new ContentReader(objects, pool.metadata.namespace ?? '');
   const variables: Record<string, string> = {};
+  const files = new Map<string, string>();
   const parts: unknown[] = [];
   for (const { kind, name } of environmentSources(pool, { defaults })) {
     const data = await reader.contentOf(kind, name);
@@ -39,9 +42,10 @@ export async function readPoolEnvironment(
     Object.assign(variables, data);
     parts.push(data);
   }
-  for (const { kind, name } of defaults.mounts) {
+  for (const { kind, name, path } of defaults.mounts) {
     const data = await reader.contentOf(kind, name);
     if (data === null) return missing(kind, name);
+    for (const [key, text] of Object.entries(data)) files.set(`${path}/${key}`, text);
     parts.push(data);
   }
   for (const variable of poolEnvironment(pool)) {
@@ -58,7 +62,7 @@ export async function readPoolEnvironment(
     variables[variable.name] = value;
     parts.push(value);
   }
-  return { variables, hash: createHash('sha256').update(canonicalJson(parts)).digest('hex').slice(0, 32) };
+  return { variables, files, hash: createHash('sha256').update(canonicalJson(parts)).digest('hex').slice(0, 32) };
 }
 
 /** Reads each object once. */
