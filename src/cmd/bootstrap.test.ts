@@ -6,11 +6,13 @@ import { Registry } from 'prom-client';
 import { eventually } from '../../test/support/eventually.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import type { ObjectEvent } from '../controllers/event-recorder.ts';
+import { hashApiKey } from '../core/api-keys.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { ResourceCache } from '../store/cache.ts';
 import { MemoryStore } from '../store/memory/memory-store.ts';
 import { createStoreMetrics } from '../store/metrics.ts';
 import { Reflector } from '../store/reflector.ts';
+import { adminKeySource } from './admin-key-file.ts';
 import { bootstrapInstallation } from './bootstrap.ts';
 import { release, releaseManager } from './bootstrap-release.ts';
 
@@ -19,7 +21,9 @@ const owner = { manager: 'test', force: true };
 const apiKey = `ph_${'k'.repeat(43)}`;
 let store: MemoryStore;
 let directory: string;
+let keyFile: string;
 let events: ObjectEvent[];
+let complaints: readonly string[] | null;
 let ending: AbortController;
 let running: Promise<unknown>;
 /** Resolves once everything has been applied. */
@@ -41,6 +45,8 @@ beforeEach(async () => {
     metadata: { name: 'default' },
     spec: { replicas: 3 },
   });
+  keyFile = join(directory, 'key');
+  writeFileSync(keyFile, `${apiKey}\n`);
   for (const name of [namespace, 'default']) await store.apply({ kind: 'Namespace', metadata: { name } }, owner);
   start();
 });
@@ -67,13 +73,14 @@ function start(): void {
       {
         store,
         source: { directory, namespace },
-        apiKey,
+        adminKey: adminKeySource({ key: undefined, file: keyFile }),
         changes: Object.values(caches),
         clock: systemClock,
         logger: silentLogger,
         recorder: { record: (event) => void events.push(event) },
-        report: (complaints) => {
-          if (complaints?.length === 0) applied.resolve();
+        report: (news) => {
+          complaints = news;
+          if (news?.length === 0) applied.resolve();
         },
       },
       signal,
@@ -160,3 +167,20 @@ test('the number of workers is left to whoever else owns it, and every other fie
   expect(await pool()).toMatchObject({ replicas: 3, concurrency: 7 });
   expect(events).toEqual([]);
 });
+
+test('another admin key in the file replaces the earlier one, and what is no key leaves it in force and is reported', async () => {
+  await applied.promise;
+  const hash = async () => (await store.get('ApiKey', { namespace: 'default', name: 'admin' })).spec.sha256;
+  expect(await hash()).toBe(hashApiKey(apiKey));
+  writeFileSync(keyFile, 'too short');
+  await eventually(
+    () => expect(complaints).toEqual([expect.stringMatching(/^the admin key: \S+key must have at least 32 characters/)]),
+    60_000,
+  );
+  expect(await hash()).toBe(hashApiKey(apiKey));
+  for (const letter of ['m', 'n']) {
+    const another = `ph_${letter.repeat(43)}`;
+    writeFileSync(keyFile, `${another}\n`);
+    await eventually(async () => expect([await hash(), complaints]).toEqual([hashApiKey(another), []]), 60_000);
+  }
+}, 200_000);

@@ -6,10 +6,11 @@ import { bootstrapManager } from '../resources/installation-managers.ts';
 import type { Kind, PosthornKind } from '../resources/kinds.ts';
 import type { CacheChange, ResourceCache } from '../store/cache.ts';
 import type { ApplyObject, Key, ResourceStore } from '../store/store.ts';
+import type { AdminKeySource } from './admin-key-file.ts';
 import { type BootstrapSource, bootstrapComplaints, readBootstrap } from './bootstrap-check.ts';
 import { applyRequired } from './bootstrap-fields.ts';
 import { isReleased } from './bootstrap-release.ts';
-import { adminKey, defaultOrganization } from './default-organization.ts';
+import { adminKey as adminKeyObject, defaultOrganization } from './default-organization.ts';
 
 const firstRetryMs = 250;
 const longestRetryMs = 60_000;
@@ -24,8 +25,8 @@ export interface BootstrapOptions {
   store: Pick<ResourceStore, 'get' | 'apply'>;
   /** YAML manifests; undefined: there are none. */
   source: BootstrapSource | undefined;
-  /** Admin key of the organization `default`, in whatever namespace that is. */
-  apiKey: string | undefined;
+  /** Admin key of the organization `default`, in whatever namespace that is; null: there is none. */
+  adminKey: AdminKeySource | null;
   /** By which it is noticed that one of the objects is deleted. */
   changes: readonly Changes[];
   clock: Clock;
@@ -37,8 +38,8 @@ export interface BootstrapOptions {
 
 /**
  * Applies what an installation must have, over what others have made of it since but for the number of workers, and tries again until all of it is there: the namespace of
- * the admin key, for one, is made by the controllers. What is deleted later is made again, unless `uninstall` has released it. Deletes
- * nothing. Ends when the signal aborts.
+ * the admin key, for one, is made by the controllers. What is deleted later is made again, unless `uninstall` has released it, and another admin key
+ * replaces the one before. Deletes nothing. Ends when the signal aborts.
  */
 export async function bootstrapInstallation(options: BootstrapOptions, signal: AbortSignal): Promise<void> {
   const { clock, logger } = options;
@@ -93,6 +94,8 @@ class Bootstrap {
   readonly #there = new Set<string>();
   /** What was there and has been deleted. */
   readonly #deleted = new Set<string>();
+  /** The one that was applied last. */
+  #adminKey: string | null = null;
   #wake: () => void = () => {};
 
   constructor(options: BootstrapOptions) {
@@ -110,18 +113,23 @@ class Bootstrap {
     return changes.onChange(listen);
   }
 
-  /** Resolves once an object that was applied has been deleted, or the signal aborts. */
+  /** Resolves once an object that was applied has been deleted, there is another admin key, or the signal aborts. */
   async somethingIsMissing(signal: AbortSignal): Promise<void> {
     if (this.#deleted.size > 0 || signal.aborted) return;
+    const { adminKey, clock } = this.#options;
     const { promise, resolve } = Promise.withResolvers<void>();
+    const ended = new AbortController();
     this.#wake = resolve;
     signal.addEventListener('abort', () => resolve(), { once: true });
+    if (adminKey !== null && this.#adminKey !== null)
+      void adminKey.changed(this.#adminKey, clock, AbortSignal.any([signal, ended.signal])).then(resolve);
     await promise;
+    ended.abort();
   }
 
   /** Applies what is not known to be there. Returns what could not be done. */
   async applyMissing(): Promise<string[]> {
-    const { source, apiKey, store } = this.#options;
+    const { source, adminKey, store } = this.#options;
     const complaints: string[] = [];
     const attempt = async (what: string, work: () => Promise<unknown>): Promise<void> => {
       try {
@@ -137,13 +145,19 @@ class Bootstrap {
         for (const object of objects) await attempt(`${object.kind} ${object.metadata.name}`, () => this.#applyOne(object));
       });
     }
-    if (apiKey !== undefined) {
-      await attempt('the admin key', async () => {
-        const { spec } = await store.get('Organization', { name: defaultOrganization });
-        await this.#applyOne(adminKey(spec.namespace, apiKey, 'Admin key of the installation'));
-      });
-    }
+    if (adminKey !== null) await attempt('the admin key', () => this.#applyAdminKey(adminKey, store));
     return complaints;
+  }
+
+  async #applyAdminKey(source: AdminKeySource, store: BootstrapOptions['store']): Promise<void> {
+    const key = source.read();
+    const { spec } = await store.get('Organization', { name: defaultOrganization });
+    const object = adminKeyObject(spec.namespace, key, 'Admin key of the installation');
+    const isAnother = this.#adminKey !== null && this.#adminKey !== key;
+    if (isAnother) this.#there.delete(idOf(object.kind, object.metadata));
+    await this.#applyOne(object);
+    if (isAnother) this.#options.logger.info({}, 'the admin key has changed; the earlier one is no longer valid');
+    this.#adminKey = key;
   }
 
   async #applyOne(object: ApplyObject): Promise<void> {

@@ -87,6 +87,13 @@ export const flag = z.enum(['true', 'false']).transform((value) => value === 'tr
 
 export const storeEndpoint = z.url({ protocol: /^https?$/ }).optional();
 
+/** As POSTHORN_API_KEY has it. */
+export const adminApiKey = z
+  .string()
+  .min(32, 'must have at least 32 characters, so that it cannot be guessed')
+  .max(512)
+  .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII without blanks');
+
 /** Keys as POSTHORN_ENCRYPTION_KEYS has them. */
 export const encryptionKeys = z
   .string()

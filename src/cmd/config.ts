@@ -3,7 +3,18 @@ import type { PoolDefaults } from '../compile/delivery-pool/pool-setting.ts';
 import { defaultPool } from '../core/default-pool.ts';
 import { largestPayloadBytes, wholePayloadBytes } from '../core/payload-sizes.ts';
 import { defaultWebhookRetryDelaysMs } from '../core/webhook.ts';
-import { cidrList, count, encryptionKeys, flag, optionalPort, port, portNumber, retryDelays, wholeNumber } from './config-values.ts';
+import {
+  adminApiKey,
+  cidrList,
+  count,
+  encryptionKeys,
+  flag,
+  optionalPort,
+  port,
+  portNumber,
+  retryDelays,
+  wholeNumber,
+} from './config-values.ts';
 import { deliveryPoolEnvironment, poolDefaults } from './delivery-pool-config.ts';
 import { type EgressConfig, egressConfig, egressEnvironment } from './egress-config.ts';
 import { type ReadText, readTextFile, withFileVariables } from './file-variables.ts';
@@ -119,16 +130,20 @@ export const environmentSchema = z.object({
     .default('.posthorn')
     .describe('Directory of keys and of the Redis data.')
     .meta({ roles: ['standalone'] }),
-  POSTHORN_API_KEY: z
-    .string()
-    .min(32, 'must have at least 32 characters, so that it cannot be guessed')
-    .max(512)
-    .regex(/^[\x21-\x7e]+$/, 'must be printable ASCII without blanks')
+  POSTHORN_API_KEY: adminApiKey
     .optional()
     .describe(
       'Admin key of the organization `default`, of at least 32 characters. Standalone makes one, prints it once and keeps it in the data directory when it is not given; the controller makes none.',
     )
     .meta({ roles: ['controller', 'standalone'], secret: true }),
+  POSTHORN_API_KEY_FILE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'File with that key, where `POSTHORN_API_KEY` is not given. It is read again every 10 seconds: another key in it replaces the earlier one, which is refused from then on. Standalone reads `api-key` in the data directory in the same way.',
+    )
+    .meta({ roles: ['controller', 'standalone'] }),
   POSTHORN_BOOTSTRAP_DIR: z
     .string()
     .min(1)
@@ -245,6 +260,8 @@ export interface Config {
   encryptionKeys: { id: string; key: Buffer }[];
   dataDirectory: string;
   apiKey: string | undefined;
+  /** Where it is to be read anew; undefined: it does not change. */
+  apiKeyFile: string | undefined;
   manifestsDirectory: string | undefined;
   bootstrapDirectory: string | undefined;
   bootstrapConfigMap: string | undefined;
@@ -341,6 +358,7 @@ export function readConfig(
     encryptionKeys: values.POSTHORN_ENCRYPTION_KEYS ?? [],
     dataDirectory: values.POSTHORN_DATA_DIR,
     apiKey: values.POSTHORN_API_KEY,
+    apiKeyFile: variables['POSTHORN_API_KEY'] === undefined ? values.POSTHORN_API_KEY_FILE : undefined,
     manifestsDirectory: values.POSTHORN_MANIFESTS_DIR,
     bootstrapDirectory: values.POSTHORN_BOOTSTRAP_DIR,
     bootstrapConfigMap: values.POSTHORN_BOOTSTRAP_CONFIG_MAP,

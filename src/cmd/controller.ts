@@ -35,6 +35,7 @@ import { CronScheduler } from '../schedule/cron-scheduler.ts';
 import { ResourceCache } from '../store/cache.ts';
 import type { ClusterObjects } from '../store/cluster-objects.ts';
 import { createStoreMetrics, type StoreMetrics } from '../store/metrics.ts';
+import { adminKeySource } from './admin-key-file.ts';
 import { agreedShards } from './agreed-shards.ts';
 import { bootstrapInstallation, checkBootstrap } from './bootstrap.ts';
 import type { BootstrapSource } from './bootstrap-check.ts';
@@ -247,7 +248,7 @@ async function lead(
       {
         store: opened.store,
         source: bootstrapSource(config),
-        apiKey: config.apiKey,
+        adminKey: adminKeySource({ key: config.apiKey, file: config.apiKeyFile }),
         changes: [...configurationKinds.map((kind) => caches[kind]), ...(poolCache === null ? [] : [poolCache])],
         clock,
         logger,

@@ -8,6 +8,7 @@ import type { ManifestsLoad } from '../runtime/manifests/directory.ts';
 import { type Component, supervise } from '../runtime/supervisor.ts';
 import type { RedisStore } from '../store/redis/redis-store.ts';
 import type { ApplyObject } from '../store/store.ts';
+import { adminKeySource } from './admin-key-file.ts';
 import type { Config } from './config.ts';
 import { encryptionKeys } from './config-values.ts';
 import { adminKeyName, defaultOrganization } from './default-organization.ts';
@@ -21,6 +22,7 @@ import { RedisLink } from './redis-link.ts';
 import { checkRedisSettings } from './redis-settings.ts';
 import { openRedisStore } from './resource-store.ts';
 import type { RoleContext, RoleDefinition } from './role-process.ts';
+import { AdminKeyFollower } from './standalone/admin-key-follower.ts';
 import { bootstrap } from './standalone/bootstrap.ts';
 import { ChildRole } from './standalone/child-role.ts';
 import { waitUntilJudged } from './standalone/in-force.ts';
@@ -133,6 +135,7 @@ async function runChildren(parts: Parts): Promise<void> {
     ...publicUrls(config, options.environment),
     ...entrance(config),
     POSTHORN_API_KEY: undefined,
+    POSTHORN_API_KEY_FILE: undefined,
   };
   const child = (role: string, name: string): ChildRole =>
     new ChildRole({
@@ -150,6 +153,8 @@ async function runChildren(parts: Parts): Promise<void> {
   children.push(child('controller', 'controller'), child('api', 'api'), child('ingest', 'ingest'), ...workers);
 
   const components: Component[] = [...children];
+  const adminKeys = adminKeySource({ key: secrets.apiKey, file: config.apiKeyFile ?? secrets.apiKeyFile });
+  if (adminKeys !== null) components.push(new AdminKeyFollower({ store, source: adminKeys, key: secrets.apiKey, clock, logger }));
   const firstLoad = Promise.withResolvers<readonly ApplyObject[]>();
   if (manifestsDirectory === undefined) firstLoad.resolve([]);
   else {

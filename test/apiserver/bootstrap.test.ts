@@ -44,7 +44,7 @@ async function lead(spec: object): Promise<void> {
     {
       store,
       source: { directory, namespace },
-      apiKey: undefined,
+      adminKey: null,
       changes: [],
       clock: systemClock,
       logger: silentLogger,

@@ -15,9 +15,11 @@ export interface HelmRelease {
   secret(name: string): Promise<Record<string, string>>;
   /** A kubeconfig with the rights of a service account. */
   kubeconfigOf(account: string): Promise<string>;
-  /** Starts a role with the environment, the bootstrap files and the rights that the chart gives it; `environment` goes before it. */
+  /** Starts a role with the environment, the files of Secrets, the bootstrap files and the rights that the chart gives it; `environment` goes before it. */
   start(role: 'controller' | 'api', environment: Record<string, string>): Promise<Program>;
 }
+
+const decoded = (value = ''): string => Buffer.from(value, 'base64').toString('utf8');
 
 /** `fullname`: with which the names of its objects begin. `directory`: for files of its programs. */
 export function helmRelease(
@@ -35,11 +37,27 @@ export function helmRelease(
   const kubeconfigOf = async (account: string) => plane.writeKubeconfig({ token: await tokenOf(account) });
   const environmentOf = async (deployment: string): Promise<Record<string, string>> => {
     const { spec } = await get(`/apis/apps/v1/namespaces/${namespace}/deployments/${deployment}`);
+    const { containers, volumes = [] } = spec.template.spec;
     const variables: Record<string, string> = {};
-    for (const { name, value, valueFrom } of spec.template.spec.containers[0].env)
-      variables[name] =
-        value ?? Buffer.from((await secret(valueFrom.secretKeyRef.name))[valueFrom.secretKeyRef.key] ?? '', 'base64').toString('utf8');
+    for (const { name, value, valueFrom } of containers[0].env)
+      variables[name] = value ?? decoded((await secret(valueFrom.secretKeyRef.name))[valueFrom.secretKeyRef.key]);
+    for (const volume of volumes) {
+      if (volume.secret === undefined) continue;
+      const files = await mountSecret(volume);
+      for (const { name, mountPath } of containers[0].volumeMounts)
+        if (name === volume.name)
+          for (const [variable, value] of Object.entries(variables)) variables[variable] = value.replace(`${mountPath}/`, `${files}/`);
+    }
     return variables;
+  };
+  /** Writes the files of a volume as the kubelet does. */
+  const mountSecret = async ({ name, secret: { secretName, items } }: Any): Promise<string> => {
+    const data = await secret(secretName);
+    const files = join(directory, name);
+    mkdirSync(files, { recursive: true });
+    const paths: { key: string; path: string }[] = items ?? Object.keys(data).map((key) => ({ key, path: key }));
+    for (const { key, path } of paths) writeFileSync(join(files, path), decoded(data[key]));
+    return files;
   };
   const bootstrapFiles = async (): Promise<string> => {
     const { data } = await get(`/api/v1/namespaces/${namespace}/configmaps/${fullname}-bootstrap`);

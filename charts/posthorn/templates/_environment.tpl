@@ -52,6 +52,9 @@ POSTHORN_MAIL_CONFIRMATION: "true"
 {{ include "posthorn.settings.common" . }}
 POSTHORN_SECRET_CONSENT: {{ .Values.secrets.requireConsent | quote }}
 POSTHORN_INSTALLATION_NAME: {{ include "posthorn.fullname" . }}
+{{- if .Values.apiKey.create }}
+POSTHORN_API_KEY_FILE: /etc/posthorn/api-key/api-key
+{{- end }}
 POSTHORN_BOOTSTRAP_DIR: /etc/posthorn/bootstrap
 POSTHORN_BOOTSTRAP_CONFIG_MAP: {{ include "posthorn.fullname" . }}-bootstrap
 POSTHORN_IMAGE: {{ include "posthorn.image" . | quote }}
@@ -140,8 +143,5 @@ POSTHORN_MAILS_PER_DAY: {{ $v.smtp.mailsPerDay | quote }}
 - { name: {{ $name }}, value: {{ $value | quote }} }
 {{- end }}
 {{ include "posthorn.secretVariable" (list "POSTHORN_ENCRYPTION_KEYS" (include "posthorn.encryptionSecret" .) "POSTHORN_ENCRYPTION_KEYS") }}
-{{- if and (eq $component "controller") .Values.apiKey.create }}
-{{ include "posthorn.secretVariable" (list "POSTHORN_API_KEY" (include "posthorn.apiKeySecret" .) .Values.apiKey.key) }}
-{{- end }}
 {{- end -}}
 {{- end -}}

@@ -37,6 +37,9 @@ egress-ca: { configMap: { name: {{ include "posthorn.fullname" . }}-egress-ca } 
 {{- end }}
 {{- if eq $component "controller" }}
 bootstrap: { configMap: { name: {{ include "posthorn.fullname" . }}-bootstrap } }
+{{- if .Values.apiKey.create }}
+api-key: { secret: { secretName: {{ include "posthorn.apiKeySecret" . | quote }}, items: [{ key: {{ .Values.apiKey.key | quote }}, path: api-key }] } }
+{{- end }}
 {{- end }}
 {{- end -}}
 {{- end -}}

@@ -15,6 +15,10 @@ export async function bootstrap(store: ResourceStore, apiKey: string): Promise<v
       { manager: standaloneManager },
     ),
   );
+  await applyAdminKey(store, apiKey);
+}
+
+export async function applyAdminKey(store: Pick<ResourceStore, 'apply'>, apiKey: string): Promise<void> {
   await store.apply(adminKey(defaultOrganization, apiKey, 'Admin key of standalone'), { manager: standaloneManager, force: true });
 }
 

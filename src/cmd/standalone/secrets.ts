@@ -9,6 +9,8 @@ export interface StandaloneSecrets {
   /** As POSTHORN_ENCRYPTION_KEYS has it. */
   encryptionKeys: string;
   apiKey: string;
+  /** Where it stands; undefined: it was given. */
+  apiKeyFile: string | undefined;
   /** The API key was made right now, so nobody knows it yet. */
   isApiKeyNew: boolean;
 }
@@ -22,9 +24,10 @@ export function standaloneSecrets(
     mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
     const encryptionKeys =
       given.encryptionKeys ?? keep(join(dataDirectory, 'encryption-keys'), () => `k1:${randomBytes(32).toString('base64')}`).text;
-    if (given.apiKey !== undefined) return { encryptionKeys, apiKey: given.apiKey, isApiKeyNew: false };
-    const { text, isNew } = keep(join(dataDirectory, 'api-key'), () => newApiKey().key);
-    return { encryptionKeys, apiKey: text, isApiKeyNew: isNew };
+    if (given.apiKey !== undefined) return { encryptionKeys, apiKey: given.apiKey, apiKeyFile: undefined, isApiKeyNew: false };
+    const apiKeyFile = join(dataDirectory, 'api-key');
+    const { text, isNew } = keep(apiKeyFile, () => newApiKey().key);
+    return { encryptionKeys, apiKey: text, apiKeyFile, isApiKeyNew: isNew };
   } catch (cause) {
     throw new PosthornError(
       'UNAVAILABLE',
