@@ -156,7 +156,19 @@ test('a controller with the rights of the chart makes the organization default, 
     get(`/apis/apps/v1/namespaces/${namespace}/deployments/posthorn-delivery-default`).catch(() => undefined),
   );
   expect(workers.spec).toMatchObject({ replicas: 2, template: { spec: { automountServiceAccountToken: false } } });
-  expect(workers.spec.template.spec.containers[0].image).toBe('posthorn/posthorn:0.2.0');
+  const { containers, volumes } = workers.spec.template.spec;
+  expect(containers[0].image).toBe('posthorn/posthorn:0.2.0');
+  // The URL of Redis comes as a file, which is kept up to date.
+  const { name: volume } = volumes.find((each: Any) => each.secret?.secretName === 'posthorn-redis');
+  expect(containers[0].volumeMounts).toContainEqual({ name: volume, mountPath: '/etc/posthorn/redis', readOnly: true });
+  expect(JSON.stringify([containers[0].env, containers[0].envFrom])).not.toContain('posthorn-redis');
+  const another = `ph_${'k'.repeat(43)}`;
+  // As the kubelet does when the Secret has changed.
+  writeFileSync(join(directory, 'api-key', 'api-key'), another);
+  await eventually(`another admin key (${controller.output()})`, 60_000, async () => {
+    const { spec } = await get('/apis/posthorn.dev/v1alpha1/namespaces/default/apikeys/admin');
+    return spec.sha256 === hashApiKey(another);
+  });
   expect(controller.output()).not.toMatch(/"level":"error"|forbidden/i);
 
   // There are no nodes, so the pool does not become Ready, and the test of the release must not succeed.
