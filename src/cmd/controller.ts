@@ -81,11 +81,12 @@ async function runControllerRole(context: RoleContext): Promise<void> {
   const link = new RedisLink(redisOf(config, logger), { name: 'controller', prefix: config.redisKeyPrefix, logger, readiness });
   const storeMetrics = createStoreMetrics(registry);
   const opened = await openResourceStore(link, config, { clock, metrics: storeMetrics });
-  const caches = controllerCaches({ store: opened.store, clock, logger, metrics: storeMetrics });
   const leading = leaderMetric(registry);
   const metrics = { controllers: new ControllerMetrics(registry), pools: new PoolMetrics(registry) };
   readiness.note('leadership', () => (leading.isLeading ? 'leading' : 'waiting for leadership'));
   const objects = await clusterObjects(opened, clock);
+  const ownNamespace = objects === null ? null : leaseNamespace(config);
+  const caches = controllerCaches({ store: opened.store, clock, logger, metrics: storeMetrics, ownNamespace });
   const recorder: EventRecorder =
     opened.kubernetes === null ? new LoggingEventRecorder(logger) : new KubernetesEventRecorder({ api: opened.kubernetes, clock, logger });
   const bootstrap = new BootstrapReport({

@@ -23,6 +23,8 @@ export interface ControllerCachesOptions {
   clock: Clock;
   logger: Logger;
   metrics: StoreMetrics;
+  /** That of the installation, which no organization may have; null or absent: it has none. */
+  ownNamespace?: string | null;
 }
 
 /** Value of the indexes that find objects by the name of another one in their namespace. */
@@ -53,11 +55,11 @@ export interface ControllerCaches extends CacheByKind<ReflectedKind | 'Secret'> 
 }
 
 export function controllerCaches(options: ControllerCachesOptions): ControllerCaches {
-  const { logger } = options;
+  const { logger, ownNamespace = null } = options;
   const reflected = new ReflectedCaches<ReflectedKind>(['Namespace', ...configurationKinds], {
     ...options,
     // Of what is disabled, the condition Ready says who did that.
-    cached: (kind) => (kind === 'Namespace' ? {} : { indexes: indexesOf(kind), keepManagedFields: isDisabled }),
+    cached: (kind) => (kind === 'Namespace' ? {} : { indexes: indexesOf(kind, ownNamespace), keepManagedFields: isDisabled }),
   });
   const { caches } = reflected;
   const secrets = new ResourceCache('Secret', { logger });
@@ -75,14 +77,15 @@ export function controllerCaches(options: ControllerCachesOptions): ControllerCa
 
 type Configuration = PosthornObject<ConfigurationKind>;
 
-function indexesOf(kind: ConfigurationKind): Record<string, IndexFunction<ReflectedKind>> {
+function indexesOf(kind: ConfigurationKind, ownNamespace: string | null): Record<string, IndexFunction<ReflectedKind>> {
   const { indexes: further = {} } = definitionOf(kind);
   const index = (valuesOf: (object: Configuration) => readonly string[]) => (object: ObjectOf<ReflectedKind>) =>
     valuesOf(object as Configuration);
   const names = (namesOf: (object: Configuration) => readonly string[]) =>
     index((object) => namesOf(object).map((name) => nameIn(namespaceOf(object), name)));
   return {
-    [indexes.namespace]: index((object) => [namespaceOf(object)]),
+    // What is in the namespace of the installation is of no organization, whatever an Organization says.
+    [indexes.namespace]: index((object) => (object.kind === 'Organization' && namespaceOf(object) === ownNamespace ? [] : [namespaceOf(object)])),
     ...byKind(targetsOf(kind), (target) => names((object) => namesReferredTo(object, target))),
     // All Secrets that the object refers to, also where its type does not need them: the API shows what they hold.
     ...(kindsWithSecrets.includes(kind) && {

@@ -43,7 +43,13 @@ export function startControllers(
   const logger = pino({ level: process.env['POSTHORN_TEST_LOG'] ?? 'silent' });
   const abort = new AbortController();
   const sandbox = new Sandbox({ clock: systemClock, processes: 1 });
-  const caches = controllerCaches({ store, clock, logger, metrics: createStoreMetrics(new Registry()) });
+  const caches = controllerCaches({
+    store,
+    clock,
+    logger,
+    metrics: createStoreMetrics(new Registry()),
+    ownNamespace: options.installation?.namespace ?? null,
+  });
   const registry = new RedisRegistryPublisher(redis, prefix);
   const events: ObjectEvent[] = [];
   const metrics = new Registry();

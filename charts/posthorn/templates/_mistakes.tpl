@@ -21,6 +21,9 @@ delivery.autoscaling.min is 0: it must be at least 1 with the mode {{ .mode }}; 
 {{- if hasPrefix "kube-" $v.organization.namespace }}
 organization.namespace is {{ $v.organization.namespace }}: it must not be a namespace of Kubernetes itself (kube-*)
 {{- end }}
+{{- if and $v.organization.create (eq $v.organization.namespace .Release.Namespace) }}
+organization.namespace is {{ $v.organization.namespace }}: it must not be the namespace of the installation
+{{- end }}
 {{- range $name, $networks := dict "organization.allowedCidrs" $v.organization.allowedCidrs "egress.allowedCidrs" $v.egress.allowedCidrs "api.trustedProxies" $v.api.trustedProxies }}
 {{- range $networks }}
 {{- if not (include "posthorn.isNetwork" .) }}

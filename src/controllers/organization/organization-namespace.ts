@@ -19,6 +19,11 @@ const manager = 'posthorn-controller';
  */
 export type NamespaceState = { state: 'ready'; uid: string } | { state: 'gone' | 'waiting' | 'protected'; unresolved: Refusal };
 
+export function protectedNamespace(name: string): Refusal {
+  const message = `the namespace ${name} is the namespace of the installation or has the label ${protectedLabel}; an organization cannot use it`;
+  return { reason: 'NamespaceProtected', message };
+}
+
 /** The namespace of an organization: made when it is missing, adopted when it is there. */
 export class OrganizationNamespaces {
   readonly #store: Pick<ResourceStore, 'get' | 'apply' | 'delete'>;
@@ -37,10 +42,7 @@ export class OrganizationNamespaces {
     const name = spec.namespace;
     const cached = this.#cache.get({ name });
     const namespace = cached ?? (await this.#read(name));
-    if (this.#isProtected(name, namespace)) {
-      const message = `the namespace ${name} is the namespace of the installation or has the label ${protectedLabel}; an organization cannot use it`;
-      return { state: 'protected', unresolved: { reason: 'NamespaceProtected', message } };
-    }
+    if (this.#isProtected(name, namespace)) return { state: 'protected', unresolved: protectedNamespace(name) };
     if (namespace === null) {
       if (status?.namespaceUid !== undefined) {
         const message = `the namespace ${name} was deleted; recreate it or delete the Organization`;

@@ -20,7 +20,7 @@ import { sayingOutage } from '../redis-outage.ts';
 import { idOf, isLive, isOldestOfItsId, organizationOf } from '../references.ts';
 import type { StatusWriter } from '../status-writer.ts';
 import { archiveReference } from './organization-archive.ts';
-import { OrganizationNamespaces } from './organization-namespace.ts';
+import { OrganizationNamespaces, protectedNamespace } from './organization-namespace.ts';
 import { type Pools, poolReference } from './organization-pool.ts';
 import type { OrganizationQuotas } from './organization-quota.ts';
 import { OrganizationRecords } from './organization-records.ts';
@@ -92,6 +92,7 @@ export class OrganizationReconciler {
         message: 'an older Organization has the id that the annotation posthorn.dev/id requests',
       });
     }
+    if (object.spec.namespace === this.#options.installation?.namespace) return this.#keepOutOfInstallation(object);
     if (organizationOf(caches.Organization, object.spec.namespace)?.metadata.uid !== object.metadata.uid) {
       return this.#refuse(object, {
         reason: 'NamespaceTaken',
@@ -104,6 +105,14 @@ export class OrganizationReconciler {
     return sayingOutage({ status, cache: caches.Organization, object: held, id: idOf('Organization', held) }, () =>
       this.#putInForce(held, signal),
     );
+  }
+
+  /** One that was in force there, before or under another configuration, is so no more. */
+  async #keepOutOfInstallation(object: PosthornObject<'Organization'>): Promise<ReconcileResult> {
+    await this.#options.rights?.remove(object);
+    await this.#options.publisher.retract('organization', idOf('Organization', object));
+    await this.#write(object, undefined, { unresolved: protectedNamespace(object.spec.namespace), published: null });
+    return {};
   }
 
   async #putInForce(object: PosthornObject<'Organization'>, signal: AbortSignal): Promise<ReconcileResult> {
