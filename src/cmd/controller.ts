@@ -267,6 +267,7 @@ async function lead(
         poolReaches,
         link,
         organizations: caches.Organization,
+        namespaces: caches.Namespace,
         storeMetrics,
         poolMetrics: metrics.pools,
       },

@@ -27,6 +27,7 @@ export interface PoolLeading {
   poolReaches: PoolReaches | null;
   link: RedisLink;
   organizations: ResourceCache<'Organization'>;
+  namespaces: ResourceCache<'Namespace'>;
   shards: number;
   recorder: EventRecorder;
   metrics: ControllerMetrics;

@@ -13,6 +13,12 @@ export function isLive(object: { metadata: ObjectMeta } | undefined): boolean {
   return object !== undefined && object.metadata.deletionTimestamp === undefined;
 }
 
+/** Whether the namespace is known to be deleted at this time. */
+export function isEnding(namespaces: ResourceCache<'Namespace'>, name: string): boolean {
+  const namespace = namespaces.get({ name });
+  return namespace !== undefined && !isLive(namespace);
+}
+
 export function idOf(kind: PosthornKind, object: { metadata: ObjectMeta }): string {
   return resourceId(kinds[kind].idPrefix, object.metadata);
 }

@@ -30,6 +30,7 @@ import { runHealth } from './health/run-health.ts';
 import { runScheduleStatus } from './http-cron-job/schedule-status.ts';
 import { organizationLabel } from './organization/organization-namespace.ts';
 import type { Pools } from './organization/organization-pool.ts';
+import { isInstallationEnding } from './organization/organization-reconciler.ts';
 import { OrganizationQuotas, quotaKind } from './organization/organization-quota.ts';
 import { bindingNames, type Installation, OrganizationRights, roleBindingKind } from './organization/organization-rights.ts';
 import { reconcilersOf, webhookStoreSinks } from './reconcilers.ts';
@@ -145,6 +146,10 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
     for (const kind of sendingKinds)
       for (const { metadata } of caches[kind].byIndex(indexes.namespace, spec.namespace)) queues[kind].add(formatKey(metadata));
   });
+  const unfollowNamespace = caches.Namespace.onChange(({ name }) => {
+    if (name !== installation?.namespace || !isInstallationEnding(caches, installation)) return;
+    for (const { metadata } of caches.Organization.list()) queues.Organization.add(formatKey(metadata));
+  });
   const firstPass = new FirstPass({ queues: Object.values(queues), publisher, clock, logger });
   const publishEverything = (): void => {
     addEverything();
@@ -195,6 +200,7 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
     await Promise.allSettled(parts);
     unsubscribe();
     endOfReaches();
+    unfollowNamespace();
   }
   if (publisher.fenced.aborted) throw publisher.fenced.reason;
 }

@@ -272,4 +272,19 @@ describe('a deleted pool', () => {
     await eventually(async () => expect(pool('scaled')).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' }));
     await hold('scaled', []);
   });
+
+  // The last test: the namespace is no more.
+  test('a pool is let go at once when its namespace is deleted, although its pods do not end', async () => {
+    world.aheadMs = 0;
+    await apply('deserted', { replicas: 1 });
+    await eventually(async () => expect(await podsOf('deserted')).toHaveLength(1));
+    await hold('deserted', ['test.example/busy']);
+    await plane.request('DELETE', `/api/v1/namespaces/${namespace}`);
+    await eventually(async () => {
+      const { items } = await store.list('DeliveryPool', { namespace });
+      expect(items.flatMap(({ metadata }) => metadata.finalizers ?? [])).toEqual([]);
+    });
+    await hold('deserted', []);
+    await eventually(() => expect(store.get('Namespace', { name: namespace })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' }), 60_000);
+  }, 90_000);
 });

@@ -80,9 +80,11 @@ export class PoolWorld {
     const own = new KubernetesStore({ api: this.#controller, clock: systemClock });
     const storeMetrics = createStoreMetrics(new Registry());
     const organizations = new ResourceCache('Organization', { logger: silentLogger });
-    const reflector = new Reflector({ store: own, cache: organizations, clock, logger: silentLogger, metrics: storeMetrics });
+    const namespaces = new ResourceCache('Namespace', { logger: silentLogger });
+    const reflected = { store: own, clock, logger: silentLogger, metrics: storeMetrics };
     return Promise.all([
-      reflector.run(signal),
+      new Reflector({ ...reflected, cache: organizations }).run(signal),
+      new Reflector({ ...reflected, cache: namespaces }).run(signal),
       runDeliveryPools(
         {
           store: own,
@@ -90,6 +92,7 @@ export class PoolWorld {
           namespace,
           cache: new ResourceCache('DeliveryPool', { logger: silentLogger }),
           organizations,
+          namespaces,
           defaults: {
             image: 'posthorn:test',
             imagePullSecrets: ['registry'],

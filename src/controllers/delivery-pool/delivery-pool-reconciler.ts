@@ -40,6 +40,8 @@ export interface DeliveryPoolOptions {
   /** Of a pool, by its name. Null: Redis does not answer. */
   backlog(pool: string): Promise<Backlog | null>;
   poolMetrics: PoolMetrics;
+  /** Whether the namespace of the pools is being deleted. */
+  isNamespaceEnding(): boolean;
   clock: Clock;
 }
 
@@ -82,6 +84,7 @@ export class DeliveryPoolReconciler {
     const cached = this.#cache.get(key);
     if (cached === undefined || !isLive(cached)) this.#options.reaches?.note(key.name, null);
     if (cached === undefined) return (await this.#showMissing(key.name)) ? { requeueAfterMs: lookMs } : {};
+    if (this.#options.isNamespaceEnding()) return this.#letGo(cached);
     if (!isLive(cached)) {
       await this.#showMissing(key.name);
       return this.#end(cached);
@@ -174,13 +177,16 @@ export class DeliveryPoolReconciler {
   async #end(pool: Pool): Promise<ReconcileResult> {
     if (pool.metadata.finalizers?.includes(finalizer) !== true) return {};
     const { judgement, pods, requeueAfterMs } = await this.#drain.step(pool);
-    if (requeueAfterMs === null) {
-      await this.#setFinalizers(pool, []);
-      this.#scaler.forget(pool.metadata.uid);
-      return {};
-    }
+    if (requeueAfterMs === null) return this.#letGo(pool);
     await this.#status.write(this.#cache, pool, judgement, { ...statusFields(pool, null, null), replicas: pods, desiredReplicas: 0 });
     return { requeueAfterMs };
+  }
+
+  /** In a namespace that is being deleted nothing is waited for: Kubernetes ends the workers and the controllers at the same time, and nobody would be left to let the pool go. */
+  async #letGo(pool: Pool): Promise<ReconcileResult> {
+    if (pool.metadata.finalizers?.includes(finalizer) === true) await this.#setFinalizers(pool, []);
+    this.#scaler.forget(pool.metadata.uid);
+    return {};
   }
 
   async #setFinalizers({ metadata: { namespace = '', name } }: Pool, finalizers: string[]): Promise<Pool> {

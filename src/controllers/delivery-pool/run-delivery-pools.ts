@@ -15,12 +15,12 @@ import type { ResourceStore } from '../../store/store.ts';
 import type { EventRecorder } from '../event-recorder.ts';
 import { followObjects } from '../follow-objects.ts';
 import { servingPool } from '../organization/organization-pool.ts';
-import { isLive } from '../references.ts';
+import { isEnding, isLive } from '../references.ts';
 import { StatusWriter } from '../status-writer.ts';
 import { type DeliveryPoolOptions, DeliveryPoolReconciler } from './delivery-pool-reconciler.ts';
 import { configurationKinds } from './pool-environment.ts';
 
-export interface RunDeliveryPoolsOptions extends Omit<DeliveryPoolOptions, 'store' | 'furtherReach' | 'serves'> {
+export interface RunDeliveryPoolsOptions extends Omit<DeliveryPoolOptions, 'store' | 'furtherReach' | 'serves' | 'isNamespaceEnding'> {
   store: ResourceStore;
   /** Of the namespace; it is filled here. */
   cache: ResourceCache<'DeliveryPool'>;
@@ -28,6 +28,8 @@ export interface RunDeliveryPoolsOptions extends Omit<DeliveryPoolOptions, 'stor
   namespace: string;
   /** Running. */
   organizations: ResourceCache<'Organization'>;
+  /** Running. */
+  namespaces: ResourceCache<'Namespace'>;
   /** TCP ports of the servers of Redis that are known now. */
   redisPorts(): readonly number[];
   recorder: EventRecorder;
@@ -41,7 +43,7 @@ const lookMs = 100;
 
 /** Runs the DeliveryPools of a cluster until the signal aborts. Standalone has none. */
 export async function runDeliveryPools(options: RunDeliveryPoolsOptions, signal: AbortSignal): Promise<void> {
-  const { store, objects, cache, namespace, organizations, clock, logger, metrics, recorder } = options;
+  const { store, objects, cache, namespace, organizations, namespaces, clock, logger, metrics, recorder } = options;
   const reflector = new Reflector({ store, cache, clock, logger, metrics: options.storeMetrics, namespace });
   const status = new StatusWriter({ store, clock, recorder });
   const furtherReach = () => ({
@@ -51,7 +53,8 @@ export async function runDeliveryPools(options: RunDeliveryPoolsOptions, signal:
   });
   const serves = (pool: string): boolean =>
     organizations.list().some((organization) => isLive(organization) && servingPool(organization, cache) === pool);
-  const reconciler = new DeliveryPoolReconciler({ ...options, furtherReach, serves, status });
+  const isNamespaceEnding = (): boolean => isEnding(namespaces, namespace);
+  const reconciler = new DeliveryPoolReconciler({ ...options, furtherReach, serves, isNamespaceEnding, status });
   const queue = new WorkQueue({ clock });
   const addAll = (): void => {
     for (const { metadata } of cache.list(namespace)) queue.add(formatKey(metadata));
@@ -62,6 +65,9 @@ export async function runDeliveryPools(options: RunDeliveryPoolsOptions, signal:
     cache.onChange((key, { before, after }) => {
       if (!status.isOwnWrite(after)) queue.add(formatKey(key));
       if (before === undefined || after === undefined || isLive(before) !== isLive(after)) addDefault();
+    }),
+    namespaces.onChange(({ name }) => {
+      if (name === namespace && isNamespaceEnding()) addAll();
     }),
     organizations.onChange((_, { before, after }) => {
       const servedBy = (object: typeof after): string | null =>

@@ -63,4 +63,19 @@ describe('the namespace of the installation', () => {
     await eventually(async () => expect((await suite.store.list('Organization')).items).toEqual([]));
     expect((await suite.store.get('Destination', inRelay)).spec.type).toBe('http');
   });
+
+  test('no Organization is held when the namespace of the installation is being deleted, so that none waits for a controller that is no more', async () => {
+    const finalizersOf = async (name: string) => (await suite.store.get('Organization', { name })).metadata.finalizers ?? [];
+    await suite.store.apply({ kind: 'Namespace', metadata: { name: 'relay', finalizers: ['test.example/busy'] } }, options);
+    suite.start({ installation });
+    for (const name of ['acme', 'globex'])
+      await suite.store.apply({ kind: 'Organization', metadata: { name }, spec: { namespace: name } }, options);
+    for (const name of ['acme', 'globex']) await eventually(async () => expect(await finalizersOf(name)).toEqual(['posthorn.dev/purge']));
+    await suite.store.delete('Namespace', { name: 'relay' });
+    for (const name of ['acme', 'globex']) await eventually(async () => expect(await finalizersOf(name)).toEqual([]));
+    expect(await suite.controllers.registry.ids('organization')).toHaveLength(2);
+    await suite.controllers.stop();
+    await suite.store.delete('Organization', { name: 'acme' });
+    expect((await suite.store.list('Organization')).items.map(({ metadata }) => metadata.name)).toEqual(['globex']);
+  });
 });

@@ -17,7 +17,7 @@ import type { FencedPublisher } from '../fenced-publisher.ts';
 import { GoneIds } from '../gone-ids.ts';
 import { notProgrammed } from '../in-force.ts';
 import { sayingOutage } from '../redis-outage.ts';
-import { idOf, isLive, isOldestOfItsId, organizationOf } from '../references.ts';
+import { idOf, isEnding, isLive, isOldestOfItsId, organizationOf } from '../references.ts';
 import type { StatusWriter } from '../status-writer.ts';
 import { archiveReference } from './organization-archive.ts';
 import { OrganizationNamespaces, protectedNamespace } from './organization-namespace.ts';
@@ -82,6 +82,11 @@ export class OrganizationReconciler {
       return {};
     }
     if (!isLive(object)) return this.#finalize(object, signal);
+    // Nobody would be left to let the organization go once the controllers have ended with their namespace.
+    if (isInstallationEnding(caches, this.#options.installation)) {
+      if (object.metadata.finalizers?.includes(finalizer) === true) await this.#setFinalizers(object, []);
+      return {};
+    }
     signal.throwIfAborted();
     if (asksForForeignId(kinds.Organization.idPrefix, object.metadata)) {
       return this.#refuse(object, { reason: 'InvalidId', message: 'the annotation posthorn.dev/id is not the id of an Organization' });
@@ -236,6 +241,10 @@ export class OrganizationReconciler {
     const { status, caches } = this.#options;
     await status.write(caches.Organization, object, judgementOf(verdictOf(outcome)), { id, namespaceUid });
   }
+}
+
+export function isInstallationEnding(caches: Pick<ControllerCaches, 'Namespace'>, installation: Installation | null): boolean {
+  return installation !== null && isEnding(caches.Namespace, installation.namespace);
 }
 
 function sooner(...times: (number | undefined)[]): ReconcileResult {
