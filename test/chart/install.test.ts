@@ -184,6 +184,26 @@ test('a controller with the rights of the chart makes the organization default, 
   await expect(get(`/apis/apps/v1/namespaces/${namespace}/deployments/posthorn-controller`)).rejects.toThrow('404');
 });
 
+test('an uninstallation whose job does not end leaves nothing of the job behind, and the release can be rolled back', async () => {
+  const where = ['--namespace', namespace, '--kubeconfig', controlPlane.kubeconfigPath];
+  const job = (await template('--show-only', 'templates/uninstall/job.yaml')).split('\nkind: Job\n')[1] ?? '';
+  expect(Number(/activeDeadlineSeconds: (\d+)/.exec(job)?.[1])).toBeLessThan(300);
+  expect(job).toMatch(/ttlSecondsAfterFinished: \d+/);
+  // Here are no nodes: its pod waits as one whose image cannot be pulled.
+  await expect(helm('uninstall', 'posthorn', '--timeout', '3s', ...where)).rejects.toThrow();
+  const left = async (): Promise<string[]> => {
+    const paths = ['/apis/batch/v1/namespaces/N/jobs', '/api/v1/namespaces/N/pods', '/api/v1/namespaces/N/serviceaccounts'];
+    const rbac = '/apis/rbac.authorization.k8s.io/v1';
+    const all = [...paths, `${rbac}/namespaces/N/roles`, `${rbac}/namespaces/N/rolebindings`, `${rbac}/clusterroles`];
+    const lists: Any[] = await Promise.all(all.map((path) => get(path.replace('N', namespace))));
+    return lists.flatMap(({ items }) => items.map(({ metadata }: Any) => metadata.name)).filter((name) => /-uninstall/.test(name));
+  };
+  await eventually('what the job needed to go', 30_000, async () => ((await left()).length === 0 ? true : undefined));
+  await helm('rollback', 'posthorn', ...where);
+  expect((await get(`/apis/apps/v1/namespaces/${namespace}/deployments/posthorn-controller`)).spec.replicas).toBe(2);
+  expect(await left()).toEqual([]);
+}, 120_000);
+
 test('an uninstalled release leaves the CRDs with their resources and the keys that seal secrets', async () => {
   await helm('uninstall', 'posthorn', '--no-hooks', '--namespace', namespace, '--kubeconfig', controlPlane.kubeconfigPath);
   expect(plain((await secret('posthorn-encryption'))['POSTHORN_ENCRYPTION_KEYS'])).toMatch(/^k1:/);
