@@ -48,6 +48,7 @@ export function compileOrganization(
     egress: { allowedCidrs: [...allowedCidrs], allowedHosts: allowedHosts.map((host) => host.toLowerCase()) },
     ...(object.spec.archive !== undefined && { archive: { destinationId: archiveDestinationId } }),
     ...(deliveryPool !== null && { deliveryPool }),
+    ...(object.spec.deletionPolicy === 'Delete' && { deletionPolicy: 'Delete' }),
     generation: object.metadata.generation,
   };
 }

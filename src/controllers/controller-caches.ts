@@ -16,6 +16,7 @@ import { type CacheByKind, ReflectedCaches } from '../store/reflected-caches.ts'
 import type { ResourceStore } from '../store/store.ts';
 import { isDisabled } from './disabled.ts';
 import { IdOwners } from './id-owners.ts';
+import { RetainedOrganizations } from './retained-organizations.ts';
 import { SecretWatches } from './secret-watches.ts';
 
 export interface ControllerCachesOptions {
@@ -48,6 +49,7 @@ type ReflectedKind = ConfigurationKind | 'Namespace';
  */
 export interface ControllerCaches extends CacheByKind<ReflectedKind | 'Secret'> {
   readonly owners: IdOwners;
+  readonly retained: RetainedOrganizations;
   /** Resolves once the first complete list of every kind is in; Secrets do not count, they are read by `get`. */
   readonly synced: Promise<void>;
   /** Follows the store until the signal aborts. */
@@ -68,6 +70,7 @@ export function controllerCaches(options: ControllerCachesOptions): ControllerCa
     ...caches,
     Secret: secrets,
     owners: new IdOwners(),
+    retained: new RetainedOrganizations(),
     synced: reflected.synced,
     run: async (signal) => {
       await Promise.all([secretWatches.run(signal), reflected.run(signal)]);
@@ -85,7 +88,9 @@ function indexesOf(kind: ConfigurationKind, ownNamespace: string | null): Record
     index((object) => namesOf(object).map((name) => nameIn(namespaceOf(object), name)));
   return {
     // What is in the namespace of the installation is of no organization, whatever an Organization says.
-    [indexes.namespace]: index((object) => (object.kind === 'Organization' && namespaceOf(object) === ownNamespace ? [] : [namespaceOf(object)])),
+    [indexes.namespace]: index((object) =>
+      object.kind === 'Organization' && namespaceOf(object) === ownNamespace ? [] : [namespaceOf(object)],
+    ),
     ...byKind(targetsOf(kind), (target) => names((object) => namesReferredTo(object, target))),
     // All Secrets that the object refers to, also where its type does not need them: the API shows what they hold.
     ...(kindsWithSecrets.includes(kind) && {

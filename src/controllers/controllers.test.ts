@@ -42,8 +42,8 @@ async function conditions(kind: PosthornKind, key: Key): Promise<Record<string, 
 async function expectReady(kind: PosthornKind, key: Key, ready = 'True Ready'): Promise<void> {
   await eventually(async () => expect(await conditions(kind, key)).toMatchObject({ Ready: ready }));
 }
-async function namespaceOfAcme(): Promise<void> {
-  await organization();
+async function namespaceOfAcme(spec: object = {}): Promise<void> {
+  await organization(spec);
   await expectReady('Organization', { name: 'acme' });
 }
 
@@ -66,7 +66,7 @@ describe('an organization', () => {
 
   test('an organization that is deleted takes the namespace made for it along, and leaves no key in Redis', async () => {
     suite.start();
-    await namespaceOfAcme();
+    await namespaceOfAcme({ deletionPolicy: 'Delete' });
     await source();
     await destination();
     await route();
@@ -83,7 +83,7 @@ describe('an organization', () => {
   test('an organization that is deleted leaves an adopted namespace, with its resources no longer accepted', async () => {
     await apply({ kind: 'Namespace', metadata: { name: 'acme' } });
     suite.start();
-    await namespaceOfAcme();
+    await namespaceOfAcme({ deletionPolicy: 'Delete' });
     await source();
     await expectReady('Source', inAcme('orders'));
     await suite.store.delete('Organization', { name: 'acme' });

@@ -3,7 +3,7 @@ import type { GoneIds } from '../data/shard/messages.ts';
 import type { WebhookStore } from '../data/webhooks/webhooks.ts';
 import { kinds } from '../resources/kinds.ts';
 import { type ControllerCaches, indexes } from './controller-caches.ts';
-import { organizationIdOf } from './references.ts';
+import { isOf } from './references.ts';
 
 interface World {
   caches: ControllerCaches;
@@ -25,7 +25,7 @@ export function goneAmong({ caches, webhooks }: World, org: string): GoneIds {
       if (id.startsWith(kinds.WebhookEndpoint.idPrefix)) return !endpoints.has(id);
       const resource = behindAlertTarget(id);
       const cache = cached.find(({ kind }) => resource.startsWith(kinds[kind].idPrefix));
-      return cache !== undefined && !cache.byIndex(indexes.id, resource).some((object) => organizationIdOf(caches, object) === org);
+      return cache !== undefined && !cache.byIndex(indexes.id, resource).some((object) => isOf(caches, object, org));
     };
     return new Set(ids.filter(isGone));
   };

@@ -14,10 +14,10 @@ beforeEach(async () => {
   await organization('thief');
 });
 
-async function organization(name: string, id?: string): Promise<void> {
+async function organization(name: string, id?: string, spec: object = {}): Promise<void> {
   const annotations = id === undefined ? {} : { annotations: { 'posthorn.dev/id': id } };
   await suite.store.apply(
-    { kind: 'Organization', metadata: { name, ...annotations }, spec: { namespace: name } },
+    { kind: 'Organization', metadata: { name, ...annotations }, spec: { namespace: name, ...spec } },
     { manager: 'test', force: true },
   );
   await eventually(async () => expect((await suite.store.get('Organization', { name })).status?.conditions).toContainEqual(ready));
@@ -180,6 +180,7 @@ test('a restored organization gets the ids of its objects back under its own id,
   const id = idOf('Destination', { metadata });
   const organizationId = idOf('Organization', await suite.store.get('Organization', { name: 'victim' }));
   await eventually(async () => expect(await reasonOf('Destination', 'victim')).toBe('Ready'));
+  await organization('victim', undefined, { deletionPolicy: 'Delete' });
   await suite.store.delete('Organization', { name: 'victim' });
   const isGone = () => expect(suite.store.get('Organization', { name: 'victim' })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' });
   await eventually(isGone);

@@ -1,4 +1,4 @@
-import { asksForAnotherId, asksForForeignId, resourceId } from '../core/ids.ts';
+import { asksForAnotherId, asksForForeignId, idAnnotation, resourceId } from '../core/ids.ts';
 import { isNumberedId } from '../data/webhooks/webhook-ids.ts';
 import { definitionOf, kinds, type ObjectOf, type PosthornKind, type PosthornObject } from '../resources/kinds.ts';
 import type { ObjectMeta } from '../resources/metadata.ts';
@@ -7,6 +7,10 @@ import type { ClusterObject } from '../store/cluster-objects.ts';
 import type { Key } from '../store/store.ts';
 import { indexes } from './controller-caches.ts';
 import type { IdOwners } from './id-owners.ts';
+import type { RetainedOrganizations } from './retained-organizations.ts';
+
+/** Of an Organization that the controllers have seen: they do what its deletion asks for before it goes. */
+export const purgeFinalizer = 'posthorn.dev/purge';
 
 /** Whether the object is there to stay: one that is being deleted counts as gone. */
 export function isLive(object: { metadata: ObjectMeta } | undefined): boolean {
@@ -19,7 +23,7 @@ export function isEnding(namespaces: ResourceCache<'Namespace'>, name: string): 
   return namespace !== undefined && !isLive(namespace);
 }
 
-export function idOf(kind: PosthornKind, object: { metadata: ObjectMeta }): string {
+export function idOf(kind: PosthornKind, object: { metadata: Pick<ObjectMeta, 'uid' | 'annotations'> }): string {
   return resourceId(kinds[kind].idPrefix, object.metadata);
 }
 
@@ -81,6 +85,32 @@ export function organizationIdOf({ Organization }: IdClaims, { metadata }: { met
 export function referenced<K extends PosthornKind>(claims: IdClaims, cache: ResourceCache<K>, key: Key): ObjectOf<K> | undefined {
   const object = cache.get(key);
   return object !== undefined && isLive(object) && holdsItsId(claims, cache, object) ? object : undefined;
+}
+
+/** Whether the object is of the organization with this id, be that there or retained. */
+export function isOf(caches: IdClaims & { retained: RetainedOrganizations }, { metadata }: { metadata: ObjectMeta }, org: string): boolean {
+  const { namespace = '' } = metadata;
+  if (organizationIdOf(caches, { metadata }) === org || caches.retained.get(org)?.namespace === namespace) return true;
+  return aboutToBeRetained(caches, namespace).some((organization) => idOf('Organization', organization) === org);
+}
+
+/** Whether what is in the namespace keeps its records although no organization is there: it is retained, or about to be. */
+export function keepsRecords(caches: Pick<IdClaims, 'Organization'> & { retained: RetainedOrganizations }, namespace: string): boolean {
+  return caches.retained.isIn(namespace) || aboutToBeRetained(caches, namespace).length > 0;
+}
+
+function aboutToBeRetained({ Organization }: Pick<IdClaims, 'Organization'>, namespace: string): PosthornObject<'Organization'>[] {
+  return Organization.byIndex(indexes.namespace, namespace).filter((object) => !isLive(object) && object.spec.deletionPolicy !== 'Delete');
+}
+
+/**
+ * Whether the id under which the organization acts is certain: a new one may be about to take up that of one that was deleted and retained. Until then
+ * nothing is published for it.
+ */
+export function hasSettledId({ metadata, status }: PosthornObject<'Organization'>): boolean {
+  return (
+    metadata.annotations?.[idAnnotation] !== undefined || status?.id !== undefined || (metadata.finalizers ?? []).includes(purgeFinalizer)
+  );
 }
 
 /** The organization of a namespace: of several that name it, the oldest. */

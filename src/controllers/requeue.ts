@@ -12,7 +12,7 @@ import { keysBelow } from './api-key/api-key-rules.ts';
 import { type ControllerCaches, indexes, nameIn } from './controller-caches.ts';
 import type { GoneIds } from './gone-ids.ts';
 import type { Pools } from './organization/organization-pool.ts';
-import { idOf, isLive } from './references.ts';
+import { hasSettledId, idOf, isLive } from './references.ts';
 import { standingOf } from './standing.ts';
 import type { StatusWriter } from './status-writer.ts';
 
@@ -43,6 +43,7 @@ const factsOfKind: { readonly [K in ConfigurationKind]?: (object: ObjectOf<K>) =
   // Failover passes over those that do not serve.
   Destination: ({ spec }) => [destinationRefusal(spec), ...plans.map((plan) => isServing(spec, plan))],
   ApiKey: ({ spec }) => [spec.sha256, spec.expiresAt ?? null],
+  Organization: (object) => [object.metadata.generation, hasSettledId(object)],
 };
 
 /**

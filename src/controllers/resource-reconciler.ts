@@ -17,7 +17,7 @@ import { GoneIds } from './gone-ids.ts';
 import { notProgrammed, programmed } from './in-force.ts';
 import { idOfAnother, type RecordSink } from './record-sink.ts';
 import { sayingOutage } from './redis-outage.ts';
-import { asksForIdOfApi, asksForOwnedId, holdsItsId, idOf, isLive, organizationOf } from './references.ts';
+import { asksForIdOfApi, asksForOwnedId, hasSettledId, holdsItsId, idOf, isLive, keepsRecords, organizationOf } from './references.ts';
 import type { ObjectSecrets, SecretReader } from './secret-reader.ts';
 import { complaintsAbout, type Lacking, lackingReferences, worksWithAll } from './standing.ts';
 import type { StatusWriter } from './status-writer.ts';
@@ -155,6 +155,9 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
       await this.#retract(id, key.namespace ?? '');
       return {};
     }
+    const organization = organizationOf(this.#caches.Organization, object.metadata.namespace ?? '');
+    // Once it is settled the object comes back.
+    if (organization !== undefined && !hasSettledId(organization)) return {};
     const { verdict, fields, isObstructed, unseen, judgedAgainAtMs } = await sayingOutage(
       { status: this.#status, cache: this.#cache, object, id },
       () => this.#putInForce(object, id),
@@ -190,7 +193,8 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
     const namespace = object.metadata.namespace ?? '';
     const organization = organizationOf(this.#caches.Organization, namespace);
     if (organization === undefined) {
-      await this.#retract(id, namespace);
+      // What a retained organization has queued needs the records by which it was to be delivered.
+      if (!keepsRecords(this.#caches, namespace)) await this.#retract(id, namespace);
       return nothing(refused({ reason: 'OrganizationNotFound', message: `the namespace ${namespace} belongs to no Organization` }, false));
     }
     if (asksForOwnedId(this.#caches, this.#cache, object)) return nothing(refused(idOfAnother, true));
@@ -281,7 +285,10 @@ function disablingOf({ spec }: { spec: object }): { reason: string | null } | nu
 
 /** Whether the object may have a record: it is live, and so is its organization. */
 function isLiveIn(caches: ControllerCaches): (object: { metadata: ObjectOf<PosthornKind>['metadata'] }) => boolean {
-  return (object) => isLive(object) && organizationOf(caches.Organization, object.metadata.namespace ?? '') !== undefined;
+  return (object) => {
+    const { namespace = '' } = object.metadata;
+    return isLive(object) && (organizationOf(caches.Organization, namespace) !== undefined || keepsRecords(caches, namespace));
+  };
 }
 
 /** Whether an object that this one refers to, or its organization, does not exist. A Secret that lacks a key does. */

@@ -30,8 +30,9 @@ import { runHealth } from './health/run-health.ts';
 import { runScheduleStatus } from './http-cron-job/schedule-status.ts';
 import { organizationLabel } from './organization/organization-namespace.ts';
 import type { Pools } from './organization/organization-pool.ts';
-import { isInstallationEnding } from './organization/organization-reconciler.ts';
 import { OrganizationQuotas, quotaKind } from './organization/organization-quota.ts';
+import { isInstallationEnding } from './organization/organization-reconciler.ts';
+import { OrganizationRecords } from './organization/organization-records.ts';
 import { bindingNames, type Installation, OrganizationRights, roleBindingKind } from './organization/organization-rights.ts';
 import { reconcilersOf, webhookStoreSinks } from './reconcilers.ts';
 import { organizationOf } from './references.ts';
@@ -113,6 +114,8 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
   const running = AbortSignal.any([signal, publisher.fenced, ended.signal]);
   await untilAborted(caches.synced, running);
   if (signal.aborted) return;
+  // Before anything is retracted.
+  await new OrganizationRecords({ ...options, publisher }).retainGone(clock.now());
 
   const status = new StatusWriter({ store, clock, recorder });
   const refused = (namespace: string): void => {

@@ -8,7 +8,8 @@ import { kindsWithSecrets, retractionOrder } from '../resources/references.ts';
 import { type ControllerCaches, indexes } from './controller-caches.ts';
 import type { FencedPublisher } from './fenced-publisher.ts';
 import { goneAmong } from './gone-among.ts';
-import { organizationIdOf } from './references.ts';
+import { OrganizationRecords } from './organization/organization-records.ts';
+import { isOf, organizationIdOf } from './references.ts';
 import { webhookEventTypeSink } from './webhook-event-type/webhook-event-type-sink.ts';
 import { sweepEventTypes, sweepWebhooks, type WebhookSweepOptions } from './webhook-sweep.ts';
 
@@ -73,11 +74,13 @@ async function hasObjectOfItsOwner(
     owner = record !== null && 'org' in record ? record.org : undefined;
     if (owner !== undefined) caches.owners.note(id, owner);
   }
-  return objects.some((object) => organizationIdOf(caches, object) === owner);
+  return objects.some((object) => (owner === undefined ? organizationIdOf(caches, object) === undefined : isOf(caches, object, owner)));
 }
 
 async function sweep(options: SweepOptions, signal: AbortSignal): Promise<void> {
-  const { caches, publisher, purger, logger } = options;
+  const { caches, publisher, purger, logger, clock } = options;
+  const organizations = new OrganizationRecords(options);
+  await organizations.retainGone(clock.now());
   const retractGone = async (
     kind: RecordKind,
     found: readonly CacheById[],
@@ -89,7 +92,7 @@ async function sweep(options: SweepOptions, signal: AbortSignal): Promise<void> 
       // Looked up one by one, as objects come while this runs.
       const objects = found.flatMap((cache) => cache.byIndex(indexes.id, id));
       if (objects.length > 0 && (kind === 'organization' || (await hasObjectOfItsOwner(options, kind, id, objects)))) continue;
-      if (kind === 'organization') await purger.purgeOrganization(id, signal);
+      if (kind === 'organization' && !organizations.isOver(id, clock.now())) continue;
       await retract(id);
       gone.push(id);
     }
@@ -104,7 +107,13 @@ async function sweep(options: SweepOptions, signal: AbortSignal): Promise<void> 
     'credentials',
     withCredentials.map(({ kind }) => caches[kind]),
   );
-  await retractGone('organization', [caches.Organization]);
+  await retractGone('organization', [caches.Organization], async (id) => {
+    const namespace = caches.retained.get(id)?.namespace ?? null;
+    caches.retained.forget(id);
+    // Its record goes last: by it a purge that was broken off is found again.
+    await purger.purgeOrganization(id, signal);
+    await organizations.remove(id, namespace, signal);
+  });
   await sweepWebhooks(options, signal);
   await sweepEventTypes(options, signal);
 }

@@ -2,16 +2,15 @@ import { isPosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import type { WebhookStore } from '../data/webhooks/webhooks.ts';
 import { kinds } from '../resources/kinds.ts';
-import type { ObjectMeta } from '../resources/metadata.ts';
 import type { ResourceStore } from '../store/store.ts';
 import { type ControllerCaches, indexes } from './controller-caches.ts';
 import type { FencedPublisher } from './fenced-publisher.ts';
-import { idOf, isLive, organizationOf } from './references.ts';
+import { idOf, isLive, isOf } from './references.ts';
 
 type WebhookKind = 'WebhookApplication' | 'WebhookEndpoint' | 'WebhookSubscription';
 
 export interface WebhookSweepOptions {
-  caches: Pick<ControllerCaches, WebhookKind | 'WebhookEventType' | 'Organization'>;
+  caches: Pick<ControllerCaches, WebhookKind | 'WebhookEventType' | 'Organization' | 'owners' | 'retained'>;
   publisher: Pick<FencedPublisher, 'ids' | 'write'>;
   webhooks: WebhookStore;
   store: Pick<ResourceStore, 'list'>;
@@ -25,17 +24,13 @@ export async function sweepWebhooks({ caches, publisher, webhooks, logger }: Web
     { cache: caches.WebhookEndpoint, remove: webhooks.deleteEndpoint.bind(webhooks) },
     { cache: caches.WebhookSubscription, remove: webhooks.deleteSubscription.bind(webhooks) },
   ];
-  const isOf = (org: string, { namespace = '' }: ObjectMeta): boolean => {
-    const organization = organizationOf(caches.Organization, namespace);
-    return organization !== undefined && idOf('Organization', organization) === org;
-  };
   let removed = 0;
   for (const org of await publisher.ids('organization')) {
     for (const id of await publisher.write(() => webhooks.customResourceIds(org))) {
       signal.throwIfAborted();
       const kind = declared.find(({ cache }) => id.startsWith(kinds[cache.kind].idPrefix));
       // Looked up one by one, as objects come while this runs.
-      if (kind === undefined || kind.cache.byIndex(indexes.id, id).some(({ metadata }) => isOf(org, metadata))) continue;
+      if (kind === undefined || kind.cache.byIndex(indexes.id, id).some((object) => isOf(caches, object, org))) continue;
       try {
         await publisher.write(() => kind.remove(org, id));
         removed++;

@@ -41,8 +41,19 @@ export interface OrganizationRecord {
   archive?: { destinationId: string | null };
   /** Whose workers serve it; absent: those of the default pool. */
   deliveryPool?: string;
+  /** Its data goes with it; absent: it is retained. */
+  deletionPolicy?: 'Delete';
+  /** It was deleted, and its data and the records of its targets are kept: nothing is accepted or delivered. */
+  retained?: RetainedSince;
   generation: number;
 }
+
+export interface RetainedSince {
+  atMs: number;
+  /** Of its namespace at that time; null: there was none any more. */
+  namespaceUid: string | null;
+}
+
 /** From the lowest on. */
 export const plans = ['free', 'starter', 'pro', 'business', 'enterprise'] as const;
 export type Plan = (typeof plans)[number];

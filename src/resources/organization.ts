@@ -67,6 +67,12 @@ const spec = z.strictObject({
     .describe(
       'DeliveryPool whose workers deliver what the organization has, run its cron jobs and make its tests; `default` when absent. Standalone has no pools.',
     ),
+  deletionPolicy: z
+    .enum(['Retain', 'Delete'])
+    .default('Retain')
+    .describe(
+      'What becomes of what the organization has when it is deleted. Retain: its namespace and resources stay, and its data for 37 days. Delete: its data goes, and the namespace if Posthorn made it and nothing else is in it.',
+    ),
   archive: archive
     .optional()
     .describe('Where messages that have ended are written before their retention is over. Without it they are removed then.'),

@@ -247,6 +247,7 @@ describe('controllers on a real API server', () => {
   });
 
   test('deleting the Organization takes its namespace along', async () => {
+    await apply({ kind: 'Organization', metadata: { name: namespace }, spec: { namespace, deletionPolicy: 'Delete' } });
     const made = await source();
     await expectReady('Source', named('orders'));
     await store.delete('Organization', { name: namespace });

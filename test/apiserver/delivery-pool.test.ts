@@ -285,6 +285,9 @@ describe('a deleted pool', () => {
       expect(items.flatMap(({ metadata }) => metadata.finalizers ?? [])).toEqual([]);
     });
     await hold('deserted', []);
-    await eventually(() => expect(store.get('Namespace', { name: namespace })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' }), 60_000);
+    await eventually(
+      () => expect(store.get('Namespace', { name: namespace })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' }),
+      60_000,
+    );
   }, 90_000);
 });

@@ -78,8 +78,8 @@ function pathOf({ apiVersion, kind, metadata }: Any): string {
 const apply = (object: Any) =>
   plane.request('PATCH', `${pathOf(object)}?fieldManager=test&force=true`, object, 'application/apply-patch+yaml');
 
-async function organization(name: string, ready = 'True Ready', within = name): Promise<void> {
-  await apply({ apiVersion: 'posthorn.dev/v1alpha1', kind: 'Organization', metadata: { name }, spec: { namespace: within } });
+async function organization(name: string, ready = 'True Ready', within = name, spec: object = {}): Promise<void> {
+  await apply({ apiVersion: 'posthorn.dev/v1alpha1', kind: 'Organization', metadata: { name }, spec: { namespace: within, ...spec } });
   await expectCondition('Organization', { name }, ready);
 }
 
@@ -170,10 +170,45 @@ describe('rights where an organization lives', () => {
     await eventually(async () =>
       expect((await store.get('Namespace', { name: 'adopted' })).metadata.labels).not.toHaveProperty('posthorn.dev/organization'),
     );
-    await organization('short');
+    await organization('short', 'True Ready', 'short', { deletionPolicy: 'Delete' });
     await plane.request('DELETE', '/apis/posthorn.dev/v1alpha1/organizations/short');
     await eventually(() => expect(store.get('Namespace', { name: 'short' })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' }), 60_000);
   }, 120_000);
+
+  test.each(['Retain', 'Delete'])(
+    "what is in the namespace of an organization and not Posthorn's stays when it is deleted: %s",
+    async (deletionPolicy) => {
+      const name = `keeps-${deletionPolicy.toLowerCase()}`;
+      await organization(name, 'True Ready', name, { deletionPolicy });
+      const { uid } = (await store.get('Namespace', { name })).metadata;
+      const inside = { namespace: name, name: 'foreign' };
+      const labels = { app: 'foreign' };
+      const spec = {
+        selector: { matchLabels: labels },
+        template: { metadata: { labels }, spec: { containers: [{ name: 'a', image: 'a:1' }] } },
+      };
+      await apply({ apiVersion: 'v1', kind: 'ConfigMap', metadata: inside, data: { a: 'b' } });
+      await apply({ apiVersion: 'apps/v1', kind: 'Deployment', metadata: inside, spec });
+      await plane.request('DELETE', `/apis/posthorn.dev/v1alpha1/organizations/${name}`);
+      await eventually(() => expect(store.get('Organization', { name })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' }), 60_000);
+      const { metadata } = await store.get('Namespace', { name });
+      expect([metadata.uid, metadata.deletionTimestamp, metadata.labels?.['posthorn.dev/organization']]).toEqual([
+        uid,
+        undefined,
+        undefined,
+      ]);
+      for (const path of [`/api/v1/namespaces/${name}/configmaps/foreign`, `/apis/apps/v1/namespaces/${name}/deployments/foreign`])
+        expect(await plane.request('GET', path)).toMatchObject({ metadata: { name: 'foreign' } });
+      expect(await bindings(name)).toEqual([]);
+      const wanted = deletionPolicy === 'Retain' ? ['Retained', 'stay'] : ['NamespaceKept', 'ConfigMap foreign, '];
+      await eventually(async () => {
+        const { items }: Any = await plane.request('GET', '/api/v1/events');
+        const told = items.filter(({ involvedObject }: Any) => involvedObject.kind === 'Organization' && involvedObject.name === name);
+        expect(told).toContainEqual(expect.objectContaining({ reason: wanted[0], message: expect.stringContaining(wanted[1] ?? '') }));
+      }, 30_000);
+    },
+    150_000,
+  );
 
   test('rights where an organization lives are refused in the namespace of the installation and in protected ones, and the Organization says so', async () => {
     for (const within of [namespace, 'guarded']) {

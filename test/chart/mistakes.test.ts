@@ -27,7 +27,10 @@ describe('values that cannot be meant', () => {
       `${role}.autoscaling.minReplicas is 9: it must be at most ${role}.autoscaling.maxReplicas, which is 3`,
     ]),
     ['organization.namespace=kube-system', 'organization.namespace is kube-system: it must not be a namespace of Kubernetes itself'],
-    ['organization.namespace=posthorn-system', 'organization.namespace is posthorn-system: it must not be the namespace of the installation'],
+    [
+      'organization.namespace=posthorn-system',
+      'organization.namespace is posthorn-system: it must not be the namespace of the installation',
+    ],
     ...['organization.allowedCidrs', 'egress.allowedCidrs', 'api.trustedProxies'].flatMap((name) =>
       ['10.0.0.0/99', '10.0.0.256/8', '10.0.0.0', 'everywhere', 'fd00/8', 'fd00::/129', '10.0.0.0/08'].map((network) => [
         `${name}={10.0.0.0/8,${network}}`,

@@ -16,7 +16,12 @@ export class Shop {
 
   /** `allowedCidrs`: where its receivers are. */
   organization(allowedCidrs: readonly string[]): Manifest {
-    return { apiVersion, kind: 'Organization', metadata: { name: this.name }, spec: { namespace: this.name, egress: { allowedCidrs } } };
+    return {
+      apiVersion,
+      kind: 'Organization',
+      metadata: { name: this.name },
+      spec: { namespace: this.name, egress: { allowedCidrs }, deletionPolicy: 'Delete' },
+    };
   }
 
   get namespace(): Manifest {

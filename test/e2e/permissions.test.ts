@@ -63,7 +63,12 @@ describeInCluster('the permissions of the chart', () => {
   });
   const applyOrganization = (settings: object) =>
     kubectlApply([
-      { apiVersion: 'posthorn.dev/v1alpha1', kind: 'Organization', metadata: { name: tenant }, spec: { namespace: tenant, ...settings } },
+      {
+        apiVersion: 'posthorn.dev/v1alpha1',
+        kind: 'Organization',
+        metadata: { name: tenant },
+        spec: { namespace: tenant, deletionPolicy: 'Delete', ...settings },
+      },
     ]);
   /** Whose workers write archives as soon as those of config/cluster-dev. */
   const pool = (spec: object) => {
@@ -109,6 +114,7 @@ describeInCluster('the permissions of the chart', () => {
   afterAll(async () => {
     await Promise.all([forward?.stop(), senders?.stop()]);
     await kubectl(['delete', 'organization', tenant, '--ignore-not-found', '--wait=true', '--timeout=60s']);
+    await kubectl(['delete', 'namespace', tenant, '--ignore-not-found', '--wait=true', '--timeout=60s']);
     await kubectl(['delete', 'customresourcedefinition', scaledObjects.metadata.name, '--ignore-not-found', '--timeout=60s']);
   }, 150_000);
 

@@ -108,6 +108,7 @@ export class SteadyLoad {
     await this.#receiver?.stop();
     this.#authority?.remove();
     await kubectl(['delete', 'organization', this.#shop.name, '--ignore-not-found', '--wait=true', '--timeout=60s']);
+    await kubectl(['delete', 'namespace', this.#shop.name, '--ignore-not-found', '--wait=true', '--timeout=60s']);
   }
 
   async #waitFor(numbers: readonly number[], deadlineMs: number): Promise<void> {

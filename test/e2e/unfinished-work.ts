@@ -97,6 +97,7 @@ export class UnfinishedWork {
     this.#customerAnswers.resolve();
     await this.#receiver?.stop();
     await kubectl(['delete', 'organization', this.#shop.name, '--ignore-not-found', '--wait=true', '--timeout=60s']);
+    await kubectl(['delete', 'namespace', this.#shop.name, '--ignore-not-found', '--wait=true', '--timeout=60s']);
   }
 
   async #makeRoutes(rest: RestClient, url: string): Promise<void> {

@@ -71,4 +71,5 @@ export async function samplesAreReady(): Promise<void> {
 
 export async function removeSamples(): Promise<void> {
   await kubectl(['delete', 'organization', namespace, '--ignore-not-found', '--wait=true', '--timeout=60s']);
+  await kubectl(['delete', 'namespace', namespace, '--ignore-not-found', '--wait=true', '--timeout=60s']);
 }

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { snapshotOf, versionsOf } from '../support/configuration-snapshot.ts';
 import type { ConfigurationWorld } from '../support/configuration-world.ts';
-import { declare, everything, kindsMissing, namespace, organization } from '../support/every-kind.ts';
+import { declare, deleteSecrets, everything, kindsMissing, namespace, organization } from '../support/every-kind.ts';
 import type { Death } from '../support/mortal-process.ts';
 import { faultWorlds } from './fault-worlds.ts';
 import { type Lifetime, lifetime, readiness, stages } from './lifetime.ts';
@@ -96,6 +96,7 @@ describe('controllers that die and are started anew come to the same end', () =>
     async () => {
       const world = await createdWorld();
       await world.stop();
+      await deleteSecrets(world);
       await world.store.delete('Organization', { name: 'acme' });
       await world.pass(3_600_000);
       world.start();

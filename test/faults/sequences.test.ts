@@ -4,7 +4,7 @@ import { idAnnotation } from '../../src/core/ids.ts';
 import { isRecord } from '../../src/resources/field-tree.ts';
 import { allObjects, type ConfigurationSnapshot, nameOf, snapshotOf, versionsOf } from '../support/configuration-snapshot.ts';
 import type { ConfigurationWorld } from '../support/configuration-world.ts';
-import { declare, keyOf, namespace, organization } from '../support/every-kind.ts';
+import { declare, deleteSecrets, keyOf, namespace, organization } from '../support/every-kind.ts';
 import type { Death } from '../support/mortal-process.ts';
 import { faultWorlds } from './fault-worlds.ts';
 import { isWebhook, pool, type Step, steps } from './generated-steps.ts';
@@ -169,6 +169,7 @@ function withoutCounts(value: unknown): unknown {
 }
 
 async function expectNothingLeft(world: ConfigurationWorld): Promise<void> {
+  await deleteSecrets(world);
   await world.store.delete('Organization', { name: 'acme' });
   await world.settle();
   expect(await snapshotOf(world)).toEqual({ objects: {}, records: {}, webhooks: {}, keys: [] });

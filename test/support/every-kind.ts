@@ -34,7 +34,8 @@ const keyIn = (name: string, key: string) => ({ name, key });
 const signing = (byte: number): string => `whsec_${Buffer.alloc(32, byte).toString('base64')}`;
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');
 
-export const organization = (spec: object = {}): Declared => declared('Organization', 'acme', { namespace, plan: 'enterprise', ...spec });
+export const organization = (spec: object = {}): Declared =>
+  declared('Organization', 'acme', { namespace, plan: 'enterprise', deletionPolicy: 'Delete', ...spec });
 
 /** One of each kind and more, in no order that would help. */
 export const everything: readonly Declared[] = [
@@ -116,3 +117,9 @@ export const everythingChanged: readonly Declared[] = [
 export const kindsMissing = configurationKinds.filter(
   (kind) => kind !== 'Organization' && !everything.some((object) => object.kind === kind),
 );
+
+/** Those of users keep the namespace of an organization that is deleted with its data. */
+export async function deleteSecrets({ store }: { store: Pick<ResourceStore, 'list' | 'delete'> }): Promise<void> {
+  for (const { metadata } of (await store.list('Secret', { namespace })).items)
+    await store.delete('Secret', keyOf('Secret', metadata.name));
+}

@@ -33,7 +33,10 @@ export class WebhookControllers {
   /** With the organization, an event type, an application and a Secret of one signing secret. */
   async begin(): Promise<void> {
     this.start();
-    await this.store.apply({ kind: 'Organization', metadata: { name: namespace }, spec: { namespace } }, { manager: 'test' });
+    await this.store.apply(
+      { kind: 'Organization', metadata: { name: namespace }, spec: { namespace, deletionPolicy: 'Delete' } },
+      { manager: 'test' },
+    );
     await eventually(async () => {
       const { status } = await this.store.get('Organization', { name: namespace });
       this.org = status?.id ?? '';

@@ -64,6 +64,7 @@ export async function judgedOffline(store: CompleteStore, options: OfflineOption
       recorder: unheard,
       purger: { purgeOrganization: async () => {}, forgetGone: async () => 0 },
       clock: later,
+      objects: null,
       quotas: null,
       rights: null,
       installation: null,

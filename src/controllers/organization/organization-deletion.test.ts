@@ -30,7 +30,10 @@ beforeEach(async () => {
   [fault, aheadMs, stoppedAtMs, purges] = [null, 0, null, 0];
   store = new MemoryStore(systemClock);
   start();
-  await store.apply({ kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme' } }, { manager: 'test' });
+  await store.apply(
+    { kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme', deletionPolicy: 'Delete' } },
+    { manager: 'test' },
+  );
   await shows('True Ready');
 });
 afterEach(() => controllers.stop());

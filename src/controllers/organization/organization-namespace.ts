@@ -1,9 +1,10 @@
 import type { Refusal } from '../../compile/compiled.ts';
 import { isPosthornError } from '../../core/errors.ts';
 import type { NamespaceObject, PosthornObject } from '../../resources/kinds.ts';
+import type { ObjectMeta } from '../../resources/metadata.ts';
 import type { ResourceCache } from '../../store/cache.ts';
 import type { ResourceStore } from '../../store/store.ts';
-import { isLive } from '../references.ts';
+import { idOf, isLive } from '../references.ts';
 
 /** On the namespace of an organization: the organization's name. */
 export const organizationLabel = 'posthorn.dev/organization';
@@ -18,6 +19,15 @@ const manager = 'posthorn-controller';
  * tell. `protected`: the same, and Posthorn has no business in it.
  */
 export type NamespaceState = { state: 'ready'; uid: string } | { state: 'gone' | 'waiting' | 'protected'; unresolved: Refusal };
+
+function wasMadeFor(organization: ObjectMeta, namespace: NamespaceObject): boolean {
+  const madeFor = namespace.metadata.annotations?.[madeForAnnotation];
+  return (
+    madeFor !== undefined &&
+    (madeFor === organization.uid ||
+      idOf('Organization', { metadata: { uid: madeFor } }) === idOf('Organization', { metadata: organization }))
+  );
+}
 
 export function protectedNamespace(name: string): Refusal {
   const message = `the namespace ${name} is the namespace of the installation or has the label ${protectedLabel}; an organization cannot use it`;
@@ -58,15 +68,35 @@ export class OrganizationNamespaces {
     return { state: 'ready', uid: namespace.metadata.uid };
   }
 
-  /** Deletes the namespace if it was made for this organization; takes the label off one that was adopted; leaves a protected one alone. */
-  async release({ metadata, spec }: PosthornObject<'Organization'>): Promise<void> {
+  /** Whether the namespace is there and was made for this organization, or for an earlier one whose id it has. */
+  async isMadeFor({ metadata, spec }: PosthornObject<'Organization'>): Promise<boolean> {
+    const namespace = await this.#read(spec.namespace);
+    return namespace !== null && isLive(namespace) && !this.#isProtected(spec.namespace, namespace) && wasMadeFor(metadata, namespace);
+  }
+
+  /**
+   * Deletes the namespace (`isToGo`), or takes the label off it; a protected one is left alone. `keepsMark`: another organization with the id may have it
+   * as if it were made for that.
+   */
+  async release(
+    { metadata, spec }: PosthornObject<'Organization'>,
+    { isToGo, keepsMark }: { isToGo: boolean; keepsMark: boolean },
+  ): Promise<void> {
     const namespace = await this.#read(spec.namespace);
     if (namespace === null || !isLive(namespace) || this.#isProtected(spec.namespace, namespace)) return;
     const { labels, annotations, uid } = namespace.metadata;
-    if (annotations?.[madeForAnnotation] === metadata.uid) await this.#store.delete('Namespace', { name: spec.namespace }, { uid });
+    const madeFor = annotations?.[madeForAnnotation];
+    if (isToGo) await this.#store.delete('Namespace', { name: spec.namespace }, { uid });
     else if (labels?.[organizationLabel] === metadata.name) {
-      await this.#store.apply({ kind: 'Namespace', metadata: { name: spec.namespace } }, { manager, force: true });
+      const marks = keepsMark && madeFor !== undefined ? { annotations: { [madeForAnnotation]: madeFor } } : {};
+      await this.#store.apply({ kind: 'Namespace', metadata: { name: spec.namespace, ...marks } }, { manager, force: true });
     }
+  }
+
+  /** Uid of the namespace; null: it is not there to stay. */
+  async uidOf(name: string): Promise<string | null> {
+    const namespace = await this.#read(name);
+    return namespace !== null && isLive(namespace) ? namespace.metadata.uid : null;
   }
 
   #isProtected(name: string, namespace: NamespaceObject | null): boolean {

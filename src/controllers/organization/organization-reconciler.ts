@@ -3,12 +3,13 @@ import { compileOrganization } from '../../compile/organization.ts';
 import type { Clock } from '../../core/clock.ts';
 import { defaultPool } from '../../core/default-pool.ts';
 import { PosthornError } from '../../core/errors.ts';
-import { asksForForeignId } from '../../core/ids.ts';
+import { asksForForeignId, idAnnotation } from '../../core/ids.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { OrganizationRecord } from '../../core/records.ts';
 import type { MessagePurger } from '../../data/shard/messages.ts';
 import { kinds, type PosthornObject } from '../../resources/kinds.ts';
 import type { ReconcileResult } from '../../runtime/controller.ts';
+import type { ClusterObjects } from '../../store/cluster-objects.ts';
 import type { Key, ResourceStore } from '../../store/store.ts';
 import { type Finding, judgementOf, type Verdict } from '../conditions.ts';
 import type { ControllerCaches } from '../controller-caches.ts';
@@ -17,18 +18,21 @@ import type { FencedPublisher } from '../fenced-publisher.ts';
 import { GoneIds } from '../gone-ids.ts';
 import { notProgrammed } from '../in-force.ts';
 import { sayingOutage } from '../redis-outage.ts';
-import { idOf, isEnding, isLive, isOldestOfItsId, organizationOf } from '../references.ts';
+import { hasSettledId, idOf, isEnding, isLive, isOldestOfItsId, organizationOf, purgeFinalizer } from '../references.ts';
 import type { StatusWriter } from '../status-writer.ts';
+import { foreignContents } from './namespace-contents.ts';
 import { archiveReference } from './organization-archive.ts';
 import { OrganizationNamespaces, protectedNamespace } from './organization-namespace.ts';
 import { type Pools, poolReference } from './organization-pool.ts';
 import type { OrganizationQuotas } from './organization-quota.ts';
-import { OrganizationRecords } from './organization-records.ts';
+import { OrganizationRecords, retainedMs } from './organization-records.ts';
 import type { Installation, OrganizationRights } from './organization-rights.ts';
 
 export interface OrganizationReconcilerOptions {
   caches: ControllerCaches;
   store: ResourceStore;
+  /** What is in namespaces; null: resources do not live in Kubernetes. */
+  objects: Pick<ClusterObjects, 'list'> | null;
   /** Null: resources do not live in Kubernetes, where alone there are ResourceQuotas. */
   quotas: Pick<OrganizationQuotas, 'ensure'> | null;
   /** Null: resources do not live in Kubernetes, where alone rights are needed. */
@@ -44,13 +48,16 @@ export interface OrganizationReconcilerOptions {
   recorder: EventRecorder;
 }
 
-const finalizer = 'posthorn.dev/purge';
 const manager = 'posthorn-controller';
+/** Of the annotation with the id, which stays when finalizers change. */
+const idManager = 'posthorn-identity';
 /** How long a deleted Organization waits for a purge that fails, before it is let go; the sweep tries again. */
 const purgeLimitMs = 60_000;
 /** What was on its way when the records were retracted has ended by then, and a second purge takes it. */
 const secondPurgeAfterMs = 3000;
 const poolsLookMs = 1000;
+/** Objects that an Event names. */
+const namedMax = 5;
 /** A shard may have been emptied, by the loss of a node of Redis Cluster, say. */
 const assignAgainMs = 300_000;
 
@@ -74,7 +81,7 @@ export class OrganizationReconciler {
     const object = caches.Organization.get(key);
     for (const id of this.gone.of(key)) {
       const isTaken = caches.Organization.byIndex('id', id).some(isLive);
-      if (!isTaken) await this.#records.remove(id, null, signal);
+      if (!isTaken) await this.#endGone(id, object === undefined, signal);
       this.gone.forget(key, id);
     }
     if (object === undefined) {
@@ -84,12 +91,18 @@ export class OrganizationReconciler {
     if (!isLive(object)) return this.#finalize(object, signal);
     // Nobody would be left to let the organization go once the controllers have ended with their namespace.
     if (isInstallationEnding(caches, this.#options.installation)) {
-      if (object.metadata.finalizers?.includes(finalizer) === true) await this.#setFinalizers(object, []);
+      if (object.metadata.finalizers?.includes(purgeFinalizer) === true) await this.#setFinalizers(object, []);
       return {};
     }
     signal.throwIfAborted();
     if (asksForForeignId(kinds.Organization.idPrefix, object.metadata)) {
       return this.#refuse(object, { reason: 'InvalidId', message: 'the annotation posthorn.dev/id is not the id of an Organization' });
+    }
+    const formerId = await this.#formerId(object);
+    if (formerId !== null) {
+      const metadata = { name: object.metadata.name, annotations: { [idAnnotation]: formerId } };
+      await this.#options.store.apply({ kind: 'Organization', metadata }, { manager: idManager, force: true });
+      return {};
     }
     if (!isOldestOfItsId(caches.Organization, object)) {
       return this.#refuse(object, {
@@ -104,12 +117,31 @@ export class OrganizationReconciler {
         message: `an older Organization uses the namespace ${object.spec.namespace}`,
       });
     }
-    const isHeld = object.metadata.finalizers?.includes(finalizer) === true;
-    const held = isHeld ? object : await this.#setFinalizers(object, [finalizer]);
+    const isHeld = object.metadata.finalizers?.includes(purgeFinalizer) === true;
+    const held = isHeld ? object : await this.#setFinalizers(object, [purgeFinalizer]);
     const { status } = this.#options;
     return sayingOutage({ status, cache: caches.Organization, object: held, id: idOf('Organization', held) }, () =>
       this.#putInForce(held, signal),
     );
+  }
+
+  /** The id of the retained organization of the same name and namespace, which a new one takes up with what was kept; null: it has its own. */
+  async #formerId(object: PosthornObject<'Organization'>): Promise<string | null> {
+    if (hasSettledId(object)) return null;
+    const { Organization, retained } = this.#options.caches;
+    const former = retained.find(object.metadata.name, object.spec.namespace);
+    if (former === undefined || Organization.byIndex('id', former.id).some(isLive)) return null;
+    const { namespaceUid } = former.retained;
+    return namespaceUid !== null && namespaceUid === (await this.#namespaces.uidOf(former.namespace)) ? former.id : null;
+  }
+
+  /** `isDeleted`: its object is gone, and has not only another id. */
+  async #endGone(id: string, isDeleted: boolean, signal: AbortSignal): Promise<void> {
+    const { caches, publisher, clock } = this.#options;
+    if (caches.retained.get(id) !== undefined) return;
+    const record = await publisher.get('organization', id);
+    if (isDeleted && record !== null && record.deletionPolicy !== 'Delete') await this.#records.retain(id, clock.now());
+    else await this.#records.remove(id, null, signal);
   }
 
   /** One that was in force there, before or under another configuration, is so no more. */
@@ -142,6 +174,7 @@ export class OrganizationReconciler {
     // The record names any pool but the default one for as long as that may serve it: whatever is broken off is done again.
     if (pool.pool === null && published?.deliveryPool !== undefined) await pools?.assign(id, defaultPool);
     await publisher.publish('organization', record);
+    this.#options.caches.retained.forget(id);
     if (pool.pool !== null) await pools?.assign(id, pool.pool);
     // Rights that do not count yet are no news: nothing is said of the organization until they do.
     if (right.state === 'pending') return { requeueAfterMs: right.requeueAfterMs };
@@ -165,20 +198,27 @@ export class OrganizationReconciler {
 
   /** Only a namespace and records that are this organization's own go; those of an older one with the same namespace stay. */
   async #finalize(object: PosthornObject<'Organization'>, signal: AbortSignal): Promise<ReconcileResult> {
-    if (object.metadata.finalizers?.includes(finalizer) !== true) return {};
+    if (object.metadata.finalizers?.includes(purgeFinalizer) !== true) return {};
     const { caches, publisher, clock, logger, recorder } = this.#options;
     const { namespace } = object.spec;
     const successor = organizationOf(caches.Organization, namespace);
     const nowMs = clock.now();
     const deletedForMs = nowMs - Date.parse(object.metadata.deletionTimestamp ?? '');
     try {
+      const isRetained = object.spec.deletionPolicy !== 'Delete';
+      const isToGo = !isRetained && successor === undefined && (await this.#isNamespaceToGo(object));
       await this.#options.rights?.remove(object);
-      if (successor === undefined) await this.#namespaces.release(object);
+      if (successor === undefined) await this.#namespaces.release(object, { isToGo, keepsMark: isRetained });
       const id = idOf('Organization', object);
       const inForce = await publisher.get('organization', id);
       // Another Organization may have this id in force; what is there is not ours then.
       const isOurs = inForce === null || inForce.namespace === namespace;
       const { name } = object.metadata;
+      if (isRetained && inForce !== null) {
+        if (isOurs && inForce.retained === undefined) await this.#retain(object, id);
+        await this.#setFinalizers(object, []);
+        return {};
+      }
       if (isOurs && (await this.#records.remove(id, successor === undefined ? namespace : null, signal)))
         this.#retractedAtMs.set(name, clock.now());
       const retractedForMs = nowMs - (this.#retractedAtMs.get(name) ?? 0);
@@ -201,6 +241,34 @@ export class OrganizationReconciler {
     }
     await this.#setFinalizers(object, []);
     return {};
+  }
+
+  async #retain(object: PosthornObject<'Organization'>, id: string): Promise<void> {
+    const { clock, recorder } = this.#options;
+    await this.#records.retain(id, clock.now());
+    const until = new Date(clock.now() + retainedMs).toISOString().slice(0, 10);
+    recorder.record({
+      object,
+      type: 'Normal',
+      reason: 'Retained',
+      message: `the namespace ${object.spec.namespace} and the resources in it stay, and the data until ${until}; an Organization of the same name and namespace takes them up`,
+    });
+  }
+
+  /** Only a namespace that was made for the organization goes, and only if nothing else is in it. */
+  async #isNamespaceToGo(object: PosthornObject<'Organization'>): Promise<boolean> {
+    if (!(await this.#namespaces.isMadeFor(object))) return false;
+    const { namespace } = object.spec;
+    const foreign = await foreignContents(this.#options, namespace);
+    if (foreign.length === 0) return true;
+    const named = foreign.slice(0, namedMax).join(', ') + (foreign.length > namedMax ? ` and ${foreign.length - namedMax} more` : '');
+    this.#options.recorder.record({
+      object,
+      type: 'Warning',
+      reason: 'NamespaceKept',
+      message: `the namespace ${namespace} is kept, with the resources in it: it also has ${named}`,
+    });
+    return false;
   }
 
   /** In the status of what is being deleted. That it cannot be written hides nothing: the error that it tells of is thrown anyway. */

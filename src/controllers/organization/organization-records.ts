@@ -3,7 +3,13 @@ import type { MessagePurger } from '../../data/shard/messages.ts';
 import { retractionOrder } from '../../resources/references.ts';
 import { type ControllerCaches, indexes } from '../controller-caches.ts';
 import type { FencedPublisher } from '../fenced-publisher.ts';
-import { idOf } from '../references.ts';
+import { idOf, isLive } from '../references.ts';
+import { isRetained } from '../retained-organizations.ts';
+
+/** As long as a message waits for what is disabled, and then as a dead letter. */
+export const retainedMs = 37 * 86_400_000;
+/** By these events come in, requests are made and jobs are run. */
+const withdrawn: ReadonlySet<RecordKind> = new Set(['source', 'apiKey', 'cronJob']);
 
 /** What Redis holds of one organization: records and messages. */
 export class OrganizationRecords {
@@ -22,6 +28,8 @@ export class OrganizationRecords {
    * Returns whether there were records: then messages may have been under way, and a second call a little later finds them.
    */
   async remove(id: string, namespace: string | null, signal: AbortSignal): Promise<boolean> {
+    // Nobody takes it up from now on.
+    this.#caches.retained.forget(id);
     let had = await this.#publisher.retract('organization', id);
     for (const [kind, recordId] of namespace === null ? [] : this.#recordsIn(namespace)) {
       // An id can be claimed by annotation: the record may be another organization's.
@@ -29,6 +37,36 @@ export class OrganizationRecords {
     }
     await this.#purger.purgeOrganization(id, signal);
     return had;
+  }
+
+  /** Marks what was published for the organization as kept: nothing is accepted for it any more, and what is queued waits. */
+  async retain(id: string, nowMs: number): Promise<void> {
+    const record = await this.#publisher.get('organization', id);
+    if (record === null || isRetained(record)) return;
+    const namespace = this.#caches.Namespace.get({ name: record.namespace });
+    const retained = { ...record, retained: { atMs: nowMs, namespaceUid: isLive(namespace) ? (namespace?.metadata.uid ?? null) : null } };
+    this.#caches.retained.note(retained);
+    for (const [kind, recordId] of this.#recordsIn(record.namespace))
+      if (withdrawn.has(kind)) await this.#publisher.retract(kind, recordId, id);
+    await this.#publisher.publish('organization', retained);
+  }
+
+  /** Takes note of the retained organizations, and retains those whose object is gone although nobody has done so: that nobody led, say. */
+  async retainGone(nowMs: number): Promise<void> {
+    const { Organization, retained } = this.#caches;
+    for (const id of await this.#publisher.ids('organization')) {
+      const record = await this.#publisher.get('organization', id);
+      if (record === null) continue;
+      retained.note(record);
+      const isGone = Organization.byIndex(indexes.id, id).length === 0;
+      if (isGone && record.deletionPolicy !== 'Delete') await this.retain(id, nowMs);
+    }
+  }
+
+  /** Whether nothing is kept of an organization whose object is gone, or no longer. */
+  isOver(id: string, nowMs: number): boolean {
+    const record = this.#caches.retained.get(id);
+    return record === undefined || nowMs >= record.retained.atMs + retainedMs;
   }
 
   #recordsIn(namespace: string): [RecordKind, string][] {

@@ -14,7 +14,10 @@ beforeEach(async () => {
   const { redis, prefix, store } = suite;
   webhooks = new RedisWebhookStore({ redis: redis.client, prefix, clock: systemClock, logger: pino({ level: 'silent' }) });
   suite.start();
-  await store.apply({ kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme' } }, { manager: 'test' });
+  await store.apply(
+    { kind: 'Organization', metadata: { name: 'acme' }, spec: { namespace: 'acme', deletionPolicy: 'Delete' } },
+    { manager: 'test' },
+  );
   org = await eventually(async () => {
     await store.get('Namespace', { name: 'acme' });
     const { status } = await store.get('Organization', { name: 'acme' });

@@ -21,7 +21,8 @@ export function indexEntries({ kind, record }: KindAndRecord): IndexEntry[] {
   switch (kind) {
     case 'organization':
       return [
-        hashEntry('org-slug', record.slug),
+        // Nobody finds one that was deleted by its name, which another one may have.
+        ...(record.retained === undefined ? [hashEntry('org-slug', record.slug)] : []),
         ...(record.archive === undefined
           ? []
           : [{ type: 'set', index: 'archives', field: record.id, changeKey: 'archives' } satisfies IndexEntry]),

@@ -13,6 +13,7 @@ import { type HttpPlan, httpPlan } from '../targets/http/http-plan.ts';
 import { layoutText } from '../targets/warehouse/batch-layout.ts';
 import { type RefusedWarehouse, type WarehousePlan, type WarehouseSources, warehousePlan } from '../targets/warehouse/warehouse-plan.ts';
 import { type AlertPlan, alertPlan } from './alert-plan.ts';
+import { heldBack } from './held-back.ts';
 import type { WebhookPlan, WebhookPlans } from './webhook-plan.ts';
 
 /** A batch is complete at so many records or bytes, or at the age that the installation sets. */
@@ -151,6 +152,7 @@ async function makePlan(sources: PlanSources, org: string, placed: PlacedRoute, 
   if (destination === null) return withoutDestination(placed, destinationId);
   const setting = { ...targetSetting(placed, destination), batch: batchSetting(destination, batchAgeMs) };
   if (route.transformId !== undefined && transform === null) return awaitingTransform(setting);
+  if (organization?.retained !== undefined) return { state: 'paused', setting: heldBack(setting) };
   if (setting.paused) return { state: 'paused', setting };
   const { retryPolicy } = destination;
   const egress = egressRules(allowed, organization);

@@ -17,6 +17,7 @@ import { httpTarget } from '../targets/http/http-target.ts';
 import { openedHeaders } from '../targets/http/request-headers.ts';
 import { SentSecrets } from '../targets/http/sent-secrets.ts';
 import { endpointHeaders } from '../targets/http/webhook-headers.ts';
+import { heldBack } from './held-back.ts';
 
 /** How requests to a webhook endpoint are made. */
 export interface WebhookPlan {
@@ -96,7 +97,8 @@ export class WebhookPlans {
     const known = this.#made.get(endpointId);
     const from = [endpoint, application, organization] as const;
     if (known?.from.every((each, i) => each === from[i]) === true) return known.plan;
-    const plan = this.#make(org, endpoint, application, egressRules(this.#sources.allowed, organization));
+    const made = this.#make(org, endpoint, application, egressRules(this.#sources.allowed, organization));
+    const plan = organization?.retained === undefined ? made : { ...made, setting: heldBack(made.setting) };
     if (this.#doorkeeper.admits(endpointId)) this.#made.set(endpointId, { from, plan });
     return plan;
   }

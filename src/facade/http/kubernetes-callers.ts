@@ -75,7 +75,7 @@ export class KubernetesCallers {
     if (wanted === undefined)
       throw new PosthornError('RESOURCE_NOT_FOUND', 'Name the organization in the path: /api/organizations/{organization}/…');
     const record = await registry.get('organization', (await registry.organizationIdBySlug(wanted)) ?? wanted);
-    if (record === null || (asked === null && record.namespace !== namespace)) throw noOrganization();
+    if (record === null || record.retained !== undefined || (asked === null && record.namespace !== namespace)) throw noOrganization();
     return callerOrganization(record);
   }
 
