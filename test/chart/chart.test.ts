@@ -287,7 +287,9 @@ test.each<[string, string, boolean]>([
   ['an Ingress and trusted proxies', 'ingress.enabled=true,ingress.host=hooks.example.com,api.trustedProxies={10.0.0.0/8}', false],
   ['nothing in front', 'ingress.enabled=false', false],
 ])('with %s the notes of the installation warn that clients share one address, or not', async (_, values, warns) => {
-  const notes = (await helm('install', 'posthorn', chart, '--dry-run=client', '--set', values)).split('\nNOTES:\n')[1];
+  const notes = (await helm('install', 'posthorn', chart, '--dry-run=client', '--namespace', 'posthorn-system', '--set', values)).split(
+    '\nNOTES:\n',
+  )[1];
   expect(notes?.includes('api.trustedProxies is empty')).toBe(warns);
 });
 
@@ -342,7 +344,15 @@ describe('memory for payloads above 1 MiB', () => {
     ['the default', [bytes(32)], null],
     ['little, and no large payloads', ['ingest.resources.limits.memory=300Mi'], null],
   ])('the notes of a release warn of %s', async (_what, sets, warning) => {
-    const text = await helm('install', 'posthorn', chart, '--dry-run=client', ...sets.flatMap((set) => ['--set', set]));
+    const text = await helm(
+      'install',
+      'posthorn',
+      chart,
+      '--dry-run=client',
+      '--namespace',
+      'posthorn-system',
+      ...sets.flatMap((set) => ['--set', set]),
+    );
     const notes = text.slice(text.indexOf('NOTES:'));
     if (warning === null) expect(notes).not.toContain('payloads above 1 MiB');
     else expect(notes).toContain(warning);
