@@ -298,9 +298,9 @@ test.each([
   ['with another namespace', ['organization.namespace=shop'], 'kubectl -n shop apply', 'http://localhost:8081/ingest/default/first'],
   ['without an organization', ['organization.create=false,apiKey.create=false'], null, null],
 ])('the notes of a release wait for the workers and send a first event: values %s', async (_, sets, apply, address) => {
-  const notes = (await helm('install', 'posthorn', chart, '--dry-run=client', ...sets.flatMap((set) => ['--set', set]))).split(
-    '\nNOTES:\n',
-  )[1];
+  const notes = (
+    await helm('install', 'posthorn', chart, '--namespace', 'posthorn-system', '--dry-run=client', ...sets.flatMap((set) => ['--set', set]))
+  ).split('\nNOTES:\n')[1];
   expect(notes).toContain('wait --for=condition=Ready dpool/default');
   if (apply === null || address === null) expect(notes).not.toContain('/ingest/default/');
   else for (const step of [apply, address]) expect(notes).toContain(step);
