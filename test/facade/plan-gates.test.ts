@@ -233,7 +233,10 @@ test('a route whose filter, and a destination whose Secret, is gone are disabled
     const held = await send();
     const target = await world.redis.client.hget(`test:{s0}:m:${recordKey(held, 0)}`, field.message.target);
     await eventually(async () => expect(await paused()).toContain(target));
-    expect((await world.request('GET', `/api/deliveries/${held}`, { key })).body).toMatchObject({ status: 'pending', attempts: 0 });
+    await eventually(async () => {
+      const { body } = await world.request('GET', `/api/deliveries/${held}`, { key });
+      expect(body).toMatchObject({ status: 'pending', attempts: 0 });
+    });
     await restore();
     expect((await world.request('PATCH', path, { key, body: { enabled: true } })).status).toBe(200);
     await to.arrived(++arrived);
