@@ -1,22 +1,31 @@
 import { RedisAway } from '../core/redis-away.ts';
 import type { ObjectOf, PosthornKind } from '../resources/kinds.ts';
+import type { Condition } from '../resources/metadata.ts';
 import type { ResourceCache } from '../store/cache.ts';
 import type { Finding, Judgement } from './conditions.ts';
+import { earlierInForce } from './in-force.ts';
 import type { StatusWriter } from './status-writer.ts';
 
 const away = { reason: 'Unavailable', message: 'Redis does not answer; the generation is programmed as soon as it does' } as const;
 const unknown: Finding = { status: 'Unknown', ...away };
 const no: Finding = { status: 'False', ...away };
 
-const judgement: Judgement = {
-  findings: [
-    ['Accepted', unknown],
-    ['ResolvedRefs', unknown],
-    ['Programmed', no],
-  ],
-  ready: no,
-  isStalled: false,
-};
+/** The message is always the same: the status is written once per outage. That an earlier generation is in force is told to those that refer to it. */
+function judgementOf({ status }: { status?: { conditions?: Condition[] | undefined } | undefined }): Judgement {
+  const before = status?.conditions?.find(({ type }) => type === 'Programmed');
+  const isEarlierInForce = before?.status === 'True' || before?.reason === earlierInForce;
+  const message = `an earlier generation remains programmed: ${away.message}`;
+  const programmed: Finding = isEarlierInForce ? { status: 'False', reason: earlierInForce, message } : no;
+  return {
+    findings: [
+      ['Accepted', unknown],
+      ['ResolvedRefs', unknown],
+      ['Programmed', programmed],
+    ],
+    ready: no,
+    isStalled: false,
+  };
+}
 
 /**
  * Runs the step that puts an object in force. When Redis is away, the status of a generation that nothing was said of says so, once; what was said of
@@ -31,7 +40,8 @@ export async function sayingOutage<K extends PosthornKind, T>(
   } catch (error) {
     const isNews = object.status?.observedGeneration !== object.metadata.generation;
     // The resources may be in the same Redis, and the object may have changed: what the step threw counts.
-    if (error instanceof RedisAway && isNews) await status.writeConditions(cache, object, judgement, { id }).catch(() => undefined);
+    if (error instanceof RedisAway && isNews)
+      await status.writeConditions(cache, object, judgementOf(object), { id }).catch(() => undefined);
     throw error;
   }
 }
