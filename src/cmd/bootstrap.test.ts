@@ -119,6 +119,18 @@ test('what an installation must have is made, and made again with an event when 
   expect((await store.get('DeliveryPool', { namespace, name: 'default' })).spec.replicas).toBe(3);
 });
 
+test('the admin key of an organization that others create is no complaint, and is applied once that exists', async () => {
+  await stop();
+  rmSync(join(directory, 'organization.yaml'));
+  store = new MemoryStore(systemClock);
+  for (const name of [namespace, 'shop']) await store.apply({ kind: 'Namespace', metadata: { name } }, owner);
+  start();
+  await applied.promise;
+  expect(complaints).toEqual([]);
+  await store.apply({ kind: 'Organization', metadata: { name: 'default' }, spec: { namespace: 'shop' } }, owner);
+  await eventually(async () => expect(await store.get('ApiKey', { namespace: 'shop', name: 'admin' })).toBeDefined());
+});
+
 test('an object that is released before its deletion is not made again, and others still are', async () => {
   await applied.promise;
   const [organization, pool, key] = required;

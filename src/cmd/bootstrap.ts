@@ -47,7 +47,7 @@ export async function bootstrapInstallation(options: BootstrapOptions, signal: A
   const ends = options.changes.map((changes) => bootstrap.follow(changes));
   let last = '';
   for (let failures = 0; !signal.aborted; failures++) {
-    const complaints = await bootstrap.applyMissing();
+    const { complaints, waitsFor } = await bootstrap.applyMissing();
     // The first rounds come before the namespace of the admin key is made: not worth a line.
     const isEarly = complaints.length > 0 && failures <= earlyRounds;
     options.report(isEarly ? null : complaints);
@@ -55,7 +55,11 @@ export async function bootstrapInstallation(options: BootstrapOptions, signal: A
       last = complaints.join();
       logger.warn({ complaints }, 'the bootstrap manifests could not be applied; retrying');
     }
-    if (complaints.length === 0) {
+    if (complaints.length === 0 && waitsFor !== null && waitsFor !== last) {
+      last = waitsFor;
+      logger.info({ waitsFor }, 'the admin key is applied as soon as its organization exists');
+    }
+    if (complaints.length === 0 && waitsFor === null) {
       failures = 0;
       last = '';
       await bootstrap.somethingIsMissing(signal);
@@ -127,10 +131,13 @@ class Bootstrap {
     ended.abort();
   }
 
-  /** Applies what is not known to be there. Returns what could not be done. */
-  async applyMissing(): Promise<string[]> {
+  /** Applies what is not known to be there. Returns what could not be done, and what somebody else has to create first. */
+  async applyMissing(): Promise<{ complaints: string[]; waitsFor: string | null }> {
     const { source, adminKey, store } = this.#options;
+    const deletedBefore = [...this.#deleted];
     const complaints: string[] = [];
+    let makesOrganization = false;
+    let waitsFor: string | null = null;
     const attempt = async (what: string, work: () => Promise<unknown>): Promise<void> => {
       try {
         await work();
@@ -142,29 +149,43 @@ class Bootstrap {
       await attempt(source.directory, async () => {
         const { objects, errors } = await readBootstrap(source);
         for (const { file, message } of errors) complaints.push(`${file}: ${message}`);
+        makesOrganization = errors.length > 0 || objects.some(({ kind }) => kind === 'Organization');
         for (const object of objects) await attempt(`${object.kind} ${object.metadata.name}`, () => this.#applyOne(object));
       });
     }
-    if (adminKey !== null) await attempt('the admin key', () => this.#applyAdminKey(adminKey, store));
-    return complaints;
+    if (adminKey !== null)
+      await attempt('the admin key', async () => {
+        const isApplied = await this.#applyAdminKey(adminKey, store, makesOrganization);
+        if (!isApplied) waitsFor = `Organization ${defaultOrganization}`;
+      });
+    // What this round has not made again is no longer required.
+    if (complaints.length === 0) for (const id of deletedBefore) this.#deleted.delete(id);
+    return { complaints, waitsFor };
   }
 
-  async #applyAdminKey(source: AdminKeySource, store: BootstrapOptions['store']): Promise<void> {
+  /** Returns false while there is no organization for the key, and somebody else is to create that. */
+  async #applyAdminKey(source: AdminKeySource, store: BootstrapOptions['store'], makesOrganization: boolean): Promise<boolean> {
     const key = source.read();
-    const { spec } = await store.get('Organization', { name: defaultOrganization });
+    const organization = await store.get('Organization', { name: defaultOrganization }).catch((error: unknown) => {
+      if (makesOrganization || !isPosthornError(error, 'RESOURCE_NOT_FOUND')) throw error;
+      return null;
+    });
+    if (organization === null) return false;
+    const { spec } = organization;
     const object = adminKeyObject(spec.namespace, key, 'Admin key of the installation');
     const isAnother = this.#adminKey !== null && this.#adminKey !== key;
     if (isAnother) this.#there.delete(idOf(object.kind, object.metadata));
     await this.#applyOne(object);
     if (isAnother) this.#options.logger.info({}, 'the admin key has changed; the earlier one is no longer valid');
     this.#adminKey = key;
+    return true;
   }
 
   async #applyOne(object: ApplyObject): Promise<void> {
     const id = idOf(object.kind, object.metadata);
     if (this.#there.has(id)) return;
     const { store, logger, recorder } = this.#options;
-    // From here on, lest a deletion between the answer and the note is missed.
+    // From here on, so that a deletion between the answer and the note is seen.
     this.#there.add(id);
     try {
       const { made, contested } = await applyRequired(store, object, bootstrapManager);

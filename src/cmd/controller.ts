@@ -209,7 +209,8 @@ async function lead(
     prefix,
   });
   const refused = new RefusedAddresses();
-  await refuseOwn(refused, link.main, config);
+  // Names are refused at once. A slow DNS server is not waited for: what their addresses are only changes what is said.
+  void refuseOwn(refused, link.main, config);
   const poolReaches = poolCache === null ? null : new PoolReaches({ pools: poolCache, organizations: caches.Organization, refused });
   const assignments = new OrganizationPools({ redis: link.main, prefix, shards });
   const options = {

@@ -13,7 +13,7 @@ export interface UninstallOptions {
   namespace: string;
   /** Name of the controllers' Deployment. */
   controller: string;
-  /** Organizations are deleted, with all that they have, while the controllers can still clean up after them. */
+  /** Organizations are deleted, as their deletionPolicy says, while the controllers can still clean up after them. */
   deletesOrganizations: boolean;
   write(line: string): void;
 }

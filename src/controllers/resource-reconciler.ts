@@ -18,6 +18,7 @@ import { notProgrammed, programmed } from './in-force.ts';
 import { idOfAnother, type RecordSink } from './record-sink.ts';
 import { sayingOutage } from './redis-outage.ts';
 import { asksForIdOfApi, asksForOwnedId, hasSettledId, holdsItsId, idOf, isLive, keepsRecords, organizationOf } from './references.ts';
+import { staysWhileRetained } from './retained-organizations.ts';
 import type { ObjectSecrets, SecretReader } from './secret-reader.ts';
 import { complaintsAbout, type Lacking, lackingReferences, worksWithAll } from './standing.ts';
 import type { StatusWriter } from './status-writer.ts';
@@ -194,7 +195,7 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
     const organization = organizationOf(this.#caches.Organization, namespace);
     if (organization === undefined) {
       // What a retained organization has queued needs the records by which it was to be delivered.
-      if (!keepsRecords(this.#caches, namespace)) await this.#retract(id, namespace);
+      if (!this.#keepsRecords(namespace)) await this.#retract(id, namespace);
       return nothing(refused({ reason: 'OrganizationNotFound', message: `the namespace ${namespace} belongs to no Organization` }, false));
     }
     if (asksForOwnedId(this.#caches, this.#cache, object)) return nothing(refused(idOfAnother, true));
@@ -268,12 +269,21 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
 
   /** Unless another live object may act under the id by now. */
   async #retract(id: string, namespace: string): Promise<void> {
-    const mayHaveRecord = isLiveIn(this.#caches);
-    const isHolder = (object: ObjectOf<K>): boolean => mayHaveRecord(object) && holdsItsId(this.#caches, this.#cache, object);
+    const isHolder = (object: ObjectOf<K>): boolean => this.#mayHaveRecord(object) && holdsItsId(this.#caches, this.#cache, object);
     if (this.#sink === null || this.#cache.byIndex(indexes.id, id).some(isHolder)) return;
     await this.#sink.retract(id, namespace);
     await this.#credentials?.retract(id);
     this.#rules.retracted?.(id);
+  }
+
+  /** Whether the object may have a record: it is live, and so is its organization, or that is retained with records of the kind. */
+  #mayHaveRecord(object: ObjectOf<K>): boolean {
+    const { namespace = '' } = object.metadata;
+    return isLive(object) && (organizationOf(this.#caches.Organization, namespace) !== undefined || this.#keepsRecords(namespace));
+  }
+
+  #keepsRecords(namespace: string): boolean {
+    return staysWhileRetained(this.#rules.kind) && keepsRecords(this.#caches, namespace);
   }
 }
 
@@ -281,14 +291,6 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
 function disablingOf({ spec }: { spec: object }): { reason: string | null } | null {
   if (!isDisabled({ spec })) return null;
   return { reason: 'disabledReason' in spec && typeof spec.disabledReason === 'string' ? spec.disabledReason : null };
-}
-
-/** Whether the object may have a record: it is live, and so is its organization. */
-function isLiveIn(caches: ControllerCaches): (object: { metadata: ObjectOf<PosthornKind>['metadata'] }) => boolean {
-  return (object) => {
-    const { namespace = '' } = object.metadata;
-    return isLive(object) && (organizationOf(caches.Organization, namespace) !== undefined || keepsRecords(caches, namespace));
-  };
 }
 
 /** Whether an object that this one refers to, or its organization, does not exist. A Secret that lacks a key does. */

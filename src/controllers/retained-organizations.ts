@@ -1,6 +1,20 @@
-import type { OrganizationRecord } from '../core/records.ts';
+import type { OrganizationRecord, RecordKind } from '../core/records.ts';
+import { kinds, type PosthornKind } from '../resources/kinds.ts';
 
 export type RetainedRecord = OrganizationRecord & Required<Pick<OrganizationRecord, 'retained'>>;
+
+/** By these events come in, requests are made and jobs are run: their records go as soon as the organization does. */
+const withdrawn: ReadonlySet<RecordKind> = new Set(['source', 'apiKey', 'cronJob']);
+
+export function isWithdrawn(recordKind: RecordKind): boolean {
+  return withdrawn.has(recordKind);
+}
+
+/** Whether records of the kind stay while their organization is retained. */
+export function staysWhileRetained(kind: PosthornKind): boolean {
+  const { recordKind } = kinds[kind];
+  return recordKind === null || !isWithdrawn(recordKind);
+}
 
 /**
  * Organizations that were deleted and whose data is kept, as the registry has them: read once by a leader, and noted with each change. What is in

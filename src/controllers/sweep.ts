@@ -10,6 +10,7 @@ import type { FencedPublisher } from './fenced-publisher.ts';
 import { goneAmong } from './gone-among.ts';
 import { OrganizationRecords } from './organization/organization-records.ts';
 import { isOf, organizationIdOf } from './references.ts';
+import { isWithdrawn } from './retained-organizations.ts';
 import { webhookEventTypeSink } from './webhook-event-type/webhook-event-type-sink.ts';
 import { sweepEventTypes, sweepWebhooks, type WebhookSweepOptions } from './webhook-sweep.ts';
 
@@ -74,7 +75,10 @@ async function hasObjectOfItsOwner(
     owner = record !== null && 'org' in record ? record.org : undefined;
     if (owner !== undefined) caches.owners.note(id, owner);
   }
-  return objects.some((object) => (owner === undefined ? organizationIdOf(caches, object) === undefined : isOf(caches, object, owner)));
+  return objects.some((object) => {
+    if (owner === undefined || isWithdrawn(kind)) return organizationIdOf(caches, object) === owner;
+    return isOf(caches, object, owner);
+  });
 }
 
 async function sweep(options: SweepOptions, signal: AbortSignal): Promise<void> {
@@ -92,7 +96,7 @@ async function sweep(options: SweepOptions, signal: AbortSignal): Promise<void> 
       // Looked up one by one, as objects come while this runs.
       const objects = found.flatMap((cache) => cache.byIndex(indexes.id, id));
       if (objects.length > 0 && (kind === 'organization' || (await hasObjectOfItsOwner(options, kind, id, objects)))) continue;
-      if (kind === 'organization' && !organizations.isOver(id, clock.now())) continue;
+      if (kind === 'organization' && !(await organizations.isOver(id, clock.now()))) continue;
       await retract(id);
       gone.push(id);
     }

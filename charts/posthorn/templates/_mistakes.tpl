@@ -42,7 +42,7 @@ organization.namespace is {{ $v.organization.namespace }}: it must not be the na
 {{- if not (regexMatch "^[^\\s@:]+(:[0-9]+/[^\\s@:]+)?$" $image.repository) }}
 {{ $name }}.repository is {{ quote $image.repository }}: it must be the name of an image without a tag
 {{- end }}
-{{- if not (regexMatch "^([A-Za-z0-9_][-A-Za-z0-9_.]{0,127})?$" $image.tag) }}
+{{- if not (regexMatch "^([A-Za-z0-9_][-A-Za-z0-9_.]{0,127}(@sha256:[0-9a-f]{64})?)?$" $image.tag) }}
 {{ $name }}.tag is {{ quote $image.tag }}: it must be a tag of an image: letters, digits, _, . and -
 {{- end }}
 {{- end }}

@@ -134,8 +134,14 @@ test('A route that works without one of its destinations is a warning', async ()
 
 test('Secrets that the files do not hold are a warning', async () => {
   const auth = { type: 'bearer', tokenSecretRef: { name: 'shop', key: 'token' } };
-  const files = { 'a.yaml': text([of('Destination', 'shop', { http: { url: 'https://shop.example.com/', auth } })]) };
-  expect(await linted(files)).toMatchObject({ code: 0, findings: [{ severity: 'warning', reason: 'SecretNotFound' }] });
+  const withSecret = of('Destination', 'shop', { http: { url: 'https://shop.example.com/', auth } });
+  expect(await linted({ 'a.yaml': text([withSecret, source, route()]) })).toMatchObject({
+    code: 0,
+    findings: [
+      { kind: 'Destination', severity: 'warning', reason: 'SecretNotFound' },
+      { kind: 'Route', severity: 'warning', reason: 'DestinationNotReady' },
+    ],
+  });
 });
 
 test('Settings of the installation are read from the environment', async () => {
@@ -187,7 +193,8 @@ describe('beside the controllers of a cluster', () => {
       for (const { kind, metadata } of all) {
         const conditions: readonly Condition[] = (await suite.store.get(kind, metadata)).status?.conditions ?? [];
         const ready = conditions.find(({ type }) => type === 'Ready');
-        if (ready?.status !== 'True') found.push(`error ${kind} ${metadata.name} ${ready?.reason}`);
+        const severity = ready?.reason.endsWith('NotReady') ? 'warning' : 'error';
+        if (ready?.status !== 'True') found.push(`${severity} ${kind} ${metadata.name} ${ready?.reason}`);
       }
       return found.sort();
     };

@@ -48,7 +48,9 @@ export interface LintFinding {
 
 /** What only the cluster knows: Secrets that others make, and the keys that sealed values open with. */
 const unknownOffline: ReadonlySet<string> = new Set(['SecretNotFound', 'SecretNotReadable']);
-const missingObject = /NotFound$/;
+const missingObject = /(?<!Key)NotFound$/;
+/** What another object is, which has a finding of its own, or none where it is fine. */
+const ofAnother = /(NotReady|NotProgrammed)$/;
 
 /**
  * Judges manifests as a cluster that has nothing else would, and writes what is wrong, a line each, or one JSON object. Returns the exit code: 0 when
@@ -156,7 +158,7 @@ function conditionFindings({ kind, status }: PosthornObject<ConfigurationKind>, 
   if (ready === undefined) return [{ severity: 'error', reason: 'NotJudged', message: `the ${kind} was not judged` }];
   const findings: ConditionFinding[] = [];
   if (ready.status !== 'True') {
-    const isUnknown = unknownOffline.has(ready.reason) || (isPartial && missingObject.test(ready.reason));
+    const isUnknown = unknownOffline.has(ready.reason) || ofAnother.test(ready.reason) || (isPartial && missingObject.test(ready.reason));
     findings.push({ severity: isUnknown ? 'warning' : 'error', reason: ready.reason, message: ready.message });
   } else if (ready.reason === partiallyInForce) findings.push({ severity: 'warning', reason: ready.reason, message: ready.message });
   const advice = conditions.filter(({ type, status: value }) => type === 'CredentialInClear' && value === 'True');

@@ -1,4 +1,5 @@
 import { isPosthornError } from '../../core/errors.ts';
+import { RightsPending } from '../../core/rights-pending.ts';
 import type { ObjectMeta } from '../../resources/metadata.ts';
 import type { ClusterKind, ClusterObjects } from '../../store/cluster-objects.ts';
 import type { ResourceStore } from '../../store/store.ts';
@@ -44,10 +45,20 @@ export async function foreignContents({ objects, store }: NamespaceContentsOptio
     if (items === null) found.push(`${kind.plural}, which the controller may not list`);
     else found.push(...items.map(({ name }) => `${kind.kind} ${name}`).filter((each) => !inEveryNamespace.has(each)));
   }
-  const secrets = await unlessRefused(() => store.list('Secret', { namespace }));
+  const secrets = await unlessRefused(() => foreignSecrets(store, namespace));
   if (secrets === null) found.push('secrets, which the controller may not list');
-  else found.push(...secrets.filter(({ metadata }) => !isOwnSecret(metadata)).map(({ metadata }) => `Secret ${metadata.name}`));
+  else found.push(...secrets.map((name) => `Secret ${name}`));
   return found;
+}
+
+/** Names of the foreign Secrets on the first page that has some. */
+async function foreignSecrets(store: Pick<ResourceStore, 'list'>, namespace: string): Promise<{ items: string[] }> {
+  for (let continueToken: string | undefined; ; ) {
+    const page = await store.list('Secret', { namespace, ...(continueToken !== undefined && { continueToken }) });
+    const items = page.items.filter(({ metadata }) => !isOwnSecret(metadata)).map(({ metadata }) => metadata.name);
+    continueToken = page.continueToken;
+    if (items.length > 0 || continueToken === undefined) return { items };
+  }
 }
 
 /** The API has made it, or Kubernetes for a ServiceAccount. */
@@ -61,7 +72,7 @@ async function unlessRefused<T>(list: () => Promise<{ items: T[] }>): Promise<T[
     return (await list()).items;
   } catch (error) {
     if (isPosthornError(error, 'RESOURCE_NOT_FOUND')) return [];
-    if (isPosthornError(error, 'FORBIDDEN')) return null;
+    if (isPosthornError(error, 'FORBIDDEN') || error instanceof RightsPending) return null;
     throw error;
   }
 }

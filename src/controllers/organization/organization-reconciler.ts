@@ -81,7 +81,7 @@ export class OrganizationReconciler {
     const object = caches.Organization.get(key);
     for (const id of this.gone.of(key)) {
       const isTaken = caches.Organization.byIndex('id', id).some(isLive);
-      if (!isTaken) await this.#endGone(id, object === undefined, signal);
+      if (!isTaken) await this.#endGone(id, signal);
       this.gone.forget(key, id);
     }
     if (object === undefined) {
@@ -125,22 +125,30 @@ export class OrganizationReconciler {
     );
   }
 
-  /** The id of the retained organization of the same name and namespace, which a new one takes up with what was kept; null: it has its own. */
+  /**
+   * The id of the retained organization of the same name and namespace, which a new one takes up with what was kept, and which one keeps whose
+   * annotation somebody has removed; null: it has its own.
+   */
   async #formerId(object: PosthornObject<'Organization'>): Promise<string | null> {
-    if (hasSettledId(object)) return null;
     const { Organization, retained } = this.#options.caches;
-    const former = retained.find(object.metadata.name, object.spec.namespace);
+    const { name, annotations } = object.metadata;
+    const lastId = annotations?.[idAnnotation] === undefined ? object.status?.id : undefined;
+    const ofLastId = lastId === undefined ? undefined : retained.get(lastId);
+    const { namespace } = object.spec;
+    const isOwn = ofLastId?.slug === name && ofLastId.namespace === namespace;
+    if (!isOwn && hasSettledId(object)) return null;
+    const former = isOwn ? ofLastId : retained.find(name, namespace);
     if (former === undefined || Organization.byIndex('id', former.id).some(isLive)) return null;
     const { namespaceUid } = former.retained;
     return namespaceUid !== null && namespaceUid === (await this.#namespaces.uidOf(former.namespace)) ? former.id : null;
   }
 
-  /** `isDeleted`: its object is gone, and has not only another id. */
-  async #endGone(id: string, isDeleted: boolean, signal: AbortSignal): Promise<void> {
+  /** Nobody acts under the id any more: its object is gone, or has another id. */
+  async #endGone(id: string, signal: AbortSignal): Promise<void> {
     const { caches, publisher, clock } = this.#options;
     if (caches.retained.get(id) !== undefined) return;
     const record = await publisher.get('organization', id);
-    if (isDeleted && record !== null && record.deletionPolicy !== 'Delete') await this.#records.retain(id, clock.now());
+    if (record !== null && record.deletionPolicy !== 'Delete') await this.#records.retain(id, clock.now());
     else await this.#records.remove(id, null, signal);
   }
 

@@ -4,12 +4,10 @@ import { retractionOrder } from '../../resources/references.ts';
 import { type ControllerCaches, indexes } from '../controller-caches.ts';
 import type { FencedPublisher } from '../fenced-publisher.ts';
 import { idOf, isLive } from '../references.ts';
-import { isRetained } from '../retained-organizations.ts';
+import { isRetained, isWithdrawn } from '../retained-organizations.ts';
 
 /** As long as a message waits for what is disabled, and then as a dead letter. */
 export const retainedMs = 37 * 86_400_000;
-/** By these events come in, requests are made and jobs are run. */
-const withdrawn: ReadonlySet<RecordKind> = new Set(['source', 'apiKey', 'cronJob']);
 
 /** What Redis holds of one organization: records and messages. */
 export class OrganizationRecords {
@@ -47,7 +45,7 @@ export class OrganizationRecords {
     const retained = { ...record, retained: { atMs: nowMs, namespaceUid: isLive(namespace) ? (namespace?.metadata.uid ?? null) : null } };
     this.#caches.retained.note(retained);
     for (const [kind, recordId] of this.#recordsIn(record.namespace))
-      if (withdrawn.has(kind)) await this.#publisher.retract(kind, recordId, id);
+      if (isWithdrawn(kind)) await this.#publisher.retract(kind, recordId, id);
     await this.#publisher.publish('organization', retained);
   }
 
@@ -63,10 +61,11 @@ export class OrganizationRecords {
     }
   }
 
-  /** Whether nothing is kept of an organization whose object is gone, or no longer. */
-  isOver(id: string, nowMs: number): boolean {
-    const record = this.#caches.retained.get(id);
-    return record === undefined || nowMs >= record.retained.atMs + retainedMs;
+  /** Whether nothing is to be kept of an organization whose object is gone, or no longer. One that has yet to be retained is not over. */
+  async isOver(id: string, nowMs: number): Promise<boolean> {
+    const record = await this.#publisher.get('organization', id);
+    if (record === null) return true;
+    return isRetained(record) ? nowMs >= record.retained.atMs + retainedMs : record.deletionPolicy === 'Delete';
   }
 
   #recordsIn(namespace: string): [RecordKind, string][] {

@@ -126,14 +126,18 @@ const endpointDeleted: DeliveryPlan = { state: 'impossible', reason: 'destinatio
 async function alertDeliveryPlan(sources: PlanSources, org: string, destinationId: string): Promise<DeliveryPlan> {
   const { registry, allowed } = sources;
   return await registry.derive(`alerts:${org}/${destinationId}`, async () => {
-    const egress = egressRules(allowed, await registry.get('organization', org));
+    const organization = await registry.get('organization', org);
+    const egress = egressRules(allowed, organization);
     const plan = await alertPlan(sources, org, destinationId, { ...sources, egress, account: accountOf(org) });
     const record = routeOfMailTarget(destinationId);
+    const isHeldBack = organization?.retained !== undefined;
     return {
       value:
         plan === null
           ? { state: 'impossible', reason: 'destination_not_found', setting: null, failover: null }
-          : { state: 'ready', type: 'alert', ...plan },
+          : isHeldBack
+            ? { state: 'paused', setting: heldBack(plan.setting) }
+            : { state: 'ready', type: 'alert', ...plan },
       dependsOn: [`organization:${org}`, record === null ? `notificationChannel:${destinationId}` : `route:${record}`],
     };
   });

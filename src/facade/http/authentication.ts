@@ -62,6 +62,7 @@ async function callerOfKey(key: string, { registry, clock }: Authenticators): Pr
   const { role, scopes, expiresAtMs, makers } = rights;
   if (expiresAtMs !== null && expiresAtMs <= clock.now()) throw new PosthornError('UNAUTHORIZED', 'The API key has expired.');
   const organization = await registry.get('organization', record.org);
+  if (organization?.retained !== undefined) throw new PosthornError('UNAUTHORIZED', 'The organization of the API key has been deleted.');
   return {
     credential: { type: 'apiKey', id: record.id, name, sha256, expiresAtMs, makers },
     role,
