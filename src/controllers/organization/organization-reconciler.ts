@@ -50,7 +50,7 @@ export interface OrganizationReconcilerOptions {
 
 const manager = 'posthorn-controller';
 /** Of the annotation with the id, which stays when finalizers change. */
-const idManager = 'posthorn-identity';
+export const idManager = 'posthorn-identity';
 /** How long a deleted Organization waits for a purge that fails, before it is let go; the sweep tries again. */
 const purgeLimitMs = 60_000;
 /** What was on its way when the records were retracted has ended by then, and a second purge takes it. */

@@ -5,6 +5,7 @@ import type { Clock } from '../../core/clock.ts';
 import type { RecordKind } from '../../core/records.ts';
 import type { ConfigurationKind } from '../../resources/kinds.ts';
 import { systemClock } from '../../runtime/clock.ts';
+import { idManager } from './organization-reconciler.ts';
 
 const suite = controllerSuite();
 const options = { manager: 'test', force: true };
@@ -91,6 +92,23 @@ describe('an organization that is deleted and retained', () => {
       await restart();
     }
     await eventually(async () => expect(suite.controllers.caches.retained.get(id)?.slug).toBe('acme'));
+  });
+
+  test('an Organization that has taken everything up keeps it when somebody removes the annotation with its id', async () => {
+    const id = await begin();
+    const before = await ids(kept);
+    await deleted();
+    await organization();
+    await allReady();
+    // What `kubectl replace` with a manifest without it does.
+    await suite.store.apply({ kind: 'Organization', metadata: { name: 'acme' } }, { manager: idManager, force: true });
+    await eventually(async () => {
+      const { metadata } = await suite.store.get('Organization', { name: 'acme' });
+      expect(metadata.annotations?.['posthorn.dev/id']).toBe(id);
+    });
+    await allReady();
+    expect((await suite.store.get('Organization', { name: 'acme' })).status?.id).toBe(id);
+    expect(await ids(kept)).toEqual(before);
   });
 
   test('an Organization of the same name and namespace takes everything up under the same ids, also what was made meanwhile', async () => {
