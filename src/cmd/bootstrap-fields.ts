@@ -11,8 +11,8 @@ export interface Contested {
 const replicas = 'spec.replicas';
 
 /**
- * Applies an object that an installation requires. Of a DeliveryPool the number of pods is left to whoever else owns it: a person in an incident, or
- * an autoscaler. Every other field that another manager owns is taken over, and said.
+ * Applies an object that the installation requires. If another manager, such as a person or an autoscaler, owns `spec.replicas` of a DeliveryPool, the
+ * value stays. The function takes over every other field that another manager owns. `contested` lists both.
  */
 export async function applyRequired<K extends Kind>(
   store: Pick<ResourceStore, 'apply'>,

@@ -94,11 +94,11 @@ export async function checkBootstrap(
 
 class Bootstrap {
   readonly #options: BootstrapOptions;
-  /** What has been applied and is there since. */
+  /** Objects that were applied and have not been deleted since. */
   readonly #there = new Set<string>();
-  /** What was there and has been deleted. */
+  /** Objects that were applied and then deleted. */
   readonly #deleted = new Set<string>();
-  /** The one that was applied last. */
+  /** The admin key that was applied last. */
   #adminKey: string | null = null;
   #wake: () => void = () => {};
 

@@ -15,7 +15,7 @@ export function redisOf({ redis }: Config, logger?: Logger): RedisAddress {
   return { mode, url, sentinel, tls: secrets.current().tls, ...(files.length > 0 && { current: () => secrets.current() }) };
 }
 
-/** Reads what of the configuration stands in files. A file that cannot be used leaves what was read last in force. */
+/** Reads credentials of Redis from files. If a file cannot be used, the last credentials remain valid. */
 class SecretsInFiles {
   readonly #config: RedisConfig;
   readonly #logger: Logger | undefined;
@@ -58,7 +58,7 @@ function readSecrets(config: RedisConfig): RedisSecrets {
   };
 }
 
-/** Throws INVALID_CONFIG for a URL of other servers, of which a process must be made anew: the connections that it has would stay where they are. */
+/** Throws INVALID_CONFIG if the file names other servers or another database. Open connections stay with the first ones; a change needs a restart. */
 function readUrl(file: string, first: string): string {
   const url = readTextFile(file);
   if (url === null) throw new PosthornError('INVALID_CONFIG', `POSTHORN_REDIS_URL_FILE: ${file} cannot be read`);

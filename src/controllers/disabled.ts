@@ -1,7 +1,7 @@
 import type { Condition, ObjectMeta } from '../resources/metadata.ts';
 import { ownersOfField } from '../store/objects/field-owners.ts';
 
-/** Reason of Ready: the object is in force as one that is not enabled. */
+/** Reason of the condition Ready of a programmed object with `spec.enabled: false`. */
 export const disabledReason = 'Disabled';
 
 /** Whether the object is not to be enabled. */

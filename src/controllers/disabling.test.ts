@@ -1,26 +1,15 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { type RedisServer, startRedis } from '../../test/support/redis.ts';
-import { conditionOf, signingSecret, WebhookControllers } from '../../test/support/webhook-controllers.ts';
-import { RedisRegistryPublisher } from '../data/registry/registry-publisher.ts';
+import { expect, test } from '@jest/globals';
+import { conditionOf, eachWithWebhookControllers, signingSecret, type WebhookControllers } from '../../test/support/webhook-controllers.ts';
+import type { RedisRegistryPublisher } from '../data/registry/registry-publisher.ts';
 import type { Kind } from '../resources/kinds.ts';
 
 /** Most of it needs nothing of webhooks but the organization. */
-let redis: RedisServer;
 let world: WebhookControllers;
 let registry: RedisRegistryPublisher;
-let runs = 0;
 
-beforeAll(async () => {
-  redis = await startRedis();
+eachWithWebhookControllers((made) => {
+  ({ world, registry } = made);
 });
-afterAll(() => redis.stop());
-beforeEach(async () => {
-  const prefix = `run${++runs}:`;
-  world = new WebhookControllers({ redis: redis.client, prefix });
-  registry = new RedisRegistryPublisher(redis.client, prefix);
-  await world.begin();
-});
-afterEach(() => world.stop());
 
 const recordKinds = { Source: 'source', Destination: 'destination', NotificationChannel: 'notificationChannel', Route: 'route' } as const;
 const signed = { signingSecretRef: { name: 'signing', key: 'secret' } };

@@ -1,14 +1,11 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { eventually } from '../../test/support/eventually.ts';
-import { type RedisServer, startRedis } from '../../test/support/redis.ts';
-import { WebhookControllers } from '../../test/support/webhook-controllers.ts';
-import { RedisRegistryPublisher } from '../data/registry/registry-publisher.ts';
+import { eachWithWebhookControllers, type WebhookControllers } from '../../test/support/webhook-controllers.ts';
+import type { RedisRegistryPublisher } from '../data/registry/registry-publisher.ts';
 
 /** Nothing of webhooks is needed but the organization. */
-let redis: RedisServer;
 let world: WebhookControllers;
 let registry: RedisRegistryPublisher;
-let runs = 0;
 
 const http = { url: 'https://shop.example' };
 const throttle = { mode: 'rate', rateLimit: 5, rateUnit: 'second' };
@@ -18,20 +15,12 @@ const route = {
   failover: { destinationRefs: [{ name: 'b' }, { name: 'c' }] },
 };
 
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
-beforeEach(async () => {
-  const prefix = `run${++runs}:`;
-  world = new WebhookControllers({ redis: redis.client, prefix });
-  registry = new RedisRegistryPublisher(redis.client, prefix);
-  await world.begin();
+eachWithWebhookControllers(async (made) => {
+  ({ world, registry } = made);
   await plan('pro');
   await world.apply('Source', 'orders', {});
   for (const name of ['a', 'b', 'c']) await world.apply('Destination', name, { http });
 });
-afterEach(() => world.stop());
 
 async function plan(of: string): Promise<void> {
   await world.store.apply(

@@ -69,7 +69,7 @@ export interface ReconcilersOptions extends OrganizationReconcilerOptions, Resou
   shards: number;
 }
 
-/** Where the records of the kinds of webhooks are put in force. */
+/** The sinks of webhook records. */
 export interface WebhookSinks {
   eventType: ReturnType<typeof webhookEventTypeSink>;
   application: ReturnType<typeof webhookApplicationSink>;

@@ -29,6 +29,20 @@ export const idOfAnother: Refusal = {
     'to restore an organization with its objects, first set the same annotation of the Organization to its former id',
 };
 
+/** Takes the id for the record's organization. Returns the obstacle when another organization has it. */
+export async function claimId(
+  publisher: Pick<FencedPublisher, 'claim'>,
+  { id, org }: { id: string; org: string },
+): Promise<Obstacle | null> {
+  try {
+    await publisher.claim(id, org);
+    return null;
+  } catch (error) {
+    if (ownerOfRefusedId(error) !== undefined) return { refusal: idOfAnother };
+    throw error;
+  }
+}
+
 const keyTaken: Refusal = {
   reason: 'KeyTaken',
   message: 'an API key of another organization has the same spec.sha256; create another key',

@@ -1,14 +1,11 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { eventually } from '../../test/support/eventually.ts';
-import { type RedisServer, startRedis } from '../../test/support/redis.ts';
-import { conditionOf, signingSecret, WebhookControllers } from '../../test/support/webhook-controllers.ts';
-import { RedisRegistryPublisher } from '../data/registry/registry-publisher.ts';
+import { conditionOf, eachWithWebhookControllers, signingSecret, type WebhookControllers } from '../../test/support/webhook-controllers.ts';
+import type { RedisRegistryPublisher } from '../data/registry/registry-publisher.ts';
 import type { ConfigurationKind, ObjectOf } from '../resources/kinds.ts';
 
-let redis: RedisServer;
 let world: WebhookControllers;
 let registry: RedisRegistryPublisher;
-let runs = 0;
 
 const url = 'https://shop.example';
 /** A Secret that is there once the test makes it. */
@@ -19,19 +16,11 @@ const connection = (...names: string[]) => ({ sourceRef: { name: 'orders' }, des
 const subscription = { endpointRef: { name: 'customer' }, eventTypeRef: { name: 'order.paid' } };
 const endpoint = { applicationRef: { name: 'shop' }, url, signingSecretRef: { name: 'signing', key: 'secret' } };
 
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
-beforeEach(async () => {
-  const prefix = `run${++runs}:`;
-  world = new WebhookControllers({ redis: redis.client, prefix });
-  registry = new RedisRegistryPublisher(redis.client, prefix);
-  await world.begin();
+eachWithWebhookControllers(async (made) => {
+  ({ world, registry } = made);
   await world.apply('Source', 'orders', {});
   for (const name of ['good', 'other']) await world.apply('Destination', name, { http: { url } });
 });
-afterEach(() => world.stop());
 
 const makeSecret = (): Promise<unknown> =>
   world.store.apply(

@@ -4,8 +4,7 @@ import { isPosthornError, type PosthornError } from '../core/errors.ts';
 import type { WebhookStore } from '../data/webhooks/webhooks.ts';
 import type { ResourceCache } from '../store/cache.ts';
 import type { FencedPublisher } from './fenced-publisher.ts';
-import { ownerOfRefusedId } from './id-owners.ts';
-import { idOfAnother, type Obstacle, type RecordSink } from './record-sink.ts';
+import { claimId, type Obstacle, type RecordSink } from './record-sink.ts';
 import { organizationOf } from './references.ts';
 
 export interface WebhookSinkOptions {
@@ -42,13 +41,9 @@ export function webhookRecordSink<Record extends { org: string; id: string }, St
   return {
     get: (id: string, organization: OrganizationFacts) => managed(organization.id, id),
     publish: async (record) => {
-      try {
-        // What shards keep of an application or an endpoint, such as its limits, they keep by its id alone.
-        await publisher.claim(record.id, record.org);
-      } catch (error) {
-        if (ownerOfRefusedId(error) !== undefined) return { refusal: idOfAnother };
-        throw error;
-      }
+      // What shards keep of an application or an endpoint, such as its limits, they keep by its id alone.
+      const owned = await claimId(publisher, record);
+      if (owned !== null) return owned;
       const stored = await publisher.write(() => records.get(record.org, record.id));
       if (stored !== null && stored.managedBy === null) return { refusal: taken };
       try {

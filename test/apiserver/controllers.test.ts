@@ -81,6 +81,14 @@ describe('controllers on a real API server', () => {
     return pages.flatMap(({ items }) => items.map(({ kind, metadata }) => `${kind} ${metadata.name} ${metadata.resourceVersion}`)).sort();
   };
 
+  /** `wanted`: type, reason and count of each. */
+  const expectEventsOfRoutes = (wanted: readonly string[]): Promise<void> =>
+    eventually(async () => {
+      const events = (await controlPlane.request('GET', `/api/v1/namespaces/${namespace}/events`)) as { items: EventObject[] };
+      const ofRoutes = events.items.filter(({ involvedObject }) => involvedObject.kind === 'Route');
+      expect(ofRoutes.map(({ type, reason, count }) => `${type} ${reason} ${count}`).sort()).toEqual(wanted);
+    });
+
   test('a route is ready once its source and destination are there, and says why it was not by an Event', async () => {
     await route();
     await expectReady('Route', named('all'), 'False SourceNotFound');
@@ -88,15 +96,7 @@ describe('controllers on a real API server', () => {
     await expectReady('Route', named('all'), 'False DestinationNotFound');
     await destination();
     await expectReady('Route', named('all'));
-    await eventually(async () => {
-      const events = (await controlPlane.request('GET', `/api/v1/namespaces/${namespace}/events`)) as { items: EventObject[] };
-      const ofRoute = events.items.filter(({ involvedObject }) => involvedObject.kind === 'Route');
-      expect(ofRoute.map(({ type, reason, count }) => `${type} ${reason} ${count}`).sort()).toEqual([
-        'Normal Ready 1',
-        'Warning DestinationNotFound 1',
-        'Warning SourceNotFound 1',
-      ]);
-    });
+    await expectEventsOfRoutes(['Normal Ready 1', 'Warning DestinationNotFound 1', 'Warning SourceNotFound 1']);
   });
 
   test('a route without a destination in force is not ready, with one of two it is partially in force, and says each once by an Event', async () => {
@@ -119,15 +119,7 @@ describe('controllers on a real API server', () => {
     );
     await secret('first');
     await expectReady('Route', named('all'));
-    await eventually(async () => {
-      const events = (await controlPlane.request('GET', `/api/v1/namespaces/${namespace}/events`)) as { items: EventObject[] };
-      const ofRoute = events.items.filter(({ involvedObject }) => involvedObject.kind === 'Route');
-      expect(ofRoute.map(({ type, reason, count }) => `${type} ${reason} ${count}`).sort()).toEqual([
-        'Normal Ready 1',
-        'Warning DestinationNotReady 1',
-        'Warning PartiallyInForce 1',
-      ]);
-    });
+    await expectEventsOfRoutes(['Normal Ready 1', 'Warning DestinationNotReady 1', 'Warning PartiallyInForce 1']);
   });
 
   test('a disabled object of each kind is Ready as Disabled, and says who disabled it and when', async () => {

@@ -1,8 +1,9 @@
-import { expect } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/globals';
 import { isDisabled } from '../../src/controllers/disabled.ts';
 import { idOf } from '../../src/controllers/references.ts';
 import type { RunControllersOptions } from '../../src/controllers/run-controllers.ts';
 import type { Clock } from '../../src/core/clock.ts';
+import { RedisRegistryPublisher } from '../../src/data/registry/registry-publisher.ts';
 import { RedisWebhookStore } from '../../src/data/webhooks/redis-webhook-store.ts';
 import type { ConfigurationKind, ObjectOf } from '../../src/resources/kinds.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
@@ -10,7 +11,7 @@ import { MemoryStore } from '../../src/store/memory/memory-store.ts';
 import { type RunningControllers, startControllers } from './controllers.ts';
 import { eventually } from './eventually.ts';
 import { silentLogger } from './logger.ts';
-import type { RedisServer } from './redis.ts';
+import { type RedisServer, startRedis } from './redis.ts';
 
 const namespace = 'acme';
 export const signingSecret = (byte: number): string => `whsec_${Buffer.alloc(32, byte).toString('base64')}`;
@@ -88,4 +89,24 @@ export class WebhookControllers {
 
 export function conditionOf<K extends ConfigurationKind>({ status }: ObjectOf<K>, type: string) {
   return status?.conditions?.find((each) => each.type === type);
+}
+
+/** Registers the hooks of the suite that calls it: one Redis, and for each test new controllers under a prefix of their own. */
+export function eachWithWebhookControllers(
+  begun: (made: { redis: RedisServer; prefix: string; world: WebhookControllers; registry: RedisRegistryPublisher }) => unknown,
+): void {
+  let redis: RedisServer;
+  let world: WebhookControllers;
+  let runs = 0;
+  beforeAll(async () => {
+    redis = await startRedis();
+  });
+  afterAll(() => redis.stop());
+  beforeEach(async () => {
+    const prefix = `run${++runs}:`;
+    world = new WebhookControllers({ redis: redis.client, prefix });
+    await world.begin();
+    await begun({ redis, prefix, world, registry: new RedisRegistryPublisher(redis.client, prefix) });
+  });
+  afterEach(() => world.stop());
 }

@@ -33,7 +33,7 @@ export interface OfflineOptions {
 const maxRounds = 5;
 const deadlineMs = 60_000;
 const lookMs = 5;
-/** The grace in which nothing is said of a missing Secret is over for what has just been stored. */
+/** A clock that is ahead: the controllers report missing references of a new object only some seconds after its creation. */
 const later: Clock = { ...systemClock, now: () => systemClock.now() + 3_600_000 };
 
 /**

@@ -59,12 +59,12 @@ const ofAnother = /(NotReady|NotProgrammed)$/;
 export async function lint(config: Config, options: LintOptions, write: (line: string) => void): Promise<number> {
   const { objects, errors } = await readFiles(options.paths, options.namespace);
   const { unique, duplicates } = withoutDuplicates(objects);
-  const refused = unique.flatMap(refusalsOf);
-  const admitted = unique.filter((found) => refusalsOf(found).length === 0);
+  const admissions = unique.map((found) => ({ found, refusals: refusalsOf(found) }));
+  const admitted = admissions.flatMap(({ found, refusals }) => (refusals.length === 0 ? [found] : []));
   const findings: LintFinding[] = [
     ...errors.map(({ file, message }): LintFinding => ({ severity: 'error', file, reason: 'Unreadable', message })),
     ...duplicates,
-    ...refused,
+    ...admissions.flatMap(({ refusals }) => refusals),
     ...(await judged(admitted, config, options)),
   ];
   const count = (severity: LintFinding['severity']): number => findings.filter((finding) => finding.severity === severity).length;
@@ -88,8 +88,9 @@ function withoutDuplicates(objects: readonly FoundObject[]): { unique: FoundObje
   const first = new Map<string, FoundObject>();
   const duplicates: LintFinding[] = [];
   for (const found of objects) {
-    const other = first.get(idOf(found.object.kind, found.object.metadata));
-    if (other === undefined) first.set(idOf(found.object.kind, found.object.metadata), found);
+    const id = idOf(found.object.kind, found.object.metadata);
+    const other = first.get(id);
+    if (other === undefined) first.set(id, found);
     else duplicates.push({ severity: 'error', ...where(found), reason: 'Duplicate', message: `the object is in ${other.file}, too` });
   }
   return { unique: [...first.values()], duplicates };

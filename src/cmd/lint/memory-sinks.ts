@@ -1,8 +1,7 @@
 import type { Refusal } from '../../compile/compiled.ts';
 import type { FencedPublisher } from '../../controllers/fenced-publisher.ts';
-import { ownerOfRefusedId } from '../../controllers/id-owners.ts';
 import type { WebhookSinks } from '../../controllers/reconcilers.ts';
-import { idOfAnother, type RecordSink, registrySink } from '../../controllers/record-sink.ts';
+import { claimId, type RecordSink, registrySink } from '../../controllers/record-sink.ts';
 import { externalIdTaken } from '../../controllers/webhook-application/webhook-application-sink.ts';
 import { duplicateSubscription } from '../../controllers/webhook-subscription/webhook-subscription-sink.ts';
 
@@ -44,12 +43,8 @@ function memorySink<Published extends WebhookRecord>(
   return {
     get: async () => null,
     publish: async (record) => {
-      try {
-        await publisher.claim(record.id, record.org);
-      } catch (error) {
-        if (ownerOfRefusedId(error) !== undefined) return { refusal: idOfAnother };
-        throw error;
-      }
+      const owned = await claimId(publisher, record);
+      if (owned !== null) return owned;
       const name = nameOf(record);
       if (name === null) return null;
       const holder = holders.get(name);

@@ -25,13 +25,11 @@ export interface Health {
 /** The circuits that are not closed, by the id of their route and of their destination. */
 export class BrokenCircuits {
   #byId = new Map<string, Map<string, Broken>>();
-  #states = new Map<string, CircuitState>();
 
   /** Takes in the whole truth; answers the ids whose circuits may have changed. */
   replace(circuits: readonly CircuitView[]): Set<string> {
     const changed = new Set(this.#byId.keys());
     this.#byId = new Map();
-    this.#states = new Map();
     for (const { routeId, destinationId, state, sinceMs } of circuits) {
       for (const id of this.#set({ routeId, destinationId, state, sinceMs: sinceMs ?? 0 })) changed.add(id);
     }
@@ -54,15 +52,16 @@ export class BrokenCircuits {
 
   /** How many are in each state. */
   counts(): Record<'open' | 'half_open', number> {
-    const states = [...this.#states.values()];
+    // Each is there twice: under its route and under its destination.
+    const states = [...this.#byId].flatMap(([id, circuits]) =>
+      [...circuits.values()].flatMap(({ routeId, state }) => (routeId === id ? [state] : [])),
+    );
     const open = states.filter((state) => state === 'open').length;
     return { open, half_open: states.length - open };
   }
 
   #set(circuit: Broken): string[] {
     const { routeId, destinationId } = circuit;
-    if (circuit.state === 'closed') this.#states.delete(`${routeId} ${destinationId}`);
-    else this.#states.set(`${routeId} ${destinationId}`, circuit.state);
     const ids = [routeId, destinationId];
     for (const id of ids) {
       const circuits = this.#byId.get(id) ?? new Map<string, Broken>();

@@ -152,7 +152,7 @@ export class OrganizationReconciler {
     else await this.#records.remove(id, null, signal);
   }
 
-  /** One that was in force there, before or under another configuration, is so no more. */
+  /** Retracts the record of an Organization that names the namespace of the installation. It may have been published before that was refused. */
   async #keepOutOfInstallation(object: PosthornObject<'Organization'>): Promise<ReconcileResult> {
     await this.#options.rights?.remove(object);
     await this.#options.publisher.retract('organization', idOf('Organization', object));

@@ -1,24 +1,20 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { testKeyring } from '../../../test/support/controllers.ts';
 import { eventually } from '../../../test/support/eventually.ts';
-import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { conditionOf, signingSecret, WebhookControllers } from '../../../test/support/webhook-controllers.ts';
+import {
+  conditionOf,
+  eachWithWebhookControllers,
+  signingSecret,
+  type WebhookControllers,
+} from '../../../test/support/webhook-controllers.ts';
 import { webhookSecretSealingContext } from '../../core/sealing-contexts.ts';
 import { disableEndpoint } from '../../data/webhooks/disable-endpoint.ts';
 
-let redis: RedisServer;
 let world: WebhookControllers;
-let runs = 0;
 
-beforeAll(async () => {
-  redis = await startRedis();
+eachWithWebhookControllers((made) => {
+  ({ world } = made);
 });
-afterAll(() => redis.stop());
-beforeEach(async () => {
-  world = new WebhookControllers({ redis: redis.client, prefix: `run${++runs}:` });
-  await world.begin();
-});
-afterEach(() => world.stop());
 
 const apply = (spec: object = {}, name = 'hooks') =>
   world.apply('WebhookEndpoint', name, {

@@ -1,8 +1,8 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { eventually } from '../../../test/support/eventually.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
-import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { conditionOf, WebhookControllers } from '../../../test/support/webhook-controllers.ts';
+import type { RedisServer } from '../../../test/support/redis.ts';
+import { conditionOf, eachWithWebhookControllers, type WebhookControllers } from '../../../test/support/webhook-controllers.ts';
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { RedisWebhookStore } from '../../data/webhooks/redis-webhook-store.ts';
@@ -10,19 +10,13 @@ import type { WebhookStore } from '../../data/webhooks/webhooks.ts';
 import { systemClock } from '../../runtime/clock.ts';
 
 let redis: RedisServer;
+let prefix: string;
 let world: WebhookControllers;
-let runs = 0;
 
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
-beforeEach(async () => {
-  world = new WebhookControllers({ redis: redis.client, prefix: `run${++runs}:` });
-  await world.begin();
+eachWithWebhookControllers(async (made) => {
+  ({ redis, prefix, world } = made);
   await endpoint();
 });
-afterEach(() => world.stop());
 
 const endpoint = () =>
   world.apply('WebhookEndpoint', 'hooks', {
@@ -212,7 +206,7 @@ test('one that is deleted is gone, also when nobody led', async () => {
 /** Controllers that look at nothing again by themselves, and whose first creation of an endpoint is not answered; before it comes `meanwhile`. */
 function startWithoutAnswer(meanwhile: () => Promise<unknown>): void {
   const webhooks = (epoch: number): WebhookStore => {
-    const store = new RedisWebhookStore({ redis: redis.client, prefix: `run${runs}:`, clock: systemClock, logger: silentLogger, epoch });
+    const store = new RedisWebhookStore({ redis: redis.client, prefix, clock: systemClock, logger: silentLogger, epoch });
     let isFirst = true;
     const createEndpoint: WebhookStore['createEndpoint'] = async (endpoint) => {
       if (!isFirst) return RedisWebhookStore.prototype.createEndpoint.call(store, endpoint);

@@ -2,7 +2,7 @@ import { accountOf } from '../../core/account.ts';
 import { organizationBehind, routeOfMailTarget } from '../../core/alert.ts';
 import type { Clock } from '../../core/clock.ts';
 import { egressRules, type InstallationEgress } from '../../core/egress-policy.ts';
-import type { DestinationRecord, RetryPolicyRecord, RouteRecord, TransformRecord } from '../../core/records.ts';
+import type { DestinationRecord, OrganizationRecord, RetryPolicyRecord, RouteRecord, TransformRecord } from '../../core/records.ts';
 import { organizationOfWebhooks } from '../../core/webhook.ts';
 import type { FailoverOfGone, Target, TargetSetting } from '../../data/queue/delivery-queue.ts';
 import type { RegistryReader } from '../../data/registry/registry.ts';
@@ -130,17 +130,18 @@ async function alertDeliveryPlan(sources: PlanSources, org: string, destinationI
     const egress = egressRules(allowed, organization);
     const plan = await alertPlan(sources, org, destinationId, { ...sources, egress, account: accountOf(org) });
     const record = routeOfMailTarget(destinationId);
-    const isHeldBack = organization?.retained !== undefined;
     return {
-      value:
-        plan === null
-          ? { state: 'impossible', reason: 'destination_not_found', setting: null, failover: null }
-          : isHeldBack
-            ? { state: 'paused', setting: heldBack(plan.setting) }
-            : { state: 'ready', type: 'alert', ...plan },
+      value: alertPlanOf(plan, organization),
       dependsOn: [`organization:${org}`, record === null ? `notificationChannel:${destinationId}` : `route:${record}`],
     };
   });
+}
+
+function alertPlanOf(plan: Awaited<ReturnType<typeof alertPlan>>, organization: OrganizationRecord | null): DeliveryPlan {
+  if (plan === null) return endpointDeleted;
+  return organization?.retained === undefined
+    ? { state: 'ready', type: 'alert', ...plan }
+    : { state: 'paused', setting: heldBack(plan.setting) };
 }
 
 const routeDeleted: DeliveryPlan = { state: 'impossible', reason: 'route_deleted', setting: null, failover: null };
