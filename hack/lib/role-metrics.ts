@@ -3,6 +3,7 @@ import { bootstrapGauge } from '../../src/cmd/bootstrap-report.ts';
 import { buildInfo } from '../../src/cmd/build-info.ts';
 import type { Role } from '../../src/cmd/config.ts';
 import { leaderMetric } from '../../src/cmd/leader-metric.ts';
+import { encryptionKeyInfo } from '../../src/cmd/role-keyring.ts';
 import { PoolMetrics } from '../../src/controllers/delivery-pool/pool-metrics.ts';
 import { deliveryMetrics, mailCounter } from '../../src/delivery/metrics.ts';
 import { facadeMetrics } from '../../src/facade/http/metrics.ts';
@@ -54,5 +55,6 @@ export function processMetrics(): Registry {
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   buildInfo(registry);
+  encryptionKeyInfo(registry);
   return registry;
 }

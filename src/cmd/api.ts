@@ -1,6 +1,5 @@
 import { PosthornError } from '../core/errors.ts';
 import { requestIdFor } from '../core/request-id.ts';
-import { Keyring } from '../core/sealing.ts';
 import { LastNotified } from '../data/alerts/last-notified.ts';
 import { MailRecipients } from '../data/alerts/mail-recipients.ts';
 import { RedisStatisticsReader } from '../data/analytics/redis-statistics-reader.ts';
@@ -43,6 +42,7 @@ import { readableLayout } from './readable-layout.ts';
 import { redisOf } from './redis-address.ts';
 import { RedisLink } from './redis-link.ts';
 import { openResourceStore } from './resource-store.ts';
+import { roleKeyring } from './role-keyring.ts';
 import { type RoleContext, type RoleDefinition, startOpsServer, trafficHeapGrowthPercent } from './role-process.ts';
 import { publicHealth } from './upstream-health.ts';
 import { version } from './version.ts';
@@ -64,11 +64,11 @@ async function runApi(context: RoleContext): Promise<void> {
   const ending = new AbortController();
   const prefix = config.redisKeyPrefix;
   const link = new RedisLink(redisOf(config, logger), { name: 'api', prefix, logger, readiness });
-  const keyring = new Keyring(config.encryptionKeys);
+  const keyring = roleKeyring(config, context, () => records.flush());
   const records = publishedRecords(link, context);
   const storeMetrics = createStoreMetrics(registry);
   const writes = new ReplicatedWrites({ redis: link.command('writes'), clock, logger, registry });
-  const { store, kubernetes, close: closeStore } = await openResourceStore(link, config, { clock, metrics: storeMetrics, writes });
+  const { store, kubernetes, close: closeStore } = await openResourceStore(link, config, { clock, metrics: storeMetrics, keyring, writes });
   const resources = facadeCaches({ store, clock, logger, metrics: storeMetrics });
   const shared = { redis: link.main, prefix, clock, logger };
   const sandbox = new Sandbox({ clock, processes: 2 });

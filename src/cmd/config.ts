@@ -3,22 +3,12 @@ import type { PoolDefaults } from '../compile/delivery-pool/pool-setting.ts';
 import { defaultPool } from '../core/default-pool.ts';
 import { largestPayloadBytes, wholePayloadBytes } from '../core/payload-sizes.ts';
 import { defaultWebhookRetryDelaysMs } from '../core/webhook.ts';
-import {
-  adminApiKey,
-  cidrList,
-  count,
-  encryptionKeys,
-  flag,
-  optionalPort,
-  port,
-  portNumber,
-  retryDelays,
-  wholeNumber,
-} from './config-values.ts';
+import { cidrList, count, flag, optionalPort, port, portNumber, retryDelays, wholeNumber } from './config-values.ts';
 import { deliveryPoolEnvironment, poolDefaults } from './delivery-pool-config.ts';
 import { type EgressConfig, egressConfig, egressEnvironment } from './egress-config.ts';
 import { type ReadText, readTextFile, withFileVariables } from './file-variables.ts';
 import { type RedisConfig, redisConfig, redisEnvironment, redisMistakes } from './redis-config.ts';
+import { type SecretsConfig, secretsConfig, secretsEnvironment } from './secrets-config.ts';
 import { type SmtpConfig, smtpConfig, smtpEnvironment, smtpMistakes } from './smtp-config.ts';
 import { type WarehouseConfig, warehouseConfig, warehouseEnvironment } from './warehouse-config.ts';
 
@@ -118,32 +108,13 @@ export const environmentSchema = z.object({
       'Name of the installation, with which the names of its ServiceAccounts and ClusterRoles begin: the controllers bind `NAME-api` to `NAME-organization-api`, and `NAME-controller` to `NAME-organization-controller`, in the namespace of each organization. The ServiceAccounts are in the namespace of the Lease, which no organization may have. Default: `posthorn`, as in `config/rbac`. The Helm chart sets it.',
     )
     .meta({ roles: ['controller'] }),
-  POSTHORN_ENCRYPTION_KEYS: encryptionKeys
-    .optional()
-    .describe(
-      'Keys that seal secrets in Redis, as `id:base64[,id:base64…]`, newest first; each of 32 bytes (`openssl rand -base64 32`). The newest seals, all open. Standalone makes one in the data directory when none is given; the other roles need it, the same in all of them.',
-    )
-    .meta({ roles: [...roles], secret: true }),
+  ...secretsEnvironment,
   POSTHORN_DATA_DIR: z
     .string()
     .min(1)
     .default('.posthorn')
     .describe('Directory of keys and of the Redis data.')
     .meta({ roles: ['standalone'] }),
-  POSTHORN_API_KEY: adminApiKey
-    .optional()
-    .describe(
-      'Admin key of the organization `default`, of at least 32 characters. Standalone makes one, prints it once and keeps it in the data directory when it is not given; the controller makes none.',
-    )
-    .meta({ roles: ['controller', 'standalone'], secret: true }),
-  POSTHORN_API_KEY_FILE: z
-    .string()
-    .min(1)
-    .optional()
-    .describe(
-      'File with that key, where `POSTHORN_API_KEY` is not given. It is read again every 10 seconds: another key in it replaces the earlier one, which is refused from then on. Standalone reads `api-key` in the data directory in the same way.',
-    )
-    .meta({ roles: ['controller', 'standalone'] }),
   POSTHORN_BOOTSTRAP_DIR: z
     .string()
     .min(1)
@@ -234,7 +205,7 @@ export const environmentSchema = z.object({
     .meta({ roles: [...roles] }),
 });
 
-export interface Config {
+export interface Config extends SecretsConfig {
   port: number;
   /** Undefined: ingest is on the port of the API. */
   ingestPort: number | undefined;
@@ -256,12 +227,7 @@ export interface Config {
   /** Names the ClusterRoles that the controller binds in the namespaces of organizations, and their quotas. */
   installationName: string;
   kubernetesService: { host: string; port: number } | undefined;
-  /** Newest first; empty only in standalone, which then makes one. */
-  encryptionKeys: { id: string; key: Buffer }[];
   dataDirectory: string;
-  apiKey: string | undefined;
-  /** Where it is to be read anew; undefined: it does not change. */
-  apiKeyFile: string | undefined;
   manifestsDirectory: string | undefined;
   bootstrapDirectory: string | undefined;
   bootstrapConfigMap: string | undefined;
@@ -355,10 +321,8 @@ export function readConfig(
       values.KUBERNETES_SERVICE_HOST === undefined
         ? undefined
         : { host: values.KUBERNETES_SERVICE_HOST, port: values.KUBERNETES_SERVICE_PORT },
-    encryptionKeys: values.POSTHORN_ENCRYPTION_KEYS ?? [],
+    ...secretsConfig(values, variables),
     dataDirectory: values.POSTHORN_DATA_DIR,
-    apiKey: values.POSTHORN_API_KEY,
-    apiKeyFile: variables['POSTHORN_API_KEY'] === undefined ? values.POSTHORN_API_KEY_FILE : undefined,
     manifestsDirectory: values.POSTHORN_MANIFESTS_DIR,
     bootstrapDirectory: values.POSTHORN_BOOTSTRAP_DIR,
     bootstrapConfigMap: values.POSTHORN_BOOTSTRAP_CONFIG_MAP,

@@ -9,7 +9,7 @@ import { runControllers } from '../controllers/run-controllers.ts';
 import { withJitter } from '../core/backoff.ts';
 import { RefusedAddresses } from '../core/egress-policy.ts';
 import { isPosthornError, PosthornError } from '../core/errors.ts';
-import { Keyring } from '../core/sealing.ts';
+import type { Keyring } from '../core/sealing.ts';
 import { SpentMailBudgets } from '../data/alerts/mail-budget.ts';
 import { MailRecipients } from '../data/alerts/mail-recipients.ts';
 import { CronExecutions } from '../data/cron/cron-executions.ts';
@@ -53,6 +53,7 @@ import { RedisLink } from './redis-link.ts';
 import { checkRedisSettings } from './redis-settings.ts';
 import { refuseOwn } from './refuse-own.ts';
 import { clusterObjects, type OpenedStore, openResourceStore } from './resource-store.ts';
+import { roleKeyring } from './role-keyring.ts';
 import { type RoleContext, type RoleDefinition, startOpsServer } from './role-process.ts';
 import { sweepStore } from './sweep-store.ts';
 
@@ -80,7 +81,8 @@ async function runControllerRole(context: RoleContext): Promise<void> {
   const ending = new AbortController();
   const link = new RedisLink(redisOf(config, logger), { name: 'controller', prefix: config.redisKeyPrefix, logger, readiness });
   const storeMetrics = createStoreMetrics(registry);
-  const opened = await openResourceStore(link, config, { clock, metrics: storeMetrics });
+  const keyring = roleKeyring(config, context);
+  const opened = await openResourceStore(link, config, { clock, metrics: storeMetrics, keyring });
   const leading = leaderMetric(registry);
   const metrics = { controllers: new ControllerMetrics(registry), pools: new PoolMetrics(registry) };
   readiness.note('leadership', () => (leading.isLeading ? 'leading' : 'waiting for leadership'));
@@ -117,7 +119,7 @@ async function runControllerRole(context: RoleContext): Promise<void> {
       leading.set(true);
       try {
         bootstrap.failed(null);
-        await lead(term, { context, opened, objects, recorder, link, caches, storeMetrics, metrics, bootstrap });
+        await lead(term, { context, keyring, opened, objects, recorder, link, caches, storeMetrics, metrics, bootstrap });
       } catch (error) {
         if (opened.kubernetes !== null || !isLost(term, error)) throw error;
         logger.warn({ err: error }, 'leadership was lost; the process rejoins the election');
@@ -182,6 +184,7 @@ async function scheduleCron(context: RoleContext, link: RedisLink, signal: Abort
 
 interface Leading {
   context: RoleContext;
+  keyring: Keyring;
   opened: OpenedStore;
   objects: ClusterObjects | null;
   recorder: EventRecorder;
@@ -195,7 +198,7 @@ interface Leading {
 /** Runs the controllers until the process is to stop. Throws CONFLICT when leadership is lost. */
 async function lead(
   term: Term,
-  { context, opened, objects, recorder, bootstrap, link, caches, storeMetrics, metrics }: Leading,
+  { context, keyring, opened, objects, recorder, bootstrap, link, caches, storeMetrics, metrics }: Leading,
 ): Promise<void> {
   const { config, logger, clock, stopping } = context;
   const prefix = config.redisKeyPrefix;
@@ -229,7 +232,7 @@ async function lead(
     mailBudgets: new SpentMailBudgets({ redis: link.main, prefix }),
     mailRecipients: config.requiresMailConfirmation ? new MailRecipients({ redis: link.main, prefix }) : null,
     cronRuns: new CronRuns({ redis: link.main, prefix }),
-    keyring: new Keyring(config.encryptionKeys),
+    keyring,
     allowsPlatformIdentity: config.warehouse.allowsPlatformIdentity,
     mailDomains: config.mailDomains,
     requiresSecretConsent: config.requiresSecretConsent,

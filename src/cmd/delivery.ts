@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { rootCertificates } from 'node:tls';
 import { RefusedAddresses } from '../core/egress-policy.ts';
 import { mailConfirmationPath } from '../core/mail-confirmation.ts';
-import { Keyring } from '../core/sealing.ts';
 import { AlertStates } from '../data/alerts/alert-states.ts';
 import { RedisMessageReader } from '../data/history/message-reader.ts';
 import { Circuits } from '../data/queue/circuits.ts';
@@ -27,6 +26,7 @@ import { redisOf } from './redis-address.ts';
 import { RedisLink } from './redis-link.ts';
 import { checkRedisSettings } from './redis-settings.ts';
 import { refuseOwn } from './refuse-own.ts';
+import { roleKeyring } from './role-keyring.ts';
 import { type RoleContext, type RoleDefinition, startOpsServer, trafficHeapGrowthPercent } from './role-process.ts';
 import { smtpCredentials } from './smtp-config.ts';
 import { version } from './version.ts';
@@ -90,7 +90,10 @@ async function runDelivery(context: RoleContext): Promise<void> {
       ...(config.requiresMailConfirmation && { mailConfirmationUrl: `${config.publicUrl}${mailConfirmationPath}` }),
       prefix,
       registry: records,
-      keyring: new Keyring(config.encryptionKeys),
+      keyring: roleKeyring(config, context, () => {
+        records.flush();
+        webhooks.flush();
+      }),
       clock,
       logger,
       metrics: registry,

@@ -1,6 +1,5 @@
 import { PosthornError } from '../core/errors.ts';
 import { requestIdFor } from '../core/request-id.ts';
-import { Keyring } from '../core/sealing.ts';
 import { RedisIntake } from '../data/intake/intake.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
 import { answerError } from '../ingest/answer.ts';
@@ -15,6 +14,7 @@ import { publishedRecords } from './published-records.ts';
 import { readableLayout } from './readable-layout.ts';
 import { redisOf } from './redis-address.ts';
 import { RedisLink } from './redis-link.ts';
+import { roleKeyring } from './role-keyring.ts';
 import { type RoleContext, type RoleDefinition, startOpsServer, trafficHeapGrowthPercent } from './role-process.ts';
 import { publicHealth } from './upstream-health.ts';
 
@@ -41,7 +41,7 @@ async function runIngest(context: RoleContext): Promise<void> {
     registry: records,
     acceptor: new RedisMessageAcceptor({ ...storing, shards: () => shards, memoryLimitBytes: config.redisMemoryLimitBytes }),
     intake: new RedisIntake(storing),
-    keyring: new Keyring(config.encryptionKeys),
+    keyring: roleKeyring(config, context, () => records.flush()),
     clock,
     logger,
     metrics: registry,

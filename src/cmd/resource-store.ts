@@ -1,5 +1,5 @@
 import type { Clock } from '../core/clock.ts';
-import { Keyring } from '../core/sealing.ts';
+import type { Keyring } from '../core/sealing.ts';
 import type { ReplicatedWrites } from '../redis/replicated-writes.ts';
 import type { ClusterObjects } from '../store/cluster-objects.ts';
 import type { KubernetesApi } from '../store/kubernetes/kubernetes-api.ts';
@@ -33,10 +33,10 @@ export async function clusterObjects({ kubernetes }: OpenedStore, clock: Clock):
 export async function openResourceStore(
   link: RedisLink,
   config: Config,
-  { clock, metrics, writes }: { clock: Clock; metrics: StoreMetrics; writes?: ReplicatedWrites },
+  { clock, metrics, keyring, writes }: { clock: Clock; metrics: StoreMetrics; keyring: Keyring; writes?: ReplicatedWrites },
 ): Promise<OpenedStore> {
   if (config.resourceStore === 'redis') {
-    const options = { keyring: new Keyring(config.encryptionKeys), prefix: config.redisKeyPrefix, clock };
+    const options = { keyring, prefix: config.redisKeyPrefix, clock };
     const store = openRedisStore(link, { ...options, ...(writes !== undefined && { writes }) });
     return {
       store: meteredStore(store, clock, metrics),

@@ -1,7 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { PosthornError } from '../core/errors.ts';
-import { Keyring } from '../core/sealing.ts';
 import type { RedisAddress } from '../redis/address.ts';
 import { standaloneManager } from '../resources/installation-managers.ts';
 import type { ManifestsLoad } from '../runtime/manifests/directory.ts';
@@ -10,7 +9,6 @@ import type { RedisStore } from '../store/redis/redis-store.ts';
 import type { ApplyObject } from '../store/store.ts';
 import { adminKeySource } from './admin-key-file.ts';
 import type { Config } from './config.ts';
-import { encryptionKeys } from './config-values.ts';
 import { adminKeyName, defaultOrganization } from './default-organization.ts';
 import { createHttpServer } from './http-server.ts';
 import { closeServer, listen } from './listen.ts';
@@ -21,6 +19,7 @@ import { redisOf } from './redis-address.ts';
 import { RedisLink } from './redis-link.ts';
 import { checkRedisSettings } from './redis-settings.ts';
 import { openRedisStore } from './resource-store.ts';
+import { roleKeyring } from './role-keyring.ts';
 import type { RoleContext, RoleDefinition } from './role-process.ts';
 import { AdminKeyFollower } from './standalone/admin-key-follower.ts';
 import { bootstrap } from './standalone/bootstrap.ts';
@@ -57,10 +56,7 @@ async function runStandalone(context: RoleContext, options: StandaloneOptions): 
   if (manifestsDirectory !== undefined) await requireDirectory(manifestsDirectory);
   await requireFreePort(config.port, config.host, 'POSTHORN_PORT');
   if (config.ingestPort !== undefined) await requireFreePort(config.ingestPort, config.host, 'POSTHORN_INGEST_PORT');
-  const secrets = standaloneSecrets(config.dataDirectory, {
-    encryptionKeys: options.environment['POSTHORN_ENCRYPTION_KEYS'] || undefined,
-    apiKey: config.apiKey,
-  });
+  const secrets = standaloneSecrets(config.dataDirectory, config);
 
   const redisStopping = new AbortController();
   const ownRedis = config.redis === undefined ? new OwnRedis(config.dataDirectory, { clock, logger }) : null;
@@ -71,7 +67,7 @@ async function runStandalone(context: RoleContext, options: StandaloneOptions): 
   try {
     if (ownRedis !== null && !(await Promise.race([ownRedis.waitUntilUp(stopping), redisRuns.then(() => false)]))) return;
     link = new RedisLink(redis, { name: standaloneConnectionName, prefix: config.redisKeyPrefix, logger, readiness });
-    const keyring = new Keyring(encryptionKeys.parse(secrets.encryptionKeys));
+    const keyring = roleKeyring(secrets, context);
     const store = openRedisStore(link, { keyring, prefix: config.redisKeyPrefix, clock });
     if (!(await link.waitUntilReachable(clock, stopping))) return;
     await checkRedisSettings(link.main, logger);
@@ -127,9 +123,9 @@ async function runChildren(parts: Parts): Promise<void> {
     ...options.environment,
     // Where it stands in a file, each process reads it there.
     ...(config.redis?.urlFile === undefined && { POSTHORN_REDIS_URL: redis.url }),
+    ...(secrets.encryptionKeysFile !== undefined && { POSTHORN_ENCRYPTION_KEYS_FILE: secrets.encryptionKeysFile }),
     POSTHORN_RESOURCE_STORE: 'redis',
     POSTHORN_SHARDS: String(config.shards),
-    POSTHORN_ENCRYPTION_KEYS: secrets.encryptionKeys,
     POSTHORN_EGRESS_ALLOWED_CIDRS: [...config.egress.allowedCidrs, ...loopback].join(','),
     POSTHORN_OPS_UPSTREAM: `http://127.0.0.1:${opsPort}`,
     ...publicUrls(config, options.environment),

@@ -11,6 +11,12 @@ export interface SealingContext {
   madeFor?: string | undefined;
 }
 
+/** `id`: `[A-Za-z0-9_-]+`; `key`: 32 bytes. */
+export interface EncryptionKey {
+  id: string;
+  key: Uint8Array;
+}
+
 const envelopePrefix = 'sealed.v1.';
 
 /**
@@ -18,11 +24,25 @@ const envelopePrefix = 'sealed.v1.';
  * open.
  */
 export class Keyring {
-  readonly #keys: ReadonlyMap<string, KeyObject>;
-  readonly #sealingKeyId: string;
+  readonly #changedKeys: () => readonly EncryptionKey[] | null;
+  #keys: ReadonlyMap<string, KeyObject> = new Map();
+  #sealingKeyId = '';
 
-  /** `keys`: at least one, newest first; ids `[A-Za-z0-9_-]+`, keys of 32 bytes. */
-  constructor(keys: readonly { id: string; key: Uint8Array }[]) {
+  /**
+   * `keys`: at least one, newest first. `changedKeys`: the keys that replace them; null: there is no change. It is asked by `refresh`, and
+   * when a value was sealed with a key that is not in the keyring.
+   */
+  constructor(keys: readonly EncryptionKey[], changedKeys: () => readonly EncryptionKey[] | null = () => null) {
+    this.#replace(keys);
+    this.#changedKeys = changedKeys;
+  }
+
+  refresh(): void {
+    const keys = this.#changedKeys();
+    if (keys !== null) this.#replace(keys);
+  }
+
+  #replace(keys: readonly EncryptionKey[]): void {
     const first = keys[0];
     if (first === undefined) throw new PosthornError('INTERNAL', 'the keyring is empty');
     this.#keys = new Map(keys.map(({ id, key }) => [id, createSecretKey(key)]));
@@ -73,6 +93,7 @@ export class Keyring {
   }
 
   #key(id: string): KeyObject {
+    if (!this.#keys.has(id)) this.refresh();
     const key = this.#keys.get(id);
     if (key === undefined) throw new PosthornError('INTERNAL', `encryption key ${id} is not in the keyring`);
     return key;

@@ -123,13 +123,13 @@ describe('ingest', () => {
     const subjects = objects.flatMap(({ kind, subjects: all }) => (kind.endsWith('RoleBinding') ? all.map(({ name }: Any) => name) : []));
     expect(subjects).not.toContain('posthorn-ingest');
     const [{ env }] = pod.containers;
-    const secrets = env.filter(({ valueFrom }: Any) => valueFrom !== undefined).map(({ name }: Any) => name);
-    expect(secrets).toEqual(['POSTHORN_ENCRYPTION_KEYS']);
-    const known = ['DRAIN_SECONDS', 'LOG_LEVEL', 'PUBLIC_INGEST_URL', 'SHARDS', 'TRUSTED_PROXIES'].map((name) => `POSTHORN_${name}`);
-    expect(
-      env.map(({ name }: Any) => name).filter((name: string) => !name.startsWith('POSTHORN_REDIS_') && !secrets.includes(name)),
-    ).toEqual(known);
-    expect(pod.volumes.map(({ name }: Any) => name)).toEqual(['redis', 'redis-ca', 'redis-certificate']);
+    expect(env.filter(({ valueFrom }: Any) => valueFrom !== undefined)).toEqual([]);
+    const known = ['DRAIN_SECONDS', 'ENCRYPTION_KEYS_FILE', 'LOG_LEVEL', 'PUBLIC_INGEST_URL', 'SHARDS', 'TRUSTED_PROXIES'].map(
+      (name) => `POSTHORN_${name}`,
+    );
+    const names: string[] = env.map(({ name }: Any) => name);
+    expect(names.filter((name) => !name.startsWith('POSTHORN_REDIS_')).sort()).toEqual(known);
+    expect(pod.volumes.map(({ name }: Any) => name)).toEqual(['encryption', 'redis', 'redis-ca', 'redis-certificate']);
   });
 
   test('may connect to Redis and DNS only, and is reached on its port of events by whom the values say', async () => {

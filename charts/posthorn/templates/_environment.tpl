@@ -142,6 +142,6 @@ POSTHORN_MAILS_PER_DAY: {{ $v.smtp.mailsPerDay | quote }}
 {{- range $name, $value := include (printf "posthorn.settings.%s" $component) . | fromYaml }}
 - { name: {{ $name }}, value: {{ $value | quote }} }
 {{- end }}
-{{ include "posthorn.secretVariable" (list "POSTHORN_ENCRYPTION_KEYS" (include "posthorn.encryptionSecret" .) "POSTHORN_ENCRYPTION_KEYS") }}
+- { name: POSTHORN_ENCRYPTION_KEYS_FILE, value: /etc/posthorn/encryption/POSTHORN_ENCRYPTION_KEYS }
 {{- end -}}
 {{- end -}}

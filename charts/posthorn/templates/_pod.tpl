@@ -26,6 +26,9 @@ imagePullSecrets:
 {{- with index . 0 -}}
 {{- /* As files, which the kubelet keeps up to date, and not as variables, which a pod is given once. */ -}}
 redis: { secret: { secretName: {{ include "posthorn.redisSecret" . | quote }} } }
+{{- if ne $component "delivery" }}
+encryption: { secret: { secretName: {{ include "posthorn.encryptionSecret" . | quote }}, items: [{ key: POSTHORN_ENCRYPTION_KEYS, path: POSTHORN_ENCRYPTION_KEYS }] } }
+{{- end }}
 {{- if .Values.redis.tls.caSecret }}
 redis-ca: { secret: { secretName: {{ .Values.redis.tls.caSecret | quote }} } }
 {{- end }}

@@ -12,8 +12,8 @@ test('processes that make the secrets of a data directory at the same time get t
       const { standaloneSecrets } = await import(${JSON.stringify(new URL('./secrets.ts', import.meta.url).href)});
       while (Date.now() < ${Date.now() + 3000}) {}
       for (let i = 0; i < 200; i++) {
-        const { encryptionKeys, apiKey } = standaloneSecrets(${JSON.stringify(directory)} + '/' + i, {});
-        console.log(encryptionKeys, apiKey);
+        const { encryptionKeys, apiKey } = standaloneSecrets(${JSON.stringify(directory)} + '/' + i, { encryptionKeys: [] });
+        console.log(encryptionKeys[0].key.toString('hex'), apiKey);
       }`;
     const run = () => promisify(execFile)(process.execPath, ['--input-type=module', '-e', code]);
     const said = await Promise.all(Array.from({ length: 6 }, run));

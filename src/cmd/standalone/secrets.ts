@@ -1,13 +1,17 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { constants, copyFileSync, linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { newApiKey } from '../../core/api-keys.ts';
 import { PosthornError } from '../../core/errors.ts';
+import type { EncryptionKey } from '../../core/sealing.ts';
+import { encryptionKeys } from '../config-values.ts';
+import type { SecretsConfig } from '../secrets-config.ts';
 
 /** What standalone keeps in its data directory, readable by its user only. */
 export interface StandaloneSecrets {
-  /** As POSTHORN_ENCRYPTION_KEYS has it. */
-  encryptionKeys: string;
+  encryptionKeys: readonly EncryptionKey[];
+  /** Where they stand; undefined: they were given. */
+  encryptionKeysFile: string | undefined;
   apiKey: string;
   /** Where it stands; undefined: it was given. */
   apiKeyFile: string | undefined;
@@ -16,18 +20,14 @@ export interface StandaloneSecrets {
 }
 
 /** Reads the secrets of the data directory; makes and keeps those that are missing and not given. */
-export function standaloneSecrets(
-  dataDirectory: string,
-  given: { encryptionKeys: string | undefined; apiKey: string | undefined },
-): StandaloneSecrets {
+export function standaloneSecrets(dataDirectory: string, given: Omit<SecretsConfig, 'apiKeyFile'>): StandaloneSecrets {
   try {
     mkdirSync(dataDirectory, { recursive: true, mode: 0o700 });
-    const encryptionKeys =
-      given.encryptionKeys ?? keep(join(dataDirectory, 'encryption-keys'), () => `k1:${randomBytes(32).toString('base64')}`).text;
-    if (given.apiKey !== undefined) return { encryptionKeys, apiKey: given.apiKey, apiKeyFile: undefined, isApiKeyNew: false };
+    const keys = encryptionKeysOf(dataDirectory, given);
+    if (given.apiKey !== undefined) return { ...keys, apiKey: given.apiKey, apiKeyFile: undefined, isApiKeyNew: false };
     const apiKeyFile = join(dataDirectory, 'api-key');
     const { text, isNew } = keep(apiKeyFile, () => newApiKey().key);
-    return { encryptionKeys, apiKey: text, apiKeyFile, isApiKeyNew: isNew };
+    return { ...keys, apiKey: text, apiKeyFile, isApiKeyNew: isNew };
   } catch (cause) {
     throw new PosthornError(
       'UNAVAILABLE',
@@ -35,6 +35,18 @@ export function standaloneSecrets(
       { cause },
     );
   }
+}
+
+function encryptionKeysOf(
+  dataDirectory: string,
+  given: Pick<SecretsConfig, 'encryptionKeys' | 'encryptionKeysFile'>,
+): Pick<StandaloneSecrets, 'encryptionKeys' | 'encryptionKeysFile'> {
+  if (given.encryptionKeys.length > 0) return given;
+  const encryptionKeysFile = resolve(dataDirectory, 'encryption-keys');
+  const { text } = keep(encryptionKeysFile, () => `k1:${randomBytes(32).toString('base64')}`);
+  const { data, error } = encryptionKeys.safeParse(text);
+  if (data === undefined) throw new Error(`${encryptionKeysFile} ${error?.issues.map(({ message }) => message).join(', ')}`);
+  return { encryptionKeys: data, encryptionKeysFile };
 }
 
 /** The text of the file. Of several processes that make it at the same time, all get the text of the first. */

@@ -35,10 +35,7 @@ export class FollowedCache {
         for (const changeKey of changeKeys) this.#cache.invalidate(changeKey);
         for (const changeKey of changeKeys) this.#notify(changeKey);
       },
-      onFlush: () => {
-        this.#cache.flush();
-        this.#notify('*');
-      },
+      onFlush: () => this.flush(),
     });
   }
 
@@ -54,6 +51,12 @@ export class FollowedCache {
   /** The kept value, or that of `load`. The caller's keys tell apart the types of the values. */
   get<T>(key: string, load: () => Promise<Loaded<T>>): Promise<T> {
     return this.#cache.get(key, load);
+  }
+
+  /** Throws away all that is kept, as when any change may have been missed. */
+  flush(): void {
+    this.#cache.flush();
+    this.#notify('*');
   }
 
   /** Calls back after a change, with its change key, or with `*` when any may have been missed. Returns the function that ends it. */

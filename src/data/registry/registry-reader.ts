@@ -48,6 +48,11 @@ export class RedisRegistryReader implements RegistryReader {
     await this.#cache.stop();
   }
 
+  /** Throws away all that is kept. */
+  flush(): void {
+    this.#cache.flush();
+  }
+
   get<K extends RootRecordKind>(kind: K, id: string): Promise<RecordByKind[K] | null> {
     return this.#record(kind, id);
   }

@@ -27,7 +27,7 @@ const sealedFields = Object.keys({
 
 /**
  * Seals the secrets of published records under the newest key. Nobody need be told: readers open the old envelopes, too, for as long as
- * they have the old key. `report` gets what does not open. Returns how many records changed.
+ * they have the old key, and read all records again when they lose it. `report` gets what does not open. Returns how many records changed.
  */
 export async function resealRecords(options: {
   redis: RedisClient;

@@ -11,7 +11,7 @@ import { recordParts, withJson } from './webhook-rows.ts';
 
 /**
  * Seals the signing secrets and sealed headers of all webhook endpoints under the newest key. Nobody need be told: readers open the old envelopes, too, for as long
- * as they have the old key. `report` gets what does not open. Returns how many endpoints changed.
+ * as they have the old key, and read all endpoints again when they lose it. `report` gets what does not open. Returns how many endpoints changed.
  */
 export async function resealWebhooks(options: {
   redis: RedisClient;

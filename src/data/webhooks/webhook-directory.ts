@@ -51,6 +51,11 @@ export class WebhookDirectory {
     await this.#cache.stop();
   }
 
+  /** Throws away all that is kept. */
+  flush(): void {
+    this.#cache.flush();
+  }
+
   application(org: string, id: string): Promise<WebhookApplication | null> {
     return this.#get('application', this.#applications, org, id, () => []);
   }
