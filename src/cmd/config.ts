@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { PoolDefaults } from '../compile/delivery-pool/pool-setting.ts';
+import type { AttemptDetailMode } from '../core/attempt-detail-mode.ts';
 import { defaultPool } from '../core/default-pool.ts';
 import { largestPayloadBytes, wholePayloadBytes } from '../core/payload-sizes.ts';
 import { defaultWebhookRetryDelaysMs } from '../core/webhook.ts';
@@ -11,6 +12,7 @@ import { type RedisConfig, redisConfig, redisEnvironment, redisMistakes } from '
 import { type SecretsConfig, secretsConfig, secretsEnvironment } from './secrets-config.ts';
 import { type SmtpConfig, smtpConfig, smtpEnvironment, smtpMistakes } from './smtp-config.ts';
 import { type WarehouseConfig, warehouseConfig, warehouseEnvironment } from './warehouse-config.ts';
+import { workerEnvironment } from './worker-config.ts';
 
 export const roles = ['controller', 'api', 'ingest', 'delivery', 'standalone'] as const;
 export type Role = (typeof roles)[number];
@@ -164,9 +166,7 @@ export const environmentSchema = z.object({
     .default(defaultPool)
     .describe('The DeliveryPool of which the worker is: it delivers what the organizations of that pool have. A pool sets it.')
     .meta({ roles: ['delivery'] }),
-  POSTHORN_DELIVERY_CONCURRENCY: count(1, 10_000, 128)
-    .describe('Delivery attempts under way at the same time in one worker.')
-    .meta({ roles: ['delivery', 'standalone'] }),
+  ...workerEnvironment,
   POSTHORN_PUBLIC_URL: z
     .url({ protocol: /^https?$/ })
     .optional()
@@ -246,6 +246,7 @@ export interface Config extends SecretsConfig {
   pools: PoolDefaults;
   deliveryPool: string;
   deliveryConcurrency: number;
+  attemptDetail: AttemptDetailMode;
   warehouse: WarehouseConfig;
   /** Secrets of users need their label to be used. */
   requiresSecretConsent: boolean;
@@ -335,6 +336,7 @@ export function readConfig(
     pools: poolDefaults(values),
     deliveryPool: values.POSTHORN_DELIVERY_POOL,
     deliveryConcurrency: values.POSTHORN_DELIVERY_CONCURRENCY,
+    attemptDetail: values.POSTHORN_ATTEMPT_DETAIL,
     warehouse: warehouseConfig(values),
     requiresSecretConsent: values.POSTHORN_SECRET_CONSENT,
     webhooks: {

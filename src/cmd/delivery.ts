@@ -100,6 +100,7 @@ async function runDelivery(context: RoleContext): Promise<void> {
       version,
       pool: config.deliveryPool,
       concurrency: config.deliveryConcurrency,
+      attemptDetail: config.attemptDetail,
       lookupThreads: lookupThreads(),
       maxPayloadBytes: config.maxPayloadBytes,
       memoryLimitBytes: config.redisMemoryLimitBytes,

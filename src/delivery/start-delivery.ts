@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Registry } from 'prom-client';
 import { channelOfClosingTarget, organizationBehind, routeOfMailTarget } from '../core/alert.ts';
+import type { AttemptDetailMode } from '../core/attempt-detail-mode.ts';
 import type { Clock } from '../core/clock.ts';
 import { defaultPool } from '../core/default-pool.ts';
 import type { InstallationEgress, RefusedAddresses } from '../core/egress-policy.ts';
@@ -74,6 +75,8 @@ export interface DeliveryOptions {
   workerId?: string;
   /** Attempts at the same time; default 64. */
   concurrency?: number;
+  /** Default: failures. */
+  attemptDetail?: AttemptDetailMode;
   /** Of the installation. Default: 1 MiB. */
   maxPayloadBytes?: number;
   egress: Partial<InstallationEgress> & { allowedCidrs: readonly string[]; refused?: RefusedAddresses };
@@ -143,6 +146,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     retention = { finishedMs: 7 * dayMs, deadLettersMs: 30 * dayMs },
     shards = 1,
     pool = defaultPool,
+    attemptDetail = 'failures',
   } = options;
   const wrapQueue = options.wrapQueue ?? ((queue: DeliveryQueue) => queue);
   const { allowedCidrs, allowedHosts = [], onlyHosts, refused } = egress;
@@ -189,6 +193,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     mailer,
     clock,
     userAgent,
+    attemptDetail,
   };
   const webhookPlans = new WebhookPlans({ ...outgoing, webhooks: options.webhooks });
   const planOf = (target: Target): Promise<DeliveryPlan> => deliveryPlan({ ...outgoing, webhookPlans }, target);
@@ -249,6 +254,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     ),
     planOf,
     userAgent,
+    attemptDetail,
     onAlert,
   });
   const cron = {

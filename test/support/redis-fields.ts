@@ -18,6 +18,7 @@ export const field = {
     transform: 'tf',
     unsentReason: 'fm',
     hasOutput: 'y',
+    detailBytes: 'ad',
     batch: 'bt',
     // of one that failed over (`failover.lua`)
     firstTarget: 'o',

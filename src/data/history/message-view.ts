@@ -18,7 +18,7 @@ import { waitOf } from '../shard/waits.ts';
 /**
  * A message's hash: e event, t target, s status letter, n attempts made, x largest number of attempts, i index stamp, d due
  * time, c history stamp (`<ms>-<number>`), q dead-letter reason, rp message of which it is the replay, dr of a dead letter how often it was
- * replayed and when last, dc of an archived one the history stamp it had, sb and tf subscription of a webhook endpoint and its transform, fm why it was not sent, y whether the output of its transform is kept, 1, 2, … attempts in their short form; of a message that failed
+ * replayed and when last, dc of an archived one the history stamp it had, sb and tf subscription of a webhook endpoint and its transform, fm why it was not sent, y whether the output of its transform is kept, ad bytes of the attempts in their long form that have a short one, too; 1, 2, … attempts in their short form; of a message that failed
  * over also the fields named in `../queue/includes/failover.lua`, of a member of a batch bt the batch (`../shard/includes/batch.lua`).
  */
 export const statuses: ReadonlyMap<string, DeliveryStatus> = new Map([

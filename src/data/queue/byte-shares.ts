@@ -21,6 +21,8 @@ export interface ByteFigures {
 export interface ByteDivision {
   /** Accounts that are refused at all shards of the server. */
   over: string[];
+  /** Accounts of which no details of attempts are kept. */
+  lean: string[];
   /** By shard, in their order: up to how many unfinished bytes it takes events without a new division. */
   leases: number[];
 }
@@ -29,6 +31,8 @@ export interface ByteDivision {
 const unfinishedShare = 0.4;
 /** Of that, and of the share of an account: below it nobody, or the account no more, is refused: 35 % of the limit. */
 const relieved = 7 / 8;
+/** The same where details of attempts are no more kept: they go before an event is refused. */
+const leanFrom = 0.6;
 /** So far all shards together may go beyond their leases between two divisions, as a part of all unfinished bytes. */
 const leastRoom = 1 / 32;
 /** So long a look waits for all shards. A later one is on a server that is away, and the others must not stand still for it. */
@@ -43,7 +47,7 @@ const shareScript = new Script(new URL('./unfinished-share.lua', import.meta.url
  * Divides the bytes that unfinished events may have on a server among the accounts that have any. While there is room, nobody is refused. When there is
  * none, an account is refused that has its share, until it has less or there is room again. The share is never less than an equal part; what accounts that
  * have less than that leave belongs to the others (max-min), so that one with a single event does not halve the share of another. `refused`: the accounts
- * that are refused now.
+ * that are refused now. From 60 % on, the details of attempts of accounts that have as much of their share go (`lean`).
  */
 export function divideBytes(limitBytes: number, shards: readonly ShardBytes[], refused: ReadonlySet<string>): ByteDivision {
   const max = limitBytes * unfinishedShare;
@@ -55,9 +59,11 @@ export function divideBytes(limitBytes: number, shards: readonly ShardBytes[], r
   const relievedShare = total < max * relieved ? Number.POSITIVE_INFINITY : shareOf(max * relieved, accounts);
   const isOver = (account: string, held: number): boolean =>
     (held > equal && held >= share) || (refused.has(account) && held > relievedShare);
+  const leanShare = total < max * leanFrom ? Number.POSITIVE_INFINITY : shareOf(max * leanFrom, accounts);
+  const lean = [...accounts].filter(([, held]) => held >= leanShare).map(([account]) => account);
   const over = [...accounts].filter(([account, held]) => isOver(account, held)).map(([account]) => account);
   const room = Math.max(max - total, max * leastRoom) / shards.length;
-  return { over, leases: shards.map((shard) => Math.floor(shard.total + room)) };
+  return { over, lean, leases: shards.map((shard) => Math.floor(shard.total + room)) };
 }
 
 /** Up to how much each may have, so that all together have `bytes`: those that have less leave the rest to the others. */
@@ -230,12 +236,16 @@ export class ByteShares {
 
   #share(shards: readonly SeenShard[]): Promise<unknown>[] {
     const { redis, prefix } = this.#options;
-    const say = (shard: number, lease: number | '-', over: readonly string[]): Promise<unknown> =>
-      shareScript.run(redis, shardKeys(prefix, shard).declared, [lease, over.join(' ')]);
+    const say = (shard: number, lease: number | '-', over: readonly string[], lean: string): Promise<unknown> =>
+      shareScript.run(redis, shardKeys(prefix, shard).declared, [lease, over.join(' '), lean]);
     const limitBytes = shards[0]?.limitBytes ?? 0;
-    if (limitBytes === 0) return shards.map(({ shard }) => say(shard, '-', []));
-    const { over, leases } = divideBytes(limitBytes, shards, new Set(shards.flatMap((each) => each.over)));
-    return shards.map(({ shard }, i) => say(shard, leases[i] ?? 0, over));
+    if (limitBytes === 0) return shards.map(({ shard }) => say(shard, '-', [], ''));
+    const { over, lean, leases } = divideBytes(limitBytes, shards, new Set(shards.flatMap((each) => each.over)));
+    return shards.map(({ shard, total }, i) => {
+      // Nobody looks again when the bytes become fewer.
+      const leanAbove = Math.floor(total * relieved);
+      return say(shard, leases[i] ?? 0, over, lean.length === 0 ? '' : [leanAbove, ...lean].join(' '));
+    });
   }
 }
 

@@ -19,6 +19,7 @@
 -- @include "includes/receive.lua"
 -- @include "includes/status-counts.lua"
 -- @include "../shard/includes/hints.lua"
+-- @include "includes/attempt-details.lua"
 
 local id, event, text, from, org = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local key = P .. 'm:' .. id
@@ -78,9 +79,14 @@ if not state and not is_back then
   fields[#fields + 1] = ARGV[8]
 end
 call('HSET', key, unpack(fields))
+local detail_bytes = 0
 for k = last + 1, #ARGV, 2 do
   call('HSET', P .. 'a:' .. id, ARGV[k], ARGV[k + 1])
+  if call('HEXISTS', key, ARGV[k]) == 1 then
+    detail_bytes = detail_bytes + #ARGV[k + 1]
+  end
 end
+details.arrived(id, event, org, detail_bytes)
 local n = intern(org, ARGV[6], ARGV[7])
 call('HSET', key, 't', n)
 call('HDEL', key, 'u', 'v')

@@ -10,6 +10,7 @@
 -- @include "includes/remove.lua"
 -- @include "includes/far.lua"
 -- @include "includes/outbox-entries.lua"
+-- @include "includes/attempt-details.lua"
 
 -- A message that has moved, and is not here again, is unfinished elsewhere.
 local function release_moved(f)
@@ -31,8 +32,9 @@ elseif f.k == 'v' then
 end
 if ARGV[2] ~= '' and home_of(ARGV[2]) then
   local key = P .. 'm:' .. ARGV[2]
-  local m = call('HMGET', key, 's', 'v', 'e')
+  local m = call('HMGET', key, 's', 'v', 'e', 'ad')
   if m[1] == 'm' and m[2] == ARGV[1] then
+    details.release(m[3], nil, m[4])
     call('DEL', key, P .. 'a:' .. ARGV[2])
     release_event(m[3])
   end

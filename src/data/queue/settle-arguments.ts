@@ -5,13 +5,17 @@ import type { Settlement, Target } from './delivery-queue.ts';
 /** What `settle.lua` takes for a settlement. */
 export function settleArguments({ job, outcome, maxAttempts }: Settlement): ScriptArgument[] {
   const attempt = outcome.type === 'back' || outcome.type === 'unsent' ? null : outcome.attempt;
-  const encode = job.isBatch ? encodeBatchAttempt : encodeAttempt;
-  const { short, long } = attempt === null ? { short: '', long: '' } : encode(attempt);
+  const { short, long } = encoded(attempt, job);
   const [letter, detail] = outcomeArguments(outcome);
   const last = maxAttempts === null || maxAttempts === job.maxAttempts ? '' : maxAttempts;
   const tookMs = outcome.type === 'unsent' ? outcome.tookMs : (attempt?.durationMs ?? -1);
   const error = attempt === null || attempt.errorType === null ? '' : errorLetter(attempt.errorType);
   return [`${job.handle} ${job.messageKey} ${letter} ${tookMs} ${last} ${toCircuit(attempt, job.target)} ${error}`, detail, short, long];
+}
+
+function encoded(attempt: NewAttempt | null, { isBatch, attempts }: Settlement['job']): { short: string; long: string } {
+  if (attempt === null) return { short: '', long: '' };
+  return isBatch ? encodeBatchAttempt(attempt) : encodeAttempt(attempt, attempts + 1);
 }
 
 /** Text for the circuit. 429 does not count: a receiver that asks to be called less often is healthy. */

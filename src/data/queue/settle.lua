@@ -7,7 +7,7 @@
 -- <outcome> <duration in ms> <largest number of attempts> <what it says to the circuit> <letter of its error>`, the last three may be empty; detail, short
 -- attempt, long attempt.
 -- Outcomes: `d` delivered; `r` retry, detail = delay in ms; `q` dead letter, detail = reason; `u` ended before an attempt, detail =
--- `f` or `t` (finish_unsent) and why; `b` back to the queue, no attempt counted. An attempt is recorded in its short form (in the message's hash) or its long one (`a:<message>`), of a batch in both. To the
+-- `f` or `t` (finish_unsent) and why; `b` back to the queue, no attempt counted. An attempt is recorded in its short form (in the message's hash) or its long one (`a:<message>`), of a batch in both, as is one whose long form may go (attempt-details.lua). To the
 -- circuit: `+` or `-` (success, failure) and the generation under which the attempt began, or '' for nothing.
 -- Reply: {hints, per item 1 done or 0 settled by somebody else}.
 -- @include "../shard/includes/shard.lua"
@@ -29,6 +29,7 @@
 -- @include "../shard/includes/pools.lua"
 -- @include "includes/failures-index.lua"
 -- @include "../shard/includes/hints.lua"
+-- @include "includes/attempt-details.lua"
 
 local item_length = 4
 local worker = ARGV[1]
@@ -98,15 +99,19 @@ local function release_places(target, handle)
   end
 end
 
--- Fields of the attempt, to be written into the message's hash.
-local function record_attempt(id, attempts, short, long)
-  if long ~= '' then
-    call('HSET', P .. 'a:' .. id, attempts, long)
+-- Fields of the attempt, to be written into the message's hash. `counted`: field ad of the message.
+local function record_attempt(id, event, org, attempts, short, long, outcome, counted)
+  if short == '' or long == '' or event == batch_marker then
+    if long ~= '' then
+      call('HSET', P .. 'a:' .. id, attempts, long)
+    end
+    if short == '' then
+      return { 'n', attempts }
+    end
+    return { 'n', attempts, attempts, short }
   end
-  if short == '' then
-    return { 'n', attempts }
-  end
-  return { 'n', attempts, attempts, short }
+  counted = details.keep(id, event, org, attempts, long, outcome == 'd', tonumber(counted or '0'))
+  return { 'n', attempts, attempts, short, 'ad', counted }
 end
 
 -- Where a message moves now that was not delivered, why, and what decided that; nil: it stays.
@@ -169,14 +174,14 @@ for k = 1, count do
     target.done[lane] = target.done[lane] or {}
     table.insert(target.done[lane], entry)
     local key = P .. 'm:' .. id
-    local m = call('HMGET', key, 'e', 'n', 'k', 'i')
+    local m = call('HMGET', key, 'e', 'n', 'k', 'i', 'ad')
     if m[1] then
       local is_batch = m[1] == batch_marker
       local attempts = tonumber(m[2] or '0')
       local fields = {}
       if short ~= '' or long ~= '' then
         attempts = attempts + 1
-        fields = record_attempt(id, attempts, short, long)
+        fields = record_attempt(id, m[1], target.org, attempts, short, long, outcome, m[5])
         if target.attempts then
           target.attempts = id .. '/' .. attempts .. ' ' .. target.attempts
         end

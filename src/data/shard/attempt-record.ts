@@ -1,11 +1,19 @@
+import { StringDecoder } from 'node:string_decoder';
 import { parsePlainJson } from '../../core/plain-json.ts';
+import { packedDetail, unpackedDetail } from './attempt-detail.ts';
+import { fittingHeaders, fittingText, jsonBytes, sharesOf } from './json-room.ts';
 import type { AttemptErrorType, AttemptView } from './messages.ts';
 
 /**
  * An attempt stands in the message's hash in a short form when that fits into a listpack value of 64 bytes:
- * `<started, base 36> <duration ms> <status> <error letter> <body>`. Otherwise it is JSON in a hash of its own.
+ * `<started, base 36> <duration ms> <status> <error letter> <body>`, without a status `<beginning of the error message>` in place of the body. Otherwise it is JSON
+ * in a hash of its own. One that failed, or came after such, then has both forms, the short one with the beginning of its body, because the long one may go
+ * (`../queue/includes/attempt-details.lua`).
  */
 const shortLimitBytes = 64;
+/** Of the long form beside a short one. */
+const longLimitBytes = 4096;
+const messageLimitBytes = 1536;
 
 const errorLetters: readonly (readonly [AttemptErrorType, string])[] = [
   ['timeout', 't'],
@@ -28,23 +36,71 @@ export function errorLetter(type: AttemptErrorType): string {
 
 export type NewAttempt = Omit<AttemptView, 'attemptNumber'>;
 
-export function encodeAttempt(attempt: NewAttempt): { short: string; long: string } {
-  const { startedAtMs, durationMs, responseStatus, responseBody, errorType, errorMessage } = attempt;
-  const letter = letters.get(errorType) ?? '-';
-  if (errorMessage === null || errorMessage === defaultMessage(attempt)) {
-    const short = `${startedAtMs.toString(36)} ${durationMs} ${responseStatus ?? 0} ${letter} ${responseBody ?? ''}`;
+/** `number`: of the attempt, from 1. */
+export function encodeAttempt(attempt: NewAttempt, number = 1): { short: string; long: string } {
+  const { responseBody, errorType, errorMessage, detail = null } = attempt;
+  const rest = responseBody ?? '';
+  const isWhole = detail === null && (errorMessage === null || errorMessage === defaultMessage(attempt));
+  if (isWhole) {
+    const short = shortForm(attempt, rest);
     if (Buffer.byteLength(short) <= shortLimitBytes) return { short, long: '' };
   }
-  return { short: '', long: encodeLong(attempt) };
+  if (detail === null && errorType === null && number === 1) return { short: '', long: encodeLong(attempt) };
+  return { short: compactForm(attempt), long: fittingLong(attempt) };
 }
 
-function encodeLong({ startedAtMs, durationMs, responseStatus, responseBody, errorType, errorMessage }: NewAttempt): string {
-  return JSON.stringify([startedAtMs, durationMs, responseStatus, responseBody, letters.get(errorType) ?? '-', errorMessage]);
+function shortForm(attempt: NewAttempt, rest: string): string {
+  const { startedAtMs, durationMs, responseStatus, errorType } = attempt;
+  return `${startedAtMs.toString(36)} ${durationMs} ${responseStatus ?? 0} ${letters.get(errorType) ?? '-'} ${rest}`;
 }
+
+/** What stays of an attempt whose long form goes. */
+function compactForm(attempt: NewAttempt): string {
+  const { responseStatus, responseBody, errorMessage } = attempt;
+  const rest = (responseStatus === null ? errorMessage : responseBody) ?? '';
+  const room = shortLimitBytes - Buffer.byteLength(shortForm(attempt, ''));
+  return shortForm(attempt, new StringDecoder('utf8').write(Buffer.from(rest.slice(0, room)).subarray(0, room)));
+}
+
+function encodeLong(attempt: NewAttempt, packed?: unknown[]): string {
+  const { startedAtMs, durationMs, responseStatus, responseBody, errorType, errorMessage } = attempt;
+  const letter = letters.get(errorType) ?? '-';
+  return JSON.stringify([
+    startedAtMs,
+    durationMs,
+    responseStatus,
+    responseBody,
+    letter,
+    errorMessage,
+    ...(packed === undefined ? [] : [packed]),
+  ]);
+}
+
+/** The long form, its body and headers cut so that it is small enough. */
+function fittingLong(given: NewAttempt): string {
+  const { detail = null, responseBody, errorMessage } = given;
+  const attempt = { ...given, errorMessage: errorMessage === null ? null : fittingText(errorMessage, messageLimitBytes) };
+  const pack = (requestHeaders: Headers, responseHeaders: Headers, areCut: boolean): unknown[] | undefined =>
+    detail === null ? undefined : packedDetail(detail, { requestHeaders, responseHeaders, areCut });
+  const sent = detail?.requestHeaders ?? null;
+  const received = detail?.responseHeaders ?? null;
+  const whole = encodeLong(attempt, pack(sent, received, false));
+  if (Buffer.byteLength(whole) <= longLimitBytes) return whole;
+  const bare = encodeLong({ ...attempt, responseBody: responseBody === null ? null : '' }, pack(sent && [], received && [], false));
+  const room = longLimitBytes - Buffer.byteLength(bare);
+  const wanted = [sent, received, responseBody].map((part) => (part === null ? 0 : jsonBytes(part)));
+  const [forSent = 0, forReceived = 0, forBody = 0] = sharesOf(room, wanted);
+  const [kept, keptReceived] = [sent && fittingHeaders(sent, forSent), received && fittingHeaders(received, forReceived)];
+  const areCut = kept?.length !== sent?.length || keptReceived?.length !== received?.length;
+  const body = responseBody === null ? null : fittingText(responseBody, forBody);
+  return encodeLong({ ...attempt, responseBody: body }, pack(kept, keptReceived, areCut));
+}
+
+type Headers = [string, string][] | null;
 
 /** Of a batch each member keeps the short form, without body and message; the long one says what that leaves out. */
 export function encodeBatchAttempt(attempt: NewAttempt): { short: string; long: string } {
-  const { short } = encodeAttempt({ ...attempt, responseBody: null, errorMessage: null });
+  const short = shortForm(attempt, '');
   const { errorMessage } = attempt;
   const isWhole = errorMessage === null || errorMessage === defaultMessage(attempt);
   return { short, long: isWhole ? '' : encodeLong(attempt) };
@@ -79,15 +135,16 @@ function decodeShort(stored: string): NewAttempt | null {
     responseStatus,
     responseBody: responseStatus === null ? null : body,
     errorType,
-    errorMessage: defaultMessage({ errorType, responseStatus }),
+    errorMessage: responseStatus === null && body !== '' ? body : defaultMessage({ errorType, responseStatus }),
   };
 }
 
 function decodeLong(stored: string): NewAttempt | null {
   const value: unknown = parsePlainJson(stored);
   if (!Array.isArray(value)) return null;
-  const [startedAtMs, durationMs, responseStatus, responseBody, letter, errorMessage]: unknown[] = value;
+  const [startedAtMs, durationMs, responseStatus, responseBody, letter, errorMessage, packed]: unknown[] = value;
   if (typeof startedAtMs !== 'number' || typeof durationMs !== 'number' || typeof letter !== 'string') return null;
+  const detail = unpackedDetail(packed);
   return {
     startedAtMs,
     durationMs,
@@ -95,5 +152,6 @@ function decodeLong(stored: string): NewAttempt | null {
     responseBody: typeof responseBody === 'string' ? responseBody : null,
     errorType: types.get(letter) ?? null,
     errorMessage: typeof errorMessage === 'string' ? errorMessage : null,
+    ...(detail !== null && { detail }),
   };
 }

@@ -2,6 +2,7 @@
  * Messages in Redis: the interface between ingest, the delivery worker and the facade. Shards,
  * scripts and keys are this folder's own affair.
  */
+import type { AttemptDetail } from './attempt-detail.ts';
 import type { WaitReason } from './waits.ts';
 
 /** What an event that was sent to webhook endpoints has besides. */
@@ -144,6 +145,8 @@ export interface AttemptView {
   responseBody: string | null;
   errorType: AttemptErrorType | null;
   errorMessage: string | null;
+  /** Absent: it is not kept. */
+  detail?: AttemptDetail;
 }
 
 /** A failed message with its event, as it was received. */

@@ -3,7 +3,7 @@
  * another shard with it (27).
  *
  * - `ctl` hash: n counter, ms newest index time, vt virtual clock, tn last target number, slots of all workers, open
- *   unfinished messages, marker, full (accept refuses), lease and over (what accept takes, `byte-shares.ts`), paused cursor of the walk over the set (`expire-paused.lua`)
+ *   unfinished messages, marker, full (accept refuses), lease, over and lean (what accept and settle take, `byte-shares.ts`), paused cursor of the walk over the set (`expire-paused.lua`)
  * - `e:<event>` string (`event-text.ts`), `x:<event>` ids of its messages when there are several, `refs` hash of the number of those
  *   here, `far` hash of other shards that have a copy
  * - `ue` hash of unfinished events, `ub` of their bytes by account, `fb` of the bytes of all others (`../queue/includes/unfinished.lua`); `early` hash of how far the
@@ -12,7 +12,8 @@
  * - `an:<event>` string: what is answered to whoever sends the event again; it expires
  * - `out` stream, the outbox (`../queue/includes/outbox.lua`); `seen:<message>` the last move that brought it here
  * - `y:<event>` hash of outputs of transforms by route (`event-output.ts`)
- * - `m:<message>` hash (`message-view.ts`), `a:<message>` hash of attempts that do not fit into it
+ * - `m:<message>` hash (`message-view.ts`), `a:<message>` hash of attempts that do not fit into it; `ad` hash event → bytes of those that
+ *   may go (`../queue/includes/attempt-details.lua`)
  * - `tn:<org>` hash `<route> <destination>` → target number; `t:<target>` hash (`includes/target.lua`)
  * - `w:<lane>` work stream of message ids, group `g`, consumer `c`; a lane is `<target>` or, for retries, `<target>r`
  * - `ready` sorted set of organizations, `ready:<org>` of targets, by start tag; `o:<org>` hash of clock and finish tag

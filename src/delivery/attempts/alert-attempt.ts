@@ -1,4 +1,5 @@
 import { parseAlert, routingKeyHeader } from '../../core/alert.ts';
+import type { AttemptDetailMode } from '../../core/attempt-detail-mode.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Job, Settlement } from '../../data/queue/delivery-queue.ts';
 import type { AlertPlan } from '../plans/alert-plan.ts';
@@ -16,7 +17,12 @@ export interface AlertReport {
 export async function attemptAlert(
   job: Job,
   { send, retryPolicy, channelType }: AlertPlan,
-  { clock, signal, onAlert }: { clock: Clock; signal: AbortSignal; onAlert: (report: AlertReport) => void },
+  {
+    clock,
+    signal,
+    onAlert,
+    attemptDetail: mode,
+  }: { clock: Clock; signal: AbortSignal; onAlert: (report: AlertReport) => void; attemptDetail: AttemptDetailMode },
 ): Promise<Settlement> {
   const settle = (outcome: Settlement['outcome']): Settlement => {
     if (outcome.type !== 'back') onAlert({ job, channelType, outcome });
@@ -34,6 +40,7 @@ export async function attemptAlert(
   const result = await send(attempt);
   if (signal.aborted && result.type === 'error') return settle({ type: 'back' });
   // An answer may repeat what was sent with the request: it is not kept.
-  const record = { ...attemptRecord(result, { expectedResponse: null }, { startedAtMs, endedAtMs: clock.now() }), responseBody: null };
+  const times = { startedAtMs, endedAtMs: clock.now() };
+  const record = { ...attemptRecord(result, { expectedResponse: null }, times, { mode, number }), responseBody: null };
   return settle(attemptOutcome(record, result, { retryPolicy }, number));
 }

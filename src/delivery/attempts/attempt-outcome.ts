@@ -1,4 +1,5 @@
 import { StringDecoder } from 'node:string_decoder';
+import type { AttemptDetailMode } from '../../core/attempt-detail-mode.ts';
 import { retryCount, retryDelayMs } from '../../core/backoff.ts';
 import { httpDateMs } from '../../core/http-date.ts';
 import type { Outcome, Settlement } from '../../data/queue/delivery-queue.ts';
@@ -7,6 +8,7 @@ import type { AttemptErrorType } from '../../data/shard/messages.ts';
 import type { ReadyHttpPlan, ReadyPlan } from '../plans/delivery-plan.ts';
 import { errorMessage, errorType } from '../targets/http/error-type.ts';
 import type { HttpAnswer, HttpResult } from '../targets/http/http-exchange.ts';
+import { attemptDetail } from './attempt-detail.ts';
 
 const keptBodyBytes = 10_240;
 const longestRetryAfterMs = 86_400_000;
@@ -19,8 +21,26 @@ export interface AttemptTimes {
   endedAtMs: number;
 }
 
+/** Whether the record of an attempt has its detail. `number`: of the attempt, from 1. */
+export interface DetailWish {
+  mode: AttemptDetailMode;
+  number: number;
+}
+
 /** The record of one exchange. A response counts as failure unless it is the expected one, by default any 2xx without a complaint. */
 export function attemptRecord(
+  result: HttpResult,
+  plan: Pick<ReadyHttpPlan, 'expectedResponse'>,
+  times: AttemptTimes,
+  wish: DetailWish = { mode: 'none', number: 1 },
+): NewAttempt {
+  const attempt = plainRecord(result, plan, times);
+  const isWanted = wish.mode === 'all' || (wish.mode === 'failures' && (attempt.errorType !== null || wish.number > 1));
+  const detail = isWanted ? attemptDetail(result.traced) : null;
+  return detail === null ? attempt : { ...attempt, detail };
+}
+
+function plainRecord(
   result: HttpResult,
   plan: Pick<ReadyHttpPlan, 'expectedResponse'>,
   { startedAtMs, endedAtMs }: AttemptTimes,

@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto';
+import type { AttemptDetailMode } from '../../core/attempt-detail-mode.ts';
 import { retryCount } from '../../core/backoff.ts';
 import { loopTurns } from '../../core/loop-turns.ts';
 import { wholePayloadBytes } from '../../core/payload-sizes.ts';
@@ -17,6 +18,7 @@ import { attemptWebhook } from './webhook-attempt.ts';
 /** The signal breaks the attempt off; its message then goes back to the queue. */
 export interface AttemptContext extends UploadContext {
   userAgent: string;
+  attemptDetail: AttemptDetailMode;
   /** Told of every attempt to send an alert. */
   onAlert: (report: AlertReport) => void;
 }
@@ -46,7 +48,8 @@ function hasUsedUpRetries({ attempts, attemptsElsewhere, failover }: Job, policy
   return failover === null && attemptsElsewhere !== null && attempts - attemptsElsewhere > retryCount(policy);
 }
 
-async function attemptHttp(job: Job, plan: ReadyHttpPlan, { clock, userAgent, metrics, signal }: AttemptContext): Promise<Settlement> {
+async function attemptHttp(job: Job, plan: ReadyHttpPlan, context: AttemptContext): Promise<Settlement> {
+  const { clock, userAgent, metrics, signal, attemptDetail: mode } = context;
   const { http } = plan;
   const { event } = job;
   if (event === null) return { job, outcome: { type: 'dead', attempt: null, reason: 'payload_not_found' }, maxAttempts: null };
@@ -72,7 +75,7 @@ async function attemptHttp(job: Job, plan: ReadyHttpPlan, { clock, userAgent, me
   const request = { origin: http.origin, path, method: http.method, headers, body: event.payload, secrets: http.secrets };
   const result = await exchange(http.dispatcher(), request, { timeoutMs: http.timeoutMs, clock, signal });
   if (signal.aborted && result.type === 'error') return { job, outcome: { type: 'back' }, maxAttempts: null };
-  const attempt = attemptRecord(result, plan, { startedAtMs, endedAtMs: clock.now() });
+  const attempt = attemptRecord(result, plan, { startedAtMs, endedAtMs: clock.now() }, { mode, number });
   metrics.attemptSeconds.observe({ result: attempt.errorType ?? 'ok' }, attempt.durationMs / 1000);
   return { job, outcome: attemptOutcome(attempt, result, plan, number - before), maxAttempts: before + retryCount(plan.retryPolicy) + 1 };
 }

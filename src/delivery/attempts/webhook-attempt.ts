@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto';
+import type { AttemptDetailMode } from '../../core/attempt-detail-mode.ts';
 import { retryCount } from '../../core/backoff.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { Job, Outcome, Settlement } from '../../data/queue/delivery-queue.ts';
@@ -13,6 +14,7 @@ import { attemptOutcome, attemptRecord, gone } from './attempt-outcome.ts';
 interface Context {
   clock: Clock;
   userAgent: string;
+  attemptDetail: AttemptDetailMode;
   metrics: DeliveryMetrics;
   /** Breaks the attempt off; its message then goes back to the queue. */
   signal: AbortSignal;
@@ -20,7 +22,7 @@ interface Context {
 
 /** Delivers a message to a webhook endpoint once and says what becomes of it. Rejects when the endpoint cannot be disabled. */
 export async function attemptWebhook(job: Job, plan: WebhookPlan, context: Context): Promise<Settlement> {
-  const { clock, userAgent, metrics, signal } = context;
+  const { clock, userAgent, metrics, signal, attemptDetail: mode } = context;
   const { event, messageId } = job;
   const settle = (outcome: Outcome): Settlement => ({ job, outcome, maxAttempts: retryCount(plan.retryPolicy) + 1 });
   if (event === null) return settle({ type: 'dead', attempt: null, reason: 'payload_not_found' });
@@ -32,7 +34,7 @@ export async function attemptWebhook(job: Job, plan: WebhookPlan, context: Conte
   const identity = { messageId, eventId, number, timestampSeconds: Math.floor(startedAtMs / 1000), userAgent };
   const result = await exchangeWithEndpoint(plan, { own: plan.headers, keys, event, identity }, { clock, signal });
   if (signal.aborted && result.type === 'error') return settle({ type: 'back' });
-  const attempt = attemptRecord(result, { expectedResponse: null }, { startedAtMs, endedAtMs: clock.now() });
+  const attempt = attemptRecord(result, { expectedResponse: null }, { startedAtMs, endedAtMs: clock.now() }, { mode, number });
   metrics.attemptSeconds.observe({ result: attempt.errorType ?? 'ok' }, attempt.durationMs / 1000);
   if (attempt.responseStatus === gone) {
     // First this: a message that is settled no more says it.

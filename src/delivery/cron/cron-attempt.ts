@@ -83,7 +83,7 @@ async function request(options: CronAttemptOptions, run: CronRun, job: CronJobRe
       method,
       headers: requestHeaders(opened.headers, payload, { run, job, userAgent }),
       body,
-      secrets: new SentSecrets(opened.secrets),
+      secrets: new SentSecrets(opened.secrets, opened.secretNames),
     },
     // What counts as lost was said when the run was queued; a longer timeout holds from the next one on.
     { timeoutMs: Math.min(timeoutMs, run.timeoutMs), clock, signal },

@@ -1,5 +1,6 @@
 import { accountOf } from '../../core/account.ts';
 import { organizationBehind, routeOfMailTarget } from '../../core/alert.ts';
+import type { AttemptDetailMode } from '../../core/attempt-detail-mode.ts';
 import type { Clock } from '../../core/clock.ts';
 import { egressRules, type InstallationEgress } from '../../core/egress-policy.ts';
 import type { DestinationRecord, OrganizationRecord, RetryPolicyRecord, RouteRecord, TransformRecord } from '../../core/records.ts';
@@ -71,6 +72,7 @@ export interface PlanSources extends WarehouseSources {
   mailer: AlertMailer | null;
   clock: Clock;
   userAgent: string;
+  attemptDetail: AttemptDetailMode;
 }
 
 export interface DeliveryPlanSources extends PlanSources {

@@ -108,6 +108,7 @@ export class WebhookPlans {
     const { id, secret } = endpoint;
     const { protocol, origin, path } = httpTarget(endpoint.url);
     const texts: string[] = [];
+    const secretNames: string[] = [];
     const opened = (sealed: string): KeyObject | null => {
       try {
         const text = keyring.open(sealed, webhookSecretSealingContext(org, id));
@@ -121,6 +122,7 @@ export class WebhookPlans {
       try {
         const own = openedHeaders(endpoint.headers, (sealed) => keyring.open(sealed, webhookHeaderSealingContext(org, id)));
         texts.push(...own.secrets);
+        secretNames.push(...own.secretNames);
         return endpointHeaders(own.headers);
       } catch {
         return null;
@@ -140,7 +142,7 @@ export class WebhookPlans {
       timeoutMs: endpoint.timeoutSeconds * 1000,
       headers,
       secrets,
-      sentSecrets: new SentSecrets(texts),
+      sentSecrets: new SentSecrets(texts, secretNames),
       dispatcher: dispatchers.forRules({ egress, tls: null, usesProxy: false }),
       transform: (transformId) => registry.getOf(org, 'transform', transformId),
       disable: (reason) => webhooks.disableEndpoint(org, id, reason),

@@ -1,4 +1,5 @@
 import { accountOf } from '../../core/account.ts';
+import type { AttemptDetailMode } from '../../core/attempt-detail-mode.ts';
 import { withJitter } from '../../core/backoff.ts';
 import { OrganizationBudget } from '../../core/organization-budget.ts';
 import type { WorkerDirectory } from '../../data/membership/worker-directory.ts';
@@ -48,6 +49,7 @@ export interface WorkerOptions {
   doorbells: readonly WorkerDoorbell[];
   planOf: (target: Target) => Promise<DeliveryPlan>;
   userAgent: string;
+  attemptDetail: AttemptDetailMode;
   onAlert: (report: AlertReport) => void;
 }
 
@@ -273,10 +275,10 @@ export class Worker {
   }
 
   async #deliver(consumer: ShardConsumer, taken: Job, planned: Promise<DeliveryPlan>): Promise<Settlement> {
-    const { userAgent, onAlert } = this.#options;
+    const { userAgent, attemptDetail, onAlert } = this.#options;
     const { clock, metrics } = this.#context;
     const signal = this.#breakingOff.signal;
-    const context = { clock, metrics, userAgent, onAlert, signal, batches: consumer.batches, ...this.#rooms };
+    const context = { clock, metrics, userAgent, attemptDetail, onAlert, signal, batches: consumer.batches, ...this.#rooms };
     const plan = await planned;
     const job = withHeadersKeptToday(taken, plan);
     switch (plan.state) {

@@ -8,6 +8,7 @@
 -- @include "unfinished.lua"
 -- @include "outbox-entries.lua"
 -- @include "failures-index.lua"
+-- @include "attempt-details.lua"
 
 -- Removal of records, for retention and purge.
 local function history_remove(key, stamp)
@@ -39,6 +40,7 @@ local function remove_event(event)
   end
   call('DEL', key, P .. 'x:' .. event, P .. 'y:' .. event, P .. 'an:' .. event)
   call('HDEL', P .. 'refs', event)
+  call('HDEL', P .. 'ad', event)
   call('HDEL', P .. 'far', event)
 end
 
@@ -81,7 +83,7 @@ end
 -- message came from another shard, that one is told.
 local function remove_message(id)
   local key = P .. 'm:' .. id
-  local m = call('HMGET', key, 'e', 't', 'i', 'c', 's', 'o', 'j', 'q', 'v', 'n', 'h')
+  local m = call('HMGET', key, 'e', 't', 'i', 'c', 's', 'o', 'j', 'q', 'v', 'n', 'h', 'ad')
   if not m[1] then
     return
   end
@@ -113,6 +115,7 @@ local function remove_message(id)
   elseif is_sending(m[9]) then
     hold_event(m[1], t[1], -1)
   end
+  details.release(m[1], t[1], m[12])
   call('DEL', key, P .. 'a:' .. id)
   release_event(m[1])
 end

@@ -6,7 +6,8 @@
 -- history is removed early (prune-account.lua).
 --   ue  hash: every event for which there is something left to do here → `<holds> <bytes>`. A hold is a message here that has not ended (one that
 --       moves to another shard, until it has arrived there), or an entry of the outbox of the kinds x and w. The bytes are those of the text, of
---       the chunks of its payload and of the outputs of its transforms, and a constant for what is stored beside them
+--       the chunks of its payload, of the outputs of its transforms and of the details of attempts (attempt-details.lua), and a constant for what is
+--       stored beside them
 --   ub  hash: account → the bytes of its events in `ue`, and a constant for each hold; field `*`: of all accounts
 --   fb  hash: account → the bytes of its events that are not in `ue`, and a constant for each message that they have here
 -- `posthorn migrate` counts all anew. Changes are gathered per script, and written once at its end
@@ -72,6 +73,7 @@ do
   local function bytes_of_event(event)
     local length = redis.pcall('STRLEN', P .. 'e:' .. event)
     local bytes, outputs = event_overhead + (type(length) == 'number' and length or 0) + chunks.bytes_of(event), P .. 'y:' .. event
+    bytes = bytes + tonumber(call('HGET', P .. 'ad', event) or '0')
     for _, field in ipairs(call('HKEYS', outputs)) do
       bytes = bytes + call('HSTRLEN', outputs, field)
     end

@@ -142,7 +142,11 @@ function poster(
   { dispatchers, egress, clock, userAgent }: ChannelSenderOptions,
 ): (attempt: AlertAttempt, message: object) => Promise<HttpResult> {
   const { origin, path } = httpTarget(target);
-  const sentSecrets = new SentSecrets(secrets);
+  // Every value of a header of a channel is a secret.
+  const sentSecrets = new SentSecrets(
+    secrets,
+    headers.map(({ name }) => name.toLowerCase()),
+  );
   const dispatcher = dispatchers.forRules({ egress, tls: null, usesProxy: false });
   const own = destinationHeaders(headers, { type: 'none' }, keys);
   return async ({ messageId, eventId, number, signal }, message) => {

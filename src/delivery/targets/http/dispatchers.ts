@@ -32,6 +32,7 @@ export class Dispatchers {
   readonly #proxy: URL | null;
   readonly #refused: RefusedAddresses;
   readonly #lookups: NameLookups;
+  readonly #clock: Clock;
   readonly #agents = new LRUCache<string, Agent>({ max: maxAgents, dispose: (agent) => void agent.close().catch(() => undefined) });
 
   /**
@@ -58,6 +59,7 @@ export class Dispatchers {
     lookupThreads?: number | undefined;
   }) {
     this.#lookups = new NameLookups(lookup, clock, lookupThreads);
+    this.#clock = clock;
     this.#refused = refused;
     this.#connections = connections;
     this.#ca = extraCa === undefined ? undefined : [...rootCertificates, extraCa];
@@ -81,6 +83,7 @@ export class Dispatchers {
           policy: new EgressPolicy(egress, this.#refused),
           tls: identity,
           proxy: usesProxy ? (this.#proxy ?? 'missing') : null,
+          clock: this.#clock,
           lookup: this.#lookups.lookup,
         }),
       ),

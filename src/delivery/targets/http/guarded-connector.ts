@@ -1,8 +1,10 @@
 import { lookup as resolve } from 'node:dns';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import { buildConnector } from 'undici';
+import type { Clock } from '../../../core/clock.ts';
 import { type EgressPolicy, type HostRefusal, hostAndPort } from '../../../core/egress-policy.ts';
 import { BlockedAddressError, BlockedHostError } from '../refusals.ts';
+import { addressAndPort, type ConnectionTrace, traceConnecting, tracedConnection } from './exchange-trace.ts';
 import type { NameLookup } from './name-lookups.ts';
 import { openTunnel } from './tunnel.ts';
 
@@ -22,6 +24,8 @@ export interface ConnectorOptions {
   tls: TlsIdentity;
   /** Null: connect to the receiver itself; `missing`: there should be a proxy, and there is none. */
   proxy: URL | 'missing' | null;
+  /** Of the times of connections. */
+  clock: Clock;
   /** Default: that of Node, by whoever asks first. */
   lookup?: NameLookup;
 }
@@ -30,14 +34,36 @@ export interface ConnectorOptions {
  * Connects only to hosts and addresses that the policy allows. Checked are the literal in the URL, which no lookup hook sees, every
  * address of a DNS answer, and the address that the socket has in the end. A proxy is told the address that was checked.
  */
-export function guardedConnector({ policy, tls, proxy, lookup = resolve }: ConnectorOptions): buildConnector.connector {
+export function guardedConnector({ policy, tls, proxy, clock, lookup = resolve }: ConnectorOptions): buildConnector.connector {
+  // Only while a socket is told to connect, which asks for its lookup at once.
+  let connecting: ConnectionTrace | null = null;
+  const tracedLookup: NameLookup = (hostname, options, callback) => {
+    const trace = connecting;
+    if (trace === null) {
+      lookup(hostname, options, callback);
+      return;
+    }
+    trace.lookupBeganAtMs = clock.now();
+    lookup(hostname, options, (error, addresses) => {
+      if (error === null) trace.lookedUpAtMs = clock.now();
+      callback(error, addresses);
+    });
+  };
+  const whileConnecting = <T>(trace: ConnectionTrace, begin: () => T): T => {
+    connecting = trace;
+    try {
+      return begin();
+    } finally {
+      connecting = null;
+    }
+  };
   const connectorFor = (port: number): buildConnector.connector =>
     buildConnector({
       allowH2: false,
       timeout: connectTimeoutMs,
       minVersion: 'TLSv1.2',
       ...tls,
-      lookup: guardedLookup(policy, port, lookup),
+      lookup: guardedLookup(policy, port, tracedLookup),
     });
   const connectors = new Map<number, buildConnector.connector>();
   const direct: buildConnector.connector = (options, callback) => {
@@ -49,13 +75,16 @@ export function guardedConnector({ policy, tls, proxy, lookup = resolve }: Conne
     }
     const connect = connectors.get(port) ?? connectorFor(port);
     connectors.set(port, connect);
-    connect(options, (...[error, socket]) => {
-      if (error !== null) return callback(error, null);
-      const remote = socket.remoteAddress ?? '';
-      if (policy.allows(host, remote, port)) return callback(null, socket);
-      socket.destroy();
-      return callback(new BlockedAddressError(remote), null);
-    });
+    const { trace, ended } = tracedConnection(options, { clock, callback });
+    const begin = (): unknown =>
+      connect(options, (...[error, socket]) => {
+        if (error !== null) return ended(error, null);
+        const remote = socket.remoteAddress ?? '';
+        if (policy.allows(host, remote, port)) return ended(null, socket);
+        socket.destroy();
+        return ended(new BlockedAddressError(remote), null);
+      });
+    traceConnecting(trace, whileConnecting(trace, begin), clock);
   };
   if (proxy === null) return direct;
   if (proxy === 'missing') return (_, callback) => callback(new Error('useStaticIp: this installation has no egress proxy'), null);
@@ -66,12 +95,16 @@ export function guardedConnector({ policy, tls, proxy, lookup = resolve }: Conne
       callback(refusalError(refusal, host), null);
       return;
     }
+    const { trace, ended } = tracedConnection(options, { clock, callback });
     /** The proxy may reach only some of the addresses of a name, such as those of one family. */
     const through = async (addresses: readonly string[]): Promise<Socket> => {
       let failure: unknown = new Error('the name has no address');
       for (const address of addresses) {
+        trace.peerAddress = addressAndPort(address, port);
         try {
-          return await openTunnel(proxy, { address, port, timeoutMs: connectTimeoutMs });
+          const socket = await openTunnel(proxy, { address, port, timeoutMs: connectTimeoutMs });
+          trace.connectedAtMs = clock.now();
+          return socket;
         } catch (error) {
           failure = error;
         }
@@ -80,18 +113,21 @@ export function guardedConnector({ policy, tls, proxy, lookup = resolve }: Conne
     };
     const connect = (addresses: readonly string[]): void => {
       through(addresses).then(
-        (socket) => upgrade(options, socket, callback),
-        (error: Error) => callback(error, null),
+        (socket) => upgrade(options, socket, ended),
+        (error: Error) => ended(error, null),
       );
     };
     if (isIP(host) !== 0) {
       connect([host]);
       return;
     }
-    guardedLookup(policy, port, lookup)(host, { all: true }, (error, addresses) => {
-      if (error !== null) callback(error, null);
-      else connect(Array.isArray(addresses) ? addresses.map(({ address }) => address) : []);
-    });
+    const look = guardedLookup(policy, port, tracedLookup);
+    whileConnecting(trace, () =>
+      look(host, { all: true }, (error, addresses) => {
+        if (error !== null) ended(error, null);
+        else connect(Array.isArray(addresses) ? addresses.map(({ address }) => address) : []);
+      }),
+    );
   };
 
   function upgrade(options: buildConnector.Options, socket: Socket, callback: buildConnector.Callback): void {

@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici';
 import type { Clock } from '../../../core/clock.ts';
+import { dispatchTraced, ExchangeTrace, failedConnection, tracedRequestStarts } from './exchange-trace.ts';
 import type { SentSecrets } from './sent-secrets.ts';
 
 export interface HttpRequest {
@@ -15,7 +16,7 @@ export interface HttpRequest {
 }
 
 /** Without the secrets of the request, wherever the receiver repeats them. */
-export type HttpResult = HttpAnswer | { type: 'error'; error: Error };
+export type HttpResult = HttpAnswer | { type: 'error'; error: Error; traced?: TracedExchange };
 
 export interface HttpAnswer {
   type: 'response';
@@ -24,6 +25,13 @@ export interface HttpAnswer {
   body: Buffer;
   /** What the receiver complains about in an answer whose status is that of a success. */
   complaint?: string;
+  traced?: TracedExchange;
+}
+
+/** What is known of an exchange over HTTP; not masked. */
+export interface TracedExchange {
+  request: HttpRequest;
+  trace: ExchangeTrace;
 }
 
 /** The deadline of an exchange passed. */
@@ -53,19 +61,23 @@ export function exchange(
     let retryAfter: string | null = null;
     let size = 0;
     const chunks: Buffer[] = [];
+    const trace = new ExchangeTrace(clock.now());
+    const traced = { request, trace };
 
     const end = (ending: HttpResult): void => {
       if (result !== null) return;
       result = ending;
+      trace.endedAtMs = clock.now();
+      trace.responseBytes = size;
       cancelDeadline();
       signal.removeEventListener('abort', stop);
       resolve(masked(ending, request, size >= maxBodyBytes));
     };
     const fail = (error: Error): void => {
-      end({ type: 'error', error });
+      end({ type: 'error', error, traced });
       controller?.abort(error);
     };
-    const respond = (): void => end({ type: 'response', status, retryAfter, body: Buffer.concat(chunks) });
+    const respond = (): void => end({ type: 'response', status, retryAfter, body: Buffer.concat(chunks), traced });
     const cancelDeadline = clock.after(timeoutMs, () => fail(new DeadlineError(`no complete answer within ${timeoutMs} ms`)));
     const stop = (): void => fail(new Error('the worker stops'));
     signal.addEventListener('abort', stop);
@@ -75,10 +87,13 @@ export function exchange(
         controller = started;
         // Ended while it waited for a connection: nothing may be sent any more.
         if (result !== null) started.abort(bodyCut);
+        else tracedRequestStarts(trace, clock.now());
       },
       onResponseStart(_, statusCode, headers) {
         if (statusCode < 200) return;
         status = statusCode;
+        trace.firstByteAtMs = clock.now();
+        trace.responseHeaders = headers;
         const value = headers['retry-after'];
         retryAfter = typeof value === 'string' ? value : null;
       },
@@ -92,7 +107,10 @@ export function exchange(
       onResponseEnd: respond,
       onResponseError(_, error) {
         // Only a request that has been started is ever written.
-        if (controller !== null || isSentAgain || !hasFailedWhenRead(error)) return end({ type: 'error', error });
+        if (controller !== null || isSentAgain || !hasFailedWhenRead(error)) {
+          trace.connection ??= failedConnection(error);
+          return end({ type: 'error', error, traced });
+        }
         isSentAgain = true;
         send();
       },
@@ -102,9 +120,9 @@ export function exchange(
       setImmediate(() => {
         if (result !== null) return;
         try {
-          dispatcher.dispatch(request, handler);
+          dispatchTraced(trace, dispatcher, request, handler);
         } catch (error) {
-          end({ type: 'error', error: error instanceof Error ? error : new Error(String(error)) });
+          end({ type: 'error', error: error instanceof Error ? error : new Error(String(error)), traced });
         }
       });
     };

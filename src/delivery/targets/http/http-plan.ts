@@ -39,7 +39,7 @@ export function httpPlan(
     method: http.method,
     timeoutMs: http.timeoutMs,
     headers: opened.headers,
-    secrets: new SentSecrets([...opened.secrets, ...secretsInQuery(query)]),
+    secrets: new SentSecrets([...opened.secrets, ...secretsInQuery(query)], opened.secretNames),
     dispatcher: dispatchers.forRules({ egress, tls: opened.tls, usesProxy: http.useStaticIp ?? false }),
   };
 }
@@ -47,7 +47,7 @@ export function httpPlan(
 function openedSecrets(
   open: (sealed: string, field: SealedRecordField) => string,
   http: HttpDestinationRecord['http'],
-): { headers: DestinationHeaders; tls: ConnectionRules['tls']; secrets: string[] } | null {
+): { headers: DestinationHeaders; tls: ConnectionRules['tls']; secrets: string[]; secretNames: string[] } | null {
   try {
     const signingSecrets = http.signingSecrets.map((secret) => open(secret, 'signingSecrets'));
     const auth = openedAuth(http.auth, open);
@@ -63,6 +63,7 @@ function openedSecrets(
         ...authHeaders(auth).flatMap(([name, value]) => secretsInHeader(name, value)),
         ...(opened.key === null ? [] : [opened.key]),
       ],
+      secretNames: [...own.secretNames, ...authHeaders(auth).map(([name]) => name)],
     };
   } catch {
     return null;

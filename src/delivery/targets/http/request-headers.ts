@@ -46,19 +46,24 @@ export interface AttemptIdentity {
   failover: { originalDestinationId: string; reason: string } | null;
 }
 
-/** The headers with their values, and what among these the receiver must not be quoted with. Throws what `open` throws. */
+/**
+ * The headers with their values, what among these the receiver must not be quoted with, and the names of those that are secrets, in lower case. Throws what
+ * `open` throws.
+ */
 export function openedHeaders(
   headers: readonly HeaderRecord[],
   open: (sealed: string) => string,
-): { headers: { name: string; value: string }[]; secrets: string[] } {
+): { headers: { name: string; value: string }[]; secrets: string[]; secretNames: string[] } {
   const secrets: string[] = [];
+  const secretNames: string[] = [];
   const opened = headers.map(({ name, value, sealed }) => {
     if (sealed === undefined) return { name, value };
     const plain = open(sealed);
+    secretNames.push(name.toLowerCase());
     secrets.push(...secretsInHeader(name.toLowerCase(), plain));
     return { name, value: plain };
   });
-  return { headers: opened, secrets };
+  return { headers: opened, secrets, secretNames };
 }
 
 export function destinationHeaders(

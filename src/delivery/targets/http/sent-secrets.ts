@@ -27,10 +27,12 @@ interface Sent {
 export class SentSecrets {
   static readonly none = new SentSecrets([]);
   readonly #values: ReadonlySet<string>;
+  readonly #headerNames: ReadonlySet<string>;
   #forms: readonly string[] | null = null;
 
-  /** Values below 8 characters are left out. */
-  constructor(values: Iterable<string>) {
+  /** Values below 8 characters are left out. `headerNames`: of the headers that carry secrets of any length, in lower case. */
+  constructor(values: Iterable<string>, headerNames: Iterable<string> = []) {
+    this.#headerNames = new Set(headerNames);
     this.#values = new Set([...values].map((value) => value.trim()).filter(({ length }) => length >= shortestSecret));
   }
 
@@ -45,6 +47,50 @@ export class SentSecrets {
     if (result === null) return maskedUnread;
     return isCut ? withoutBeginning(result, forms) : result;
   }
+
+  /**
+   * Headers as they may be stored, at most about `maxBytes` of them. A value is masked as a whole where the name says that it is a credential, or where a
+   * Secret has it; in the others every secret is.
+   */
+  maskedHeaders(headers: readonly (readonly [string, string])[], { sent, maxBytes }: { sent: Sent; maxBytes: number }): MaskedHeaders {
+    const lines: string[] = [];
+    let bytes = 0;
+    let isCut = false;
+    for (const [name, value] of headers) {
+      const isSecret = value !== '' && (isCredentialHeader(name) || this.#headerNames.has(name.toLowerCase()));
+      const line = `${name.toLowerCase()}: ${isSecret ? maskedUnread : withoutUrlCredentials(value)}`;
+      isCut = bytes + line.length > maxBytes;
+      lines.push(isCut ? line.slice(0, maxBytes - bytes) : line);
+      bytes += line.length;
+      if (isCut) break;
+    }
+    const shown = this.maskedIn(lines.join('\n'), { isCut, sent }).split('\n');
+    if (shown.length !== lines.length)
+      return { headers: headers.slice(0, lines.length).map(([name]) => [name.toLowerCase(), maskedUnread]), isCut };
+    return {
+      headers: shown.flatMap((line): [string, string][] => {
+        const end = line.indexOf(': ');
+        return end < 1 ? [] : [[line.slice(0, end), line.slice(end + 2)]];
+      }),
+      isCut,
+    };
+  }
+}
+
+export interface MaskedHeaders {
+  /** Names in lower case. */
+  headers: [string, string][];
+  /** There were more, or the last one is longer. */
+  isCut: boolean;
+}
+
+/** A value of a header without the credentials of the URLs in it: those of their queries, and before the host. */
+function withoutUrlCredentials(value: string): string {
+  return value
+    .replace(/([?&;])([^?&;=#\s]{1,200})=([^&;#\s"'>,]+)/g, (whole, before: string, name: string) =>
+      isCredentialParameter(name) ? `${before}${name}=${maskedUnread}` : whole,
+    )
+    .replace(/:\/\/[^/\s@]{1,500}@/g, `://${maskedUnread}@`);
 }
 
 /** The credentials in a header: its value, what follows the scheme, user and password of Basic, and the values of cookies. */

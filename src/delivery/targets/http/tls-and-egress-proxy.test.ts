@@ -117,7 +117,9 @@ describe('the egress proxy', () => {
         { address: '127.0.0.2', family: 4 },
       ]);
     const policy = new EgressPolicy({ ...localEgress, allowedCidrs: ['127.0.0.0/8', '::1/128'] }, new RefusedAddresses());
-    const agent = new Agent({ connect: guardedConnector({ policy, tls: {}, proxy: new URL(`http://127.0.0.1:${proxy}`), lookup }) });
+    const agent = new Agent({
+      connect: guardedConnector({ policy, tls: {}, proxy: new URL(`http://127.0.0.1:${proxy}`), clock: systemClock, lookup }),
+    });
     const request = { origin: 'http://both.example:81', ...posted };
     const result = await exchange(agent, request, { timeoutMs: 30_000, clock: systemClock, signal: new AbortController().signal });
     expect(kindOf(result)).toBe('204');

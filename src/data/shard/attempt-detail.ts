@@ -1,0 +1,69 @@
+/** What an attempt over HTTP says besides its outcome. Secrets are masked before it gets here. */
+export interface AttemptDetail {
+  /** As they were sent, names in lower case; null: nothing was sent. */
+  requestHeaders: [string, string][] | null;
+  /** Null: there was no response. */
+  responseHeaders: [string, string][] | null;
+  /** Some of the headers are left out, or cut. */
+  isTruncated: boolean;
+  /** Address and port of whom it was sent to, or who could not be reached; null: it is unknown. */
+  peerAddress: string | null;
+  reusedConnection: boolean;
+  /** Of the body, as it was sent. */
+  requestBytes: number;
+  /** Of the body, as far as it was read. */
+  responseBytes: number;
+  phases: AttemptPhases;
+}
+
+/** Milliseconds; 0: the phase was not needed, null: it has not ended. */
+export interface AttemptPhases {
+  dnsMs: number | null;
+  connectMs: number | null;
+  tlsMs: number | null;
+  /** From the request to the headers of the response. */
+  firstByteMs: number | null;
+  /** With the wait for a free connection. */
+  totalMs: number;
+}
+
+type Headers = [string, string][] | null;
+
+/** The detail for JSON, and its headers, of which there may be less. */
+export function packedDetail(
+  { isTruncated, peerAddress, reusedConnection, requestBytes, responseBytes, phases }: AttemptDetail,
+  { requestHeaders, responseHeaders, areCut }: { requestHeaders: Headers; responseHeaders: Headers; areCut: boolean },
+): unknown[] {
+  const { dnsMs, connectMs, tlsMs, firstByteMs, totalMs } = phases;
+  const flags = (isTruncated || areCut ? 1 : 0) + (reusedConnection ? 2 : 0);
+  const times = [dnsMs, connectMs, tlsMs, firstByteMs, totalMs];
+  return [flags, peerAddress, requestBytes, responseBytes, times, requestHeaders?.flat() ?? null, responseHeaders?.flat() ?? null];
+}
+
+/** Null: it is none. */
+export function unpackedDetail(packed: unknown): AttemptDetail | null {
+  if (!Array.isArray(packed)) return null;
+  const [flags, peerAddress, requestBytes, responseBytes, times, requestHeaders, responseHeaders]: unknown[] = packed;
+  if (typeof flags !== 'number' || typeof requestBytes !== 'number' || typeof responseBytes !== 'number' || !Array.isArray(times))
+    return null;
+  const [dnsMs = null, connectMs = null, tlsMs = null, firstByteMs = null, totalMs = null] = times.map((each: unknown) =>
+    typeof each === 'number' ? each : null,
+  );
+  return {
+    requestHeaders: pairs(requestHeaders),
+    responseHeaders: pairs(responseHeaders),
+    isTruncated: (flags & 1) !== 0,
+    peerAddress: typeof peerAddress === 'string' ? peerAddress : null,
+    reusedConnection: (flags & 2) !== 0,
+    requestBytes,
+    responseBytes,
+    phases: { dnsMs, connectMs, tlsMs, firstByteMs, totalMs: totalMs ?? 0 },
+  };
+}
+
+function pairs(flat: unknown): Headers {
+  if (!Array.isArray(flat)) return null;
+  const result: [string, string][] = [];
+  for (let i = 0; i + 1 < flat.length; i += 2) result.push([String(flat[i]), String(flat[i + 1])]);
+  return result;
+}
