@@ -96,6 +96,7 @@ POSTHORN_MAX_PAYLOAD_BYTES: {{ int64 .Values.ingest.maxPayloadBytes | quote }}
 {{ include "posthorn.settings.common" . }}
 {{- include "posthorn.settings.payloads" . }}
 POSTHORN_WAREHOUSE_BATCH_SECONDS: {{ $v.warehouse.batchSeconds | quote }}
+POSTHORN_ATTEMPT_DETAIL: {{ $v.delivery.attemptDetail | quote }}
 {{- include "posthorn.setting" (list "POSTHORN_REDIS_MEMORY_LIMIT" $v.redis.memoryLimit) }}
 {{- include "posthorn.setting" (list "POSTHORN_EGRESS_ALLOWED_CIDRS" (join "," $v.egress.allowedCidrs)) }}
 {{- include "posthorn.setting" (list "POSTHORN_EGRESS_ALLOWED_HOSTS" (join "," $v.egress.allowedHosts)) }}

@@ -5,6 +5,7 @@ import { parsePlainJson } from '../../core/plain-json.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
+import { type AttemptDetail, fittingDetail, unpackedDetail } from '../shard/attempt-detail.ts';
 import { integer } from '../shard/script-reply.ts';
 import { executionKeys } from './cron-keys.ts';
 
@@ -12,6 +13,8 @@ const writeScript = new Script(new URL('./execution-write.lua', import.meta.url)
 
 /** How much of its past a job keeps. `bodyBytes`: of all bodies; 25 of the largest, or all of the usual ones. */
 const executionLimits = { count: 100, bodyBytes: 256 * 1024, days: 30 };
+/** Of the detail of one execution. */
+const detailBytes = 2048;
 const dayMs = 86_400_000;
 /** Longer than any run that was under way when its job was deleted. */
 const goneMs = 600_000;
@@ -26,10 +29,16 @@ const entry = z.object({
   latencyMs: z.int().nullable(),
   startedAtMs: z.int(),
   completedAtMs: z.int().nullable(),
+  /** Packed. */
+  detail: z.array(z.unknown()).optional(),
 });
 
 /** One run of a cron job as it is recorded; `responseBody` is kept of the newest ones that fit into the limit. */
-export type CronExecution = z.output<typeof entry> & { responseBody: string | null };
+export type CronExecution = Omit<z.output<typeof entry>, 'detail'> & {
+  responseBody: string | null;
+  /** Absent: it is not kept. */
+  detail?: AttemptDetail;
+};
 
 export function newExecutionId(nowMs: number): string {
   return `exec_${nowMs.toString(36).padStart(9, '0')}${base32(randomBytes(10))}`;
@@ -46,7 +55,7 @@ export class CronExecutions {
   }
 
   /** False when the execution has ended before, or its job is deleted: then nothing is written. */
-  async write({ responseBody, ...execution }: CronExecution): Promise<boolean> {
+  async write({ responseBody, detail, ...execution }: CronExecution): Promise<boolean> {
     const { order, entries, bodies, gone } = executionKeys(this.#prefix, execution.jobId);
     const { count, bodyBytes, days } = executionLimits;
     const hasEnded = execution.status === 'running' ? 0 : 1;
@@ -54,7 +63,9 @@ export class CronExecutions {
       execution.id,
       execution.startedAtMs,
       hasEnded,
-      JSON.stringify(execution satisfies z.input<typeof entry>),
+      JSON.stringify({ ...execution, ...(detail !== undefined && { detail: fittingDetail(detail, detailBytes) }) } satisfies z.input<
+        typeof entry
+      >),
       responseBody ?? '',
       count,
       bodyBytes,
@@ -75,10 +86,11 @@ export class CronExecutions {
     );
     return found.flatMap((each, i): CronExecution[] => {
       if (each === null) return [];
-      const execution = entry.parse(parsePlainJson(each.slice(1)));
+      const { detail: packed, ...execution } = entry.parse(parsePlainJson(each.slice(1)));
+      const detail = unpackedDetail(packed);
       if (execution.org !== null && execution.org !== org) return [];
       // An answer without a body, or one that is not kept any more.
-      return [{ ...execution, responseBody: texts[i] ?? null }];
+      return [{ ...execution, responseBody: texts[i] ?? null, ...(detail !== null && { detail }) }];
     });
   }
 

@@ -1,3 +1,5 @@
+import { fittingHeaders, jsonBytes, sharesOf } from './json-room.ts';
+
 /** What an attempt over HTTP says besides its outcome. Secrets are masked before it gets here. */
 export interface AttemptDetail {
   /** As they were sent, names in lower case; null: nothing was sent. */
@@ -38,6 +40,20 @@ export function packedDetail(
   const flags = (isTruncated || areCut ? 1 : 0) + (reusedConnection ? 2 : 0);
   const times = [dnsMs, connectMs, tlsMs, firstByteMs, totalMs];
   return [flags, peerAddress, requestBytes, responseBytes, times, requestHeaders?.flat() ?? null, responseHeaders?.flat() ?? null];
+}
+
+/** The detail for JSON, with as many of its headers as fit. */
+export function fittingDetail(detail: AttemptDetail, bytes: number): unknown[] {
+  const { requestHeaders: sent, responseHeaders: received } = detail;
+  const bare = packedDetail(detail, { requestHeaders: sent && [], responseHeaders: received && [], areCut: false });
+  const [forSent = 0, forReceived = 0] = sharesOf(
+    bytes - jsonBytes(bare),
+    [sent, received].map((headers) => (headers === null ? 0 : jsonBytes(headers))),
+  );
+  const requestHeaders = sent && fittingHeaders(sent, forSent);
+  const responseHeaders = received && fittingHeaders(received, forReceived);
+  const areCut = requestHeaders?.length !== sent?.length || responseHeaders?.length !== received?.length;
+  return packedDetail(detail, { requestHeaders, responseHeaders, areCut });
 }
 
 /** Null: it is none. */

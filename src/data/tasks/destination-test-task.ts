@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { shownAttemptDetail } from '../shard/shown-attempt-detail.ts';
 import type { TaskKind } from './task-kind.ts';
 
 /** Result of the test of a destination, as the API returns it. */
@@ -10,6 +11,7 @@ export const destinationTestResult = z.union([
       latency: z.int().min(0).describe('Milliseconds.'),
       responseBody: z.string().describe('At most 10 KiB.'),
       message: z.string().describe('The same in words.'),
+      detail: shownAttemptDetail.optional(),
     })
     .describe('Of an HTTP destination that took the test.'),
   z
@@ -32,6 +34,7 @@ export const destinationTestResult = z.union([
       latency: z.int().min(0).describe('Milliseconds.'),
       error: z.string().describe('The kind of failure, such as http_error, timeout, network, dns, tls, blocked.'),
       message: z.string().describe('The same in words.'),
+      detail: shownAttemptDetail.optional(),
     })
     .describe('Of a destination that did not take the test.'),
 ]);

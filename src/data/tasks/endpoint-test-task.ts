@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { shownAttemptDetail } from '../shard/shown-attempt-detail.ts';
 import type { TaskKind } from './task-kind.ts';
 
 /** What a test of a webhook endpoint answers; the fields are those of an attempt. */
@@ -13,6 +14,7 @@ export const endpointTestResult = z
       .nullable()
       .describe('null when it went well; else the kind of failure, such as http_error, timeout, network, dns, tls, blocked, gone.'),
     errorMessage: z.string().nullable().describe('What went wrong, in words; null when nothing did.'),
+    detail: shownAttemptDetail.optional(),
   })
   .meta({ id: 'WebhookEndpointTest' });
 export type EndpointTestResult = z.output<typeof endpointTestResult>;

@@ -72,7 +72,8 @@ function commonColumns({ view, attempts }: ArchivedMessage) {
   };
 }
 
-function attemptColumns({ startedAtMs, ...attempt }: AttemptView) {
+/** Without the detail, so that the columns are the same for every record. */
+function attemptColumns({ startedAtMs, detail: _, ...attempt }: AttemptView) {
   return { ...attempt, startedAt: isoTime(startedAtMs) };
 }
 

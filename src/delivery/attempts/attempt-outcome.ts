@@ -27,6 +27,11 @@ export interface DetailWish {
   number: number;
 }
 
+/** Of a test, which is made to be looked at: whatever became of it, unless nothing is to be kept. */
+export function wishOfTest(mode: AttemptDetailMode): DetailWish {
+  return { mode: mode === 'failures' ? 'all' : mode, number: 1 };
+}
+
 /** The record of one exchange. A response counts as failure unless it is the expected one, by default any 2xx without a complaint. */
 export function attemptRecord(
   result: HttpResult,

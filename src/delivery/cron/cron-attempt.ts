@@ -32,12 +32,12 @@ export async function attemptCronRun(
   job: CronJobRecord,
   signal: AbortSignal,
 ): Promise<EndedExecution> {
-  const { executions, runs, clock } = options;
+  const { executions, runs, clock, attemptDetail: mode } = options;
   const startedAtMs = clock.now();
   const execution = { id: run.id, jobId: job.id, org: job.org, startedAtMs, responseStatus: null, responseBody: null, errorMessage: null };
   await executions.write({ ...execution, status: 'running', latencyMs: null, completedAtMs: null });
   const result = await lookingUpFor(job.org, () => request(options, run, job, signal));
-  const attempt = attemptRecord(result, { expectedResponse: null }, { startedAtMs, endedAtMs: clock.now() });
+  const attempt = attemptRecord(result, { expectedResponse: null }, { startedAtMs, endedAtMs: clock.now() }, { mode, number: 1 });
   const ended: EndedExecution = {
     ...execution,
     status: attempt.errorType === null ? 'success' : 'failed',
@@ -46,6 +46,7 @@ export async function attemptCronRun(
     errorMessage: attempt.errorType === null ? null : (attempt.errorMessage ?? attempt.errorType),
     latencyMs: attempt.durationMs,
     completedAtMs: startedAtMs + attempt.durationMs,
+    ...(attempt.detail !== undefined && { detail: attempt.detail }),
   };
   await recorded(clock, async () => {
     await executions.write(ended);

@@ -5,8 +5,9 @@ import { PosthornError } from '../../core/errors.ts';
 import { base32 } from '../../core/ids.ts';
 import type { NotificationChannelRecord } from '../../core/records.ts';
 import { recordSealingContext } from '../../core/sealing-contexts.ts';
+import { detailField } from '../../data/shard/shown-attempt-detail.ts';
 import { type ChannelTestResult, channelTestTask } from '../../data/tasks/channel-test-task.ts';
-import { attemptRecord } from '../attempts/attempt-outcome.ts';
+import { attemptRecord, wishOfTest } from '../attempts/attempt-outcome.ts';
 import type { PlanSources } from '../plans/delivery-plan.ts';
 import { channelSender, noMailServer } from '../targets/channel/channel-sender.ts';
 import { awaitedRecord } from './awaited-record.ts';
@@ -14,7 +15,7 @@ import { type TaskHandler, taskHandler } from './task-handler.ts';
 
 /** Sends a test alert once. What it opens at PagerDuty is closed at once. */
 export function channelTestHandler(options: PlanSources): TaskHandler {
-  const { registry, keyring, allowed, clock, mailer } = options;
+  const { registry, keyring, allowed, clock, mailer, attemptDetail } = options;
   return taskHandler(channelTestTask, async ({ channelId, generation }, context) => {
     const record = await awaitedRecord(options, 'notificationChannel', channelId, generation, context);
     if (record === null)
@@ -29,6 +30,7 @@ export function channelTestHandler(options: PlanSources): TaskHandler {
     );
     if (send === null) return failure('secret_decryption_failed', 'A secret of the channel cannot be opened.');
     const testId = `test_${base32(randomBytes(10))}`;
+    let detail: ReturnType<typeof detailField> = {};
     for (const isBroken of channel.type === 'pagerduty' ? [true, false] : [true]) {
       const startedAtMs = clock.now();
       const result = await send({
@@ -42,11 +44,13 @@ export function channelTestHandler(options: PlanSources): TaskHandler {
       });
       if (context.signal.aborted && result.type === 'error')
         throw new PosthornError('UNAVAILABLE', 'The delivery worker is stopping.', { retryAfterSeconds: 1 });
-      const { errorType, errorMessage } = attemptRecord(result, { expectedResponse: null }, { startedAtMs, endedAtMs: clock.now() });
-      if (errorType !== null) return failure(errorType, errorMessage ?? 'The channel did not take the test.');
+      const times = { startedAtMs, endedAtMs: clock.now() };
+      const { errorType, errorMessage, detail: seen } = attemptRecord(result, { expectedResponse: null }, times, wishOfTest(attemptDetail));
+      detail = detailField(seen);
+      if (errorType !== null) return { ...failure(errorType, errorMessage ?? 'The channel did not take the test.'), ...detail };
     }
     const unconfirmed = channel.type === 'email' ? await mailer?.unconfirmedProblem(org, channel.addresses) : null;
-    return { success: true, message: `The channel took the test alert.${unconfirmed == null ? '' : ` But ${unconfirmed}.`}` };
+    return { success: true, message: `The channel took the test alert.${unconfirmed == null ? '' : ` But ${unconfirmed}.`}`, ...detail };
   });
 }
 

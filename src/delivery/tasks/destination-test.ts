@@ -4,8 +4,9 @@ import { PosthornError } from '../../core/errors.ts';
 import { base32 } from '../../core/ids.ts';
 import { loopTurns } from '../../core/loop-turns.ts';
 import type { DestinationRecord, HttpDestinationRecord, WarehouseDestinationRecord } from '../../core/records.ts';
+import { detailField } from '../../data/shard/shown-attempt-detail.ts';
 import { type DestinationTestResult, destinationTestTask } from '../../data/tasks/destination-test-task.ts';
-import { attemptRecord } from '../attempts/attempt-outcome.ts';
+import { attemptRecord, wishOfTest } from '../attempts/attempt-outcome.ts';
 import type { PlanSources } from '../plans/delivery-plan.ts';
 import { exchange } from '../targets/http/http-exchange.ts';
 import { httpPlan } from '../targets/http/http-plan.ts';
@@ -34,7 +35,7 @@ async function testHttp(
   payload: string | null,
   { org, signal }: TaskContext,
 ): Promise<DestinationTestResult> {
-  const { registry, keyring, dispatchers, allowed, clock, userAgent } = options;
+  const { registry, keyring, dispatchers, allowed, clock, userAgent, attemptDetail } = options;
   const egress = egressRules(allowed, await registry.get('organization', org));
   const target = httpPlan(destination, { keyring, dispatchers, egress });
   if (target === null) return failure('secret_decryption_failed', 'A secret of the destination cannot be opened.');
@@ -58,11 +59,19 @@ async function testHttp(
   const result = await exchange(target.dispatcher(), request, { timeoutMs: target.timeoutMs, clock, signal });
   if (signal.aborted && result.type === 'error')
     throw new PosthornError('UNAVAILABLE', 'The delivery worker is stopping.', { retryAfterSeconds: 1 });
-  const attempt = attemptRecord(result, { expectedResponse: null }, { startedAtMs, endedAtMs: clock.now() });
+  const attempt = attemptRecord(result, { expectedResponse: null }, { startedAtMs, endedAtMs: clock.now() }, wishOfTest(attemptDetail));
+  const detail = detailField(attempt.detail);
   const latency = attempt.durationMs;
   if (attempt.errorType === null && attempt.responseStatus !== null) {
     const { responseStatus: statusCode, responseBody } = attempt;
-    return { success: true, statusCode, latency, responseBody: responseBody ?? '', message: `The destination answered ${statusCode}.` };
+    return {
+      success: true,
+      statusCode,
+      latency,
+      responseBody: responseBody ?? '',
+      message: `The destination answered ${statusCode}.`,
+      ...detail,
+    };
   }
   return {
     success: false,
@@ -70,6 +79,7 @@ async function testHttp(
     latency,
     error: attempt.errorType ?? 'network',
     message: attempt.errorMessage ?? 'The destination did not take the test.',
+    ...detail,
   };
 }
 

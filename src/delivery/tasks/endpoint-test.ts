@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { PosthornError } from '../../core/errors.ts';
 import { base32 } from '../../core/ids.ts';
+import { detailField } from '../../data/shard/shown-attempt-detail.ts';
 import { type EndpointTestResult, endpointTestTask } from '../../data/tasks/endpoint-test-task.ts';
-import { attemptRecord, gone } from '../attempts/attempt-outcome.ts';
+import { attemptRecord, gone, wishOfTest } from '../attempts/attempt-outcome.ts';
 import { exchangeWithEndpoint } from '../attempts/webhook-attempt.ts';
 import type { PlanSources } from '../plans/delivery-plan.ts';
 import { keysAt, type WebhookPlans } from '../plans/webhook-plan.ts';
@@ -14,7 +15,10 @@ const testEventType = 'posthorn.test';
  * Sends a payload to a webhook endpoint once, as a message would be: no record, no circuit, no counters, limits or retry, and a 410
  * does not disable it. `plans` are made of the endpoint as it is now.
  */
-export function endpointTestHandler({ clock, userAgent }: Pick<PlanSources, 'clock' | 'userAgent'>, plans: WebhookPlans): TaskHandler {
+export function endpointTestHandler(
+  { clock, userAgent, attemptDetail }: Pick<PlanSources, 'clock' | 'userAgent' | 'attemptDetail'>,
+  plans: WebhookPlans,
+): TaskHandler {
   return taskHandler(endpointTestTask, async ({ applicationId, endpointId, eventType, payload }, { org, signal }) => {
     const plan = await plans.of(org, applicationId, endpointId);
     if (plan === null) return failure('endpoint_not_found', 'The endpoint is gone.');
@@ -37,10 +41,18 @@ export function endpointTestHandler({ clock, userAgent }: Pick<PlanSources, 'clo
     );
     if (signal.aborted && result.type === 'error')
       throw new PosthornError('UNAVAILABLE', 'The delivery worker is stopping.', { retryAfterSeconds: 1 });
-    const attempt = attemptRecord(result, { expectedResponse: null }, { startedAtMs, endedAtMs: clock.now() });
+    const attempt = attemptRecord(result, { expectedResponse: null }, { startedAtMs, endedAtMs: clock.now() }, wishOfTest(attemptDetail));
     const { responseStatus, responseBody, durationMs, errorMessage } = attempt;
     const errorType = responseStatus === gone ? 'gone' : attempt.errorType;
-    return { success: errorType === null, responseStatus, responseTimeMs: durationMs, responseBody, errorType, errorMessage };
+    return {
+      success: errorType === null,
+      responseStatus,
+      responseTimeMs: durationMs,
+      responseBody,
+      errorType,
+      errorMessage,
+      ...detailField(attempt.detail),
+    };
   });
 }
 

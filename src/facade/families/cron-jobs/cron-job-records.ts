@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { keptNextCronSlot } from '../../../core/cron-slots.ts';
 import type { CronExecution } from '../../../data/cron/cron-executions.ts';
+import { detailField, shownAttemptDetail } from '../../../data/shard/shown-attempt-detail.ts';
 import { kinds, type PosthornObject } from '../../../resources/kinds.ts';
 import { cronJobBeyondPlan } from '../../../resources/plan-gates.ts';
 import type { Call } from '../../http/operation.ts';
@@ -62,6 +63,7 @@ export const cronExecutionRecord = z
     latency_ms: z.int().nullable().describe('Milliseconds that it took; null while it runs.'),
     started_at: timestamp.describe('When it began.'),
     completed_at: timestamp.nullable().describe('When it ended; null while it runs.'),
+    detail: shownAttemptDetail.optional(),
   })
   .meta({ id: 'CronExecution' });
 
@@ -130,5 +132,6 @@ export function executionToRecord(execution: CronExecution): z.input<typeof cron
     latency_ms: latencyMs,
     started_at: isoTime(startedAtMs),
     completed_at: isoTimeOrNull(completedAtMs),
+    ...detailField(execution.detail),
   };
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { AttemptView, DeliveryView } from '../../../data/shard/messages.ts';
+import { detailField, shownAttemptDetail } from '../../../data/shard/shown-attempt-detail.ts';
 import { type WaitReason, waitReasons } from '../../../data/shard/waits.ts';
 import { isoTime, isoTimeOrNull, organizationId, timestamp } from '../../records/record-fields.ts';
 
@@ -95,6 +96,7 @@ export const attemptRecord = z
     responseBody: z.string().nullable().describe('Beginning of the answer; null without one.'),
     errorType: z.string().nullable().describe('null when it went well; else timeout, http_error, network, dns, tls or blocked.'),
     errorMessage: z.string().nullable().describe('What went wrong; of an attempt that went well a warning of its transform, or null.'),
+    detail: shownAttemptDetail.optional(),
   })
   .meta({ id: 'Attempt' });
 
@@ -117,6 +119,6 @@ export function deliveryToRecord(view: DeliveryView): z.input<typeof deliveryRec
   };
 }
 
-export function attemptToRecord({ startedAtMs, ...rest }: AttemptView): z.input<typeof attemptRecord> {
-  return { ...rest, startedAt: isoTime(startedAtMs) };
+export function attemptToRecord({ startedAtMs, detail, ...rest }: AttemptView): z.input<typeof attemptRecord> {
+  return { ...rest, ...detailField(detail), startedAt: isoTime(startedAtMs) };
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { AttemptView } from '../../../../data/shard/messages.ts';
+import { detailField, shownAttemptDetail } from '../../../../data/shard/shown-attempt-detail.ts';
 import { webhookWaitReasons } from '../../../../data/shard/waits.ts';
 import type { WebhookDeadLetterReason, WebhookMessageStatus, WebhookMessageView } from '../../../../data/webhooks/webhook-message-view.ts';
 import type { Call } from '../../../http/operation.ts';
@@ -71,11 +72,12 @@ export const messageAttempt = z
     status: z.enum(['success', 'failed']).describe('What became of it.'),
     responseStatus: z.int().nullable().describe('Status of the answer; null without one.'),
     responseTimeMs: z.number().min(0).describe('Milliseconds that it took.'),
-    responseBody: z.string().nullable().describe('At most the first 10 KiB.'),
+    responseBody: z.string().nullable().describe('The beginning: at most 10 KiB, of a failed attempt at most 4 KiB.'),
     errorType: z.string().nullable().describe('null when it went well; else timeout, http_error, network, dns, tls, blocked or gone.'),
     errorMessage: z.string().nullable().describe('What went wrong; of an attempt that went well a warning of its transform, or null.'),
     createdAt: timestamp.describe('When it began.'),
     completedAt: timestamp.describe('When it ended.'),
+    detail: shownAttemptDetail.optional(),
   })
   .meta({ id: 'OutboundMessageAttempt' });
 
@@ -186,9 +188,10 @@ function toRecord(
 }
 
 export function toAttempt(messageId: string, view: AttemptView): z.input<typeof messageAttempt> {
-  const { startedAtMs, durationMs, attemptNumber, ...rest } = view;
+  const { startedAtMs, durationMs, attemptNumber, detail, ...rest } = view;
   return {
     ...rest,
+    ...detailField(detail),
     id: attemptId(messageId, attemptNumber),
     messageId,
     attemptNumber,
