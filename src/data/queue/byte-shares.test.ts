@@ -62,6 +62,19 @@ describe('the bytes of a server with a limit of 1000', () => {
   });
 });
 
+describe('accounts that keep no details of attempts', () => {
+  test.each<[Record<string, number>[], string[]]>([
+    [[{ a: 239 }], []],
+    [[{ a: 240 }], ['a']],
+    [[{ a: 100 }, { a: 140 }], ['a']],
+    [[{ a: 230, b: 10 }], ['a']],
+    [[{ a: 150, b: 150 }], ['a', 'b']],
+    [[{ a: 300, b: 20, c: 20 }], ['a']],
+  ])('of %j with a limit of 1000, of which all may have 400, they are %j', (shards, expected) => {
+    expect(divideBytes(1000, shards.map(bytesOf), new Set()).lean).toEqual(expected);
+  });
+});
+
 describe('with Redis', () => {
   const prefix = 'test:';
   const memoryLimitBytes = 1_000_000;
@@ -118,6 +131,15 @@ describe('with Redis', () => {
     expect((await figures()).byAccount.size).toBe(0);
     await new Promise((resolve) => setTimeout(resolve, 1100));
     expect(await outcomes([refused])).toEqual([true]);
+  });
+
+  test('a shard is told which accounts keep no details of attempts, and below how many bytes they do again', async () => {
+    await outcomes(Array.from({ length: 10 }, () => eventOf('org_a')));
+    expect(await redis.client.hget(shardKeys(prefix, 0).declared[0], 'lean')).toBeNull();
+    await outcomes(Array.from({ length: 10 }, () => eventOf('org_a')));
+    const said = (await redis.client.hget(shardKeys(prefix, 0).declared[0], 'lean')) ?? '';
+    expect(said).toMatch(/^\d+ org_a$/);
+    expect(Number.parseInt(said, 10)).toBeLessThan(Number(await redis.client.hget(`${prefix}{s0}:ub`, '*')));
   });
 
   test('an event that was accepted twice counts once', async () => {

@@ -31,15 +31,35 @@ export interface AttemptPhases {
 
 type Headers = [string, string][] | null;
 
+interface KeptHeaders {
+  requestHeaders: Headers;
+  responseHeaders: Headers;
+  areCut: boolean;
+}
+
 /** The detail for JSON, and its headers, of which there may be less. */
 export function packedDetail(
   { isTruncated, peerAddress, reusedConnection, requestBytes, responseBytes, phases }: AttemptDetail,
-  { requestHeaders, responseHeaders, areCut }: { requestHeaders: Headers; responseHeaders: Headers; areCut: boolean },
+  { requestHeaders, responseHeaders, areCut }: KeptHeaders,
 ): unknown[] {
   const { dnsMs, connectMs, tlsMs, firstByteMs, totalMs } = phases;
   const flags = (isTruncated || areCut ? 1 : 0) + (reusedConnection ? 2 : 0);
   const times = [dnsMs, connectMs, tlsMs, firstByteMs, totalMs];
   return [flags, peerAddress, requestBytes, responseBytes, times, requestHeaders?.flat() ?? null, responseHeaders?.flat() ?? null];
+}
+
+/** As many of its headers as fit into so many bytes of JSON each. */
+export function headersWithin(
+  { requestHeaders, responseHeaders }: Pick<AttemptDetail, 'requestHeaders' | 'responseHeaders'>,
+  { forSent, forReceived }: { forSent: number; forReceived: number },
+): KeptHeaders {
+  const sent = requestHeaders && fittingHeaders(requestHeaders, forSent);
+  const received = responseHeaders && fittingHeaders(responseHeaders, forReceived);
+  return {
+    requestHeaders: sent?.headers ?? null,
+    responseHeaders: received?.headers ?? null,
+    areCut: sent?.isCut === true || received?.isCut === true,
+  };
 }
 
 /** The detail for JSON, with as many of its headers as fit. */
@@ -50,10 +70,7 @@ export function fittingDetail(detail: AttemptDetail, bytes: number): unknown[] {
     bytes - jsonBytes(bare),
     [sent, received].map((headers) => (headers === null ? 0 : jsonBytes(headers))),
   );
-  const requestHeaders = sent && fittingHeaders(sent, forSent);
-  const responseHeaders = received && fittingHeaders(received, forReceived);
-  const areCut = requestHeaders?.length !== sent?.length || responseHeaders?.length !== received?.length;
-  return packedDetail(detail, { requestHeaders, responseHeaders, areCut });
+  return packedDetail(detail, headersWithin(detail, { forSent, forReceived }));
 }
 
 /** Null: it is none. */

@@ -1,7 +1,7 @@
 import { StringDecoder } from 'node:string_decoder';
 import { parsePlainJson } from '../../core/plain-json.ts';
-import { packedDetail, unpackedDetail } from './attempt-detail.ts';
-import { fittingHeaders, fittingText, jsonBytes, sharesOf } from './json-room.ts';
+import { headersWithin, packedDetail, unpackedDetail } from './attempt-detail.ts';
+import { fittingText, jsonBytes, sharesOf } from './json-room.ts';
 import type { AttemptErrorType, AttemptView } from './messages.ts';
 
 /**
@@ -80,23 +80,21 @@ function encodeLong(attempt: NewAttempt, packed?: unknown[]): string {
 function fittingLong(given: NewAttempt): string {
   const { detail = null, responseBody, errorMessage } = given;
   const attempt = { ...given, errorMessage: errorMessage === null ? null : fittingText(errorMessage, messageLimitBytes) };
-  const pack = (requestHeaders: Headers, responseHeaders: Headers, areCut: boolean): unknown[] | undefined =>
-    detail === null ? undefined : packedDetail(detail, { requestHeaders, responseHeaders, areCut });
-  const sent = detail?.requestHeaders ?? null;
-  const received = detail?.responseHeaders ?? null;
-  const whole = encodeLong(attempt, pack(sent, received, false));
+  const pack = (kept: Parameters<typeof packedDetail>[1]): unknown[] | undefined =>
+    detail === null ? undefined : packedDetail(detail, kept);
+  const requestHeaders = detail?.requestHeaders ?? null;
+  const responseHeaders = detail?.responseHeaders ?? null;
+  const whole = encodeLong(attempt, pack({ requestHeaders, responseHeaders, areCut: false }));
   if (Buffer.byteLength(whole) <= longLimitBytes) return whole;
-  const bare = encodeLong({ ...attempt, responseBody: responseBody === null ? null : '' }, pack(sent && [], received && [], false));
+  const none = { requestHeaders: requestHeaders && [], responseHeaders: responseHeaders && [], areCut: false };
+  const bare = encodeLong({ ...attempt, responseBody: responseBody === null ? null : '' }, pack(none));
   const room = longLimitBytes - Buffer.byteLength(bare);
-  const wanted = [sent, received, responseBody].map((part) => (part === null ? 0 : jsonBytes(part)));
+  const wanted = [requestHeaders, responseHeaders, responseBody].map((part) => (part === null ? 0 : jsonBytes(part)));
   const [forSent = 0, forReceived = 0, forBody = 0] = sharesOf(room, wanted);
-  const [kept, keptReceived] = [sent && fittingHeaders(sent, forSent), received && fittingHeaders(received, forReceived)];
-  const areCut = kept?.length !== sent?.length || keptReceived?.length !== received?.length;
   const body = responseBody === null ? null : fittingText(responseBody, forBody);
-  return encodeLong({ ...attempt, responseBody: body }, pack(kept, keptReceived, areCut));
+  const kept = headersWithin({ requestHeaders, responseHeaders }, { forSent, forReceived });
+  return encodeLong({ ...attempt, responseBody: body }, pack(kept));
 }
-
-type Headers = [string, string][] | null;
 
 /** Of a batch each member keeps the short form, without body and message; the long one says what that leaves out. */
 export function encodeBatchAttempt(attempt: NewAttempt): { short: string; long: string } {

@@ -29,14 +29,19 @@ export function fittingText(text: string, bytes: number): string {
   return text.slice(0, fits).replace(/[\uD800-\uDBFF]$/, '');
 }
 
-/** The first headers whose JSON fits. */
-export function fittingHeaders(headers: readonly [string, string][], bytes: number): [string, string][] {
+/** The first headers whose JSON fits, and the beginning of the next one. */
+export function fittingHeaders(headers: readonly [string, string][], bytes: number): { headers: [string, string][]; isCut: boolean } {
+  const kept: [string, string][] = [];
   let left = bytes;
-  let count = 0;
-  for (const header of headers) {
-    left -= jsonBytes(header);
-    if (left < 0) break;
-    count++;
+  for (const [name, value] of headers) {
+    const size = jsonBytes([name, value]);
+    if (size > left) {
+      const beginning = fittingText(value, left - jsonBytes([name, '']) + 2);
+      if (beginning !== '') kept.push([name, beginning]);
+      return { headers: kept, isCut: true };
+    }
+    kept.push([name, value]);
+    left -= size;
   }
-  return headers.slice(0, count);
+  return { headers: kept, isCut: false };
 }
