@@ -10,7 +10,7 @@ export function attemptDetail(traced: TracedExchange | undefined): AttemptDetail
   const { request, trace } = traced;
   const { secrets, body } = request;
   const limits = { sent: request, maxBytes: maxHeaderBytes };
-  const sent = trace.head === null ? null : secrets.maskedHeaders(headersOfHead(trace.head), limits);
+  const sent = trace.head === null ? null : secrets.maskedHeaders(headersOfHead(trace.head, body), limits);
   const received = trace.responseHeaders === null ? null : secrets.maskedHeaders(headersOf(trace.responseHeaders), limits);
   return {
     requestHeaders: sent?.headers ?? null,
@@ -24,15 +24,17 @@ export function attemptDetail(traced: TracedExchange | undefined): AttemptDetail
   };
 }
 
-/** The lines behind the request line. */
-function headersOfHead(head: string): [string, string][] {
-  return head
+/** The lines behind the request line, and the length that undici writes after what it tells of them. */
+function headersOfHead(head: string, body: Buffer | null): [string, string][] {
+  const headers = head
     .split('\r\n')
     .slice(1)
     .flatMap((line): [string, string][] => {
       const end = line.indexOf(': ');
       return end < 1 ? [] : [[line.slice(0, end), line.slice(end + 2)]];
     });
+  if (body !== null && body.length > 0) headers.push(['content-length', String(body.length)]);
+  return headers;
 }
 
 function headersOf(headers: NonNullable<ExchangeTrace['responseHeaders']>): [string, string][] {
