@@ -143,6 +143,7 @@ describe('the configuration', () => {
       { POSTHORN_DELIVERY_RUN_AS_USER: user },
       /POSTHORN_DELIVERY_RUN_AS_USER: must be a user id other than 0, or platform/,
     ]),
+    ['details of attempts of no known kind', { POSTHORN_ATTEMPT_DETAIL: 'errors' }, /POSTHORN_ATTEMPT_DETAIL: Invalid option/],
     ['several hosts without a mode', { POSTHORN_REDIS_URL: 'redis://one,two' }, /one host/],
     ['a socket of a cluster', { POSTHORN_REDIS_URL: '/run/redis.sock', POSTHORN_REDIS_MODE: 'cluster' }, /must name hosts/],
     ['a database of a cluster', { POSTHORN_REDIS_URL: 'redis://one/2', POSTHORN_REDIS_MODE: 'cluster' }, /database 0/],

@@ -41,7 +41,7 @@ const http = z.strictObject({
   useStaticIp: z
     .boolean()
     .default(false)
-    .describe('Deliveries go through the egress proxy of the installation, which has a fixed address. Needs a paid plan.'),
+    .describe('Requests go through the egress proxy of the installation, which has a fixed address. Needs a paid plan.'),
   forwardQuery: z
     .boolean()
     .optional()

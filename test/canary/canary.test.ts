@@ -71,7 +71,7 @@ beforeAll(async () => {
   mkdirSync(manifests);
   receivers = {
     ok: await startReceiver((response, _, request) => repeat(response, request)),
-    failing: await startReceiver((response, _, request) => repeat(response.writeHead(500), request)),
+    failing: await startReceiver((response, _, request) => repeat(Object.assign(response, { statusCode: 500 }), request)),
   };
   const port = await freePort();
   opsPort = await freePort();
@@ -102,8 +102,12 @@ afterAll(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** Answers as debug pages and some error pages do: with all that was sent. */
+const hopByHop = new Set(['connection', 'content-length', 'transfer-encoding']);
+
+/** Answers as debug pages and some error pages do: with all that was sent, also among the headers. */
 function repeat(response: ServerResponse, { path, headers, body }: ReceivedRequest): void {
+  for (const [name, value] of Object.entries(headers)) if (!hopByHop.has(name)) response.setHeader(`x-repeated-${name}`, value ?? '');
+  response.setHeader('location', `https://receiver.example.com${path}`);
   const basic = /^Basic (.*)$/.exec(headers.authorization ?? '')?.[1] ?? '';
   response.end(JSON.stringify({ path, headers, user: Buffer.from(basic, 'base64').toString(), body: body.toString() }));
 }
@@ -269,6 +273,13 @@ describe('a secret that is put into every field for one', () => {
   test('is in no answer of the API', () => {
     expect(answers.length).toBeGreaterThan(200);
     expect(answers.flatMap((answer) => found(canaries, Buffer.from(answer)))).toEqual([]);
+  });
+
+  test('is in no header of the attempts that are kept and shown, sent or received', () => {
+    const shown = answers.filter((answer) => answer.includes('"x-repeated-user-agent"'));
+    for (const path of ['/deliveries/', '/outbound-messages/', '/cron/', '/destinations/', '/webhook-endpoints/'])
+      expect([path, shown.filter((answer) => answer.includes(path)).length > 0]).toEqual([path, true]);
+    expect(shown.flatMap((answer) => found(canaries, Buffer.from(answer)))).toEqual([]);
   });
 
   test('is in no line of the logs, at any level', () => {

@@ -46,7 +46,13 @@ describe('a test of a channel', () => {
   test('a test of a channel of type webhook sends a test alert, signed and with its headers, also while the channel is disabled', async () => {
     const config = { url: ops.url('/alerts'), headers: { 'X-Key': 'canary-header' }, secret };
     const answer = await testOf({ type: 'webhook', name: 'Ops', enabled: false, config });
-    expect([answer.status, answer.body]).toEqual([200, { success: true, message: 'The channel took the test alert.' }]);
+    const { detail, ...rest } = answer.body;
+    expect([answer.status, rest]).toEqual([200, { success: true, message: 'The channel took the test alert.' }]);
+    expect(detail).toMatchObject({
+      requestHeaders: { 'x-key': '••••', 'webhook-signature': expect.stringMatching(/^v1,/) },
+      peerAddress: new URL(ops.url()).host,
+      phases: { tlsMs: expect.any(Number), firstByteMs: expect.any(Number) },
+    });
     const request = ops.requests.find(({ path }) => path === '/alerts');
     expect(request?.headers['x-key']).toBe('canary-header');
     const alert = new Webhook(secret).verify(request?.body.toString() ?? '', request?.headers as Record<string, string>);
@@ -64,9 +70,15 @@ describe('a test of a channel', () => {
   test('a test of a channel that is refused, or cannot be reached, is answered with 200 and why', async () => {
     const headers = { 'X-Key': 'canary-header' };
     const refused = await testOf({ type: 'webhook', config: { url: ops.url('/refuses'), headers } });
-    expect([refused.status, refused.body]).toEqual([200, { success: false, error: 'http_error', message: 'the receiver answered 403' }]);
+    expect([refused.status, refused.body]).toEqual([
+      200,
+      { success: false, error: 'http_error', message: 'the receiver answered 403', detail: expect.objectContaining({ responseBytes: 0 }) },
+    ]);
     const away = await testOf({ type: 'webhook', config: { url: 'https://127.0.0.1:9/', headers } });
-    expect([away.status, away.body]).toEqual([200, { success: false, error: expect.any(String), message: expect.any(String) }]);
+    expect([away.status, away.body]).toEqual([
+      200,
+      { success: false, error: expect.any(String), message: expect.any(String), detail: expect.objectContaining({ requestHeaders: null }) },
+    ]);
     expect(away.text).not.toContain('canary');
   });
 
@@ -88,7 +100,9 @@ describe('a test of a channel', () => {
     try {
       const webhookUrl = `https://127.0.0.1:${new URL(teams.url).port}/hook?sig=canary-teams`;
       const { body } = await testOf({ type: 'teams', config: { webhookUrl } });
-      expect(body).toEqual(
+      const { detail: _, ...rest } = body;
+      expect(JSON.stringify(body)).not.toContain('canary');
+      expect(rest).toEqual(
         message === null ? { success: true, message: expect.any(String) } : { success: false, error: 'http_error', message },
       );
     } finally {

@@ -185,7 +185,7 @@ describe('a trigger', () => {
   });
 
   test('a trigger that fails is answered 200 with the error: a status, a timeout, an address that is not allowed', async () => {
-    const failing = await receiver((response) => response.writeHead(503).end('busy'));
+    const failing = await receiver((response) => response.writeHead(503, { 'x-step': '7' }).end('busy'));
     const silent = await receiver(() => undefined);
     const run = async (body: object) => (await cron('POST', `/${await made({ name: 'Failing', ...body })}/trigger`)).body.execution;
     expect(await run({ url: failing.url })).toMatchObject({ status: 'failed', responseStatus: 503, error: expect.stringContaining('503') });
@@ -198,6 +198,25 @@ describe('a trigger', () => {
       status: 'failed',
       responseStatus: null,
       error: expect.stringContaining('not allowed'),
+    });
+  });
+
+  test('a run that failed has the headers of both sides, masked, and its phases in the history; one that went well has none', async () => {
+    const to = await receiver((response, number) => response.writeHead(number === 1 ? 503 : 200, { 'x-step': '7' }).end('busy'));
+    const id = await made({ name: 'Detailed', url: to.url, headers: { 'X-Shop': 'north', authorization: 'Bearer canary-of-cron' } });
+    await cron('POST', `/${id}/trigger`);
+    await cron('POST', `/${id}/trigger`);
+    const { executions } = (await cron('GET', `/${id}/executions`)).body;
+    expect(executions.map(({ status, detail }: { status: string; detail?: object }) => [status, detail !== undefined])).toEqual([
+      ['success', false],
+      ['failed', true],
+    ]);
+    expect(executions[1].detail).toMatchObject({
+      requestHeaders: { 'x-shop': 'north', authorization: '••••', 'x-posthorn-execution': executions[1].id },
+      responseHeaders: { 'x-step': '7' },
+      peerAddress: new URL(to.url).host,
+      responseBytes: 4,
+      phases: { firstByteMs: expect.any(Number) },
     });
   });
 

@@ -42,7 +42,15 @@ describe('a test of an http destination', () => {
     });
     const answer = await testOf(id, { payload: { orderId: 7 } });
     expect(answer.status).toBe(200);
-    expect(answer.body).toEqual({
+    const { detail, ...rest } = answer.body;
+    expect(detail).toMatchObject({
+      requestHeaders: { authorization: '••••', 'x-shop': 'north', 'x-posthorn-test': 'true' },
+      peerAddress: new URL(to.url).host,
+      requestBytes: 13,
+      responseBytes: 6,
+      phases: { totalMs: expect.any(Number) },
+    });
+    expect(rest).toEqual({
       success: true,
       statusCode: 202,
       latency: expect.any(Number),

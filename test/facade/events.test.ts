@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { newTimedId } from '../../src/core/ids.ts';
 import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
+import { sampleDetail, shownSampleDetail } from '../support/attempt-detail.ts';
 import { eventually } from '../support/eventually.ts';
 import { newEvent } from '../support/new-event.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../support/queue-worker.ts';
@@ -22,7 +23,11 @@ beforeAll(async () => {
   await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 64), dead);
   await accept('partial', { destinations: ['dst_a', 'dst_b'] });
   await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 1), delivered);
-  await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 1), { type: 'dead', attempt: failure, reason: 'max_retries_exceeded' });
+  await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 1), {
+    type: 'dead',
+    attempt: { ...failure, detail: sampleDetail },
+    reason: 'max_retries_exceeded',
+  });
   await accept('filtered', { destinations: [], filteredRoutes: ['rte_f'] });
   await accept('no_routes', {
     destinations: [],
@@ -132,6 +137,17 @@ test('a delivery has exactly its fields, the record with its attempts', async ()
       errorMessage: 'status 500',
     },
   ]);
+});
+
+test('an attempt of a delivery shows what was sent and received, where that is kept', async () => {
+  const details = await Promise.all(messageIds('partial').map(async (id) => (await get(`deliveries/${id}`)).body.attemptDetails));
+  const seen = details.flat().map(({ errorType, detail }) => [errorType, detail]);
+  expect(seen.sort()).toEqual(
+    [
+      [null, undefined],
+      ['http_error', shownSampleDetail],
+    ].sort(),
+  );
 });
 
 test('an event without a query shows an empty one', async () => {

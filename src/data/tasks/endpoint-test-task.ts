@@ -6,9 +6,9 @@ import type { TaskKind } from './task-kind.ts';
 export const endpointTestResult = z
   .object({
     success: z.boolean().describe('Whether the endpoint took it.'),
-    responseStatus: z.int().nullable().describe('null when there was no answer.'),
+    responseStatus: z.int().nullable().describe('Status of the answer; null without one.'),
     responseTimeMs: z.int().min(0).describe('Milliseconds that it took.'),
-    responseBody: z.string().nullable().describe('At most the first 10 KiB.'),
+    responseBody: z.string().nullable().describe('Beginning of the answer; null without one.'),
     errorType: z
       .string()
       .nullable()

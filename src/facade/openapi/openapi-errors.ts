@@ -79,7 +79,7 @@ function otherError(form: ErrorForm, components: Components): Json {
   const examples = otherwise.map((code) => [code, { value: errorIn(form, { code, message: errorExample(code, ''), details: undefined }) }]);
   const codes = otherwise.map((code) => `${code} (${errorCodes[code].status})`);
   return components.refer('responses', inForm(form, 'OtherError'), {
-    description: `Any other error: ${codes.join(', ')}.`,
+    description: `Others: ${codes.join(', ')}.`,
     headers: headersOf(['X-Error-Code', 'WWW-Authenticate', 'Allow', ...withLimit, 'Retry-After']),
     content: { 'application/json': { schema: errorSchema(form), examples: Object.fromEntries(examples) } },
   });
@@ -90,10 +90,9 @@ function inForm(form: ErrorForm, name: string): string {
   return name.startsWith(namesOfForms[form]) ? name : namesOfForms[form] + name;
 }
 
-/** Such as `Conflict: ALREADY_EXISTS, IDEMPOTENCY_CONFLICT.` */
+/** Such as `ALREADY_EXISTS, IDEMPOTENCY_CONFLICT.` The status says the rest. */
 export function describeCodes(codes: readonly ErrorCode[]): string {
-  const [first = 'INTERNAL'] = codes;
-  return `${errorCodes[first].error}: ${codes.join(', ')}.`;
+  return `${codes.join(', ')}.`;
 }
 
 export function errorSchema(form: ErrorForm): Json {

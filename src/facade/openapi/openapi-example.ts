@@ -99,9 +99,13 @@ function choice(choices: readonly unknown[], context: ExampleContext, name: stri
   return isObject && isNullable ? null : exampleOf(choices[0], context, name);
 }
 
+/** Fields that examples do without, because they are long and may be absent. */
+const leftOut = new Set(['detail']);
+
 /** What is known to be undefined is left out. */
 function objectOf(node: Json, context: ExampleContext): Json {
-  const isAbsent = (name: string): boolean => Object.hasOwn(context.known, name) && context.known[name] === undefined;
+  const isAbsent = (name: string): boolean =>
+    leftOut.has(name) || (Object.hasOwn(context.known, name) && context.known[name] === undefined);
   const properties = Object.entries(isRecord(node['properties']) ? node['properties'] : {}).filter(([name]) => !isAbsent(name));
   return Object.fromEntries(properties.map(([name, property]) => [name, exampleOf(property, context, name)]));
 }

@@ -55,6 +55,7 @@ describe('a test of an endpoint', () => {
         responseBody: 'thanks',
         errorType: null,
         errorMessage: null,
+        detail: expect.objectContaining({ peerAddress: new URL(to.url).host, responseBytes: 6 }),
       },
     });
     const [request] = to.requests;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { parseWebhookId } from '../../../src/data/webhooks/webhook-ids.ts';
 import { webhookKeys } from '../../../src/data/webhooks/webhook-keys.ts';
+import { sampleDetail, shownSampleDetail } from '../../support/attempt-detail.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../../support/queue-worker.ts';
 import { newWebhookEvent } from '../../support/webhook-messages.ts';
 import { dropped, idsOf, later, type MessagesWorld, soon, startMessagesWorld } from './messages-world.ts';
@@ -189,7 +190,11 @@ describe('a message', () => {
 
 test('attempts of a message have all fields, the first first', async () => {
   const [id = ''] = await world.send([await world.endpoint()]);
-  await world.end({ type: 'retry', attempt: { ...failure, startedAtMs: 1000, durationMs: 7, responseBody: 'no' }, delayMs: 0 });
+  await world.end({
+    type: 'retry',
+    attempt: { ...failure, startedAtMs: 1000, durationMs: 7, responseBody: 'no', detail: sampleDetail },
+    delayMs: 0,
+  });
   await world.queue.promote();
   await world.end(delivered);
   const attempts = await read(`/${id}/attempts`);
@@ -206,6 +211,7 @@ test('attempts of a message have all fields, the first first', async () => {
       errorMessage: 'status 500',
       createdAt: '1970-01-01T00:00:01.000Z',
       completedAt: '1970-01-01T00:00:01.007Z',
+      detail: shownSampleDetail,
     },
     expect.objectContaining({ attemptNumber: 2, status: 'success', responseStatus: 200, responseBody: 'ok', errorType: null }),
   ]);

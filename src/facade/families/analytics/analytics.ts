@@ -59,7 +59,7 @@ const routeFigures = z
     pending: count.describe('Deliveries that have not ended, now.'),
     successRate,
     ...latencies,
-    circuitState: z.enum(['closed', 'open', 'half_open']).describe('The worst of its destinations, now.'),
+    circuitState: z.enum(['closed', 'open', 'half_open']).describe('The worst of its destinations.'),
     lastEventAt: timestamp.nullable().describe('When the last event came; null before the first.'),
   })
   .meta({ id: 'RouteAnalytics' });

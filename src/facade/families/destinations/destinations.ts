@@ -36,7 +36,7 @@ import { shownField, specField } from '../../records/spec-field.ts';
 import { bulkDelete } from '../shared/bulk-delete.ts';
 import { headerMap, headerValueOrMask } from '../shared/header-map.ts';
 import { losesTls } from '../shared/redaction.ts';
-import { signingSecretsOrMask, signingSecretsRule } from '../shared/signing-secrets.ts';
+import { signingSecretsOrMask } from '../shared/signing-secrets.ts';
 import { headerList, headerObject, headersToSpec, lacksHeader, refuseHeadersElsewhere, shownHeaders } from '../shared/static-headers.ts';
 import { authConfig, authToRecord, authToSpec, authType, carriesCredentialElsewhere, lacksCredential } from './destination-auth.ts';
 import { destinationExportOperation, unusedFields } from './destination-export.ts';
@@ -127,10 +127,7 @@ const body = z.strictObject({
   fieldMapping: fieldMapping.nullable().optional(),
   throttle: throttleBody.optional(),
   retryPolicy: retryPolicyBody.optional(),
-  signingSecret: signingSecretsOrMask
-    .nullable()
-    .optional()
-    .describe(`Deliveries are signed with it (Standard Webhooks): ${signingSecretsRule}. null removes it.`),
+  signingSecret: signingSecretsOrMask.nullable().optional().describe('Deliveries are signed with it (Standard Webhooks). null removes it.'),
 });
 
 const definition = resourceDefinition({

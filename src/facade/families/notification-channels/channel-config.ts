@@ -15,7 +15,7 @@ import { readMasked, type SecretKeyRef } from '../../records/credentials.ts';
 import type { SentSecrets } from '../../records/secrets.ts';
 import { sentHttpsUrl } from '../../records/url-fields.ts';
 import { headerMap, headerValueOrMask } from '../shared/header-map.ts';
-import { signingSecretsOrMask, signingSecretsRule } from '../shared/signing-secrets.ts';
+import { signingSecretsOrMask } from '../shared/signing-secrets.ts';
 
 type Spec = SpecOf<'NotificationChannel'>;
 type Type = Spec['type'];
@@ -67,7 +67,7 @@ const shapes = {
       secret: signingSecretsOrMask
         .nullable()
         .optional()
-        .describe(`Alerts are signed with it (Standard Webhooks): ${signingSecretsRule}. Masked on read; null removes it.`),
+        .describe('Alerts are signed with it (Standard Webhooks). Masked on read; null removes it.'),
     })
     .meta({ id: 'WebhookChannelConfig', description: 'With type webhook.' }),
 } satisfies Record<Type, z.ZodObject>;

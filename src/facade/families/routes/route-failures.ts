@@ -17,7 +17,7 @@ const sample = z
     responseStatus: z.int().nullable().describe('Of the last attempt, as the next three.'),
     errorType: z.string().nullable().describe('Without an attempt the reason why there was none: `circuit_open` when its circuit was.'),
     errorMessage: z.string().nullable().describe('What went wrong, in words.'),
-    responseBody: z.string().nullable().describe('Beginning of the answer.'),
+    responseBody: z.string().nullable().describe('Beginning of the answer; null without one.'),
     payload: z
       .unknown()
       .describe(

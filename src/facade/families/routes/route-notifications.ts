@@ -47,7 +47,7 @@ export const notificationRecord = {
   notifyOnFailure: shownField(spec.onFailure),
   notifyOnSuccess: shownField(spec.onSuccess),
   notifyOnRecovery: shownField(spec.onRecovery),
-  notifyEmails: z.string().nullable().describe('E-mail addresses, separated by commas.'),
+  notifyEmails: z.string().nullable().describe('E-mail addresses, separated by commas; null without any.'),
   notificationChannelIds: z.array(z.string()).nullable().describe('Ids of the channels that get the alerts; null: all that are enabled.'),
   failureThreshold: shownField(spec.failureThreshold),
 };

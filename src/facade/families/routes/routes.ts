@@ -44,7 +44,7 @@ const item = z
     destinationIds: z.array(z.string()).describe('Ids of the destinations.'),
     destinationId: z.string().describe('The first of destinationIds; empty where there is none.'),
     ...recordSwitch(spec.enabled),
-    eventsRouted: z.int().min(0).describe('Events that its filter has passed since it was created.'),
+    eventsRouted: z.int().min(0).describe('Events that its filter has let through.'),
     lastEventAt: timestamp.nullable().describe('When an event last came through; null before the first.'),
     source: related.describe('The source.'),
     destinations: z.array(related).describe('The destinations.'),

@@ -33,7 +33,9 @@ export function bulkDelete<K extends ServedKind>({ kind, path, noun, description
     answer: {
       status: 200,
       description: 'How many are deleted.',
-      schema: z.object({ success: z.literal(true).describe('It is done.'), deleted: z.int().min(0).describe('How many are deleted.') }),
+      schema: z
+        .object({ success: z.literal(true).describe('It is done.'), deleted: z.int().min(0).describe('How many are deleted.') })
+        .meta({ id: 'BulkDeletion' }),
     },
     errors: ['FIELD_MANAGED', ...(beforeDelete === undefined ? [] : (['IN_USE'] as const))],
     handle: async (call) => {

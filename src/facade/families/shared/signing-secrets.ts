@@ -7,10 +7,11 @@ const digit = '[A-Za-z0-9+/]';
 const encoded = `(?:(?:${digit}{4}){8,21}(?:${digit}[AQgw])?|(?:${digit}{4}){8,20}${digit}{2}[AEIMQUYcgkosw048])={0,2}`;
 const secret = `whsec_${encoded}`;
 
-export const signingSecretsRule = `${standardWebhooksSecretRule}; while it is being replaced several of them, separated by blanks, which all sign`;
+const signingSecretsRule = `${standardWebhooksSecretRule}; while it is being replaced several of them, separated by blanks, which all sign`;
 
 /** A signing secret of Standard Webhooks as a Secret may hold it, or the mask of what is stored. */
 export const signingSecretsOrMask = z
   .string()
   .max(1000)
-  .regex(new RegExp(String.raw`^(?:\s*${secret}(?:\s+${secret})*\s*|${maskPattern})$`, 'u'), `must be ${standardWebhooksSecretRule}`);
+  .regex(new RegExp(String.raw`^(?:\s*${secret}(?:\s+${secret})*\s*|${maskPattern})$`, 'u'), `must be ${standardWebhooksSecretRule}`)
+  .meta({ id: 'SigningSecrets', description: `${signingSecretsRule}.` });

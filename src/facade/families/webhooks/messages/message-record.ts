@@ -72,7 +72,7 @@ export const messageAttempt = z
     status: z.enum(['success', 'failed']).describe('What became of it.'),
     responseStatus: z.int().nullable().describe('Status of the answer; null without one.'),
     responseTimeMs: z.number().min(0).describe('Milliseconds that it took.'),
-    responseBody: z.string().nullable().describe('The beginning: at most 10 KiB, of a failed attempt at most 4 KiB.'),
+    responseBody: z.string().nullable().describe('Beginning of the answer; null without one.'),
     errorType: z.string().nullable().describe('null when it went well; else timeout, http_error, network, dns, tls, blocked or gone.'),
     errorMessage: z.string().nullable().describe('What went wrong; of an attempt that went well a warning of its transform, or null.'),
     createdAt: timestamp.describe('When it began.'),
