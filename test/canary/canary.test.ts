@@ -198,7 +198,9 @@ function note(field: string, { status, text }: Sent, secret: unknown): void {
 /** Deliveries that succeed and fail, tests and triggers of everything, exports and imports. */
 async function makeItWork(): Promise<void> {
   const idsOf = async (path: string): Promise<string[]> => {
-    const { body } = await send('GET', `/api${path}${path.includes('cron') ? '' : '?pageSize=100'}`);
+    const paged = await send('GET', `/api${path}${path.includes('cron') ? '' : '?pageSize=100'}`);
+    // Lists with cursors have a limit instead.
+    const { body } = paged.status === 400 ? await send('GET', `/api${path}?limit=100`) : paged;
     return Object.values(body)
       .flatMap(list)
       .flatMap((item) => (isRecord(item) && typeof item['id'] === 'string' ? [item['id']] : []));
@@ -276,7 +278,7 @@ describe('a secret that is put into every field for one', () => {
   });
 
   test('is in no header of the attempts that are kept and shown, sent or received', () => {
-    const shown = answers.filter((answer) => answer.includes('"x-repeated-user-agent"'));
+    const shown = answers.filter((answer) => answer.includes('"x-repeated-'));
     for (const path of ['/deliveries/', '/outbound-messages/', '/cron/', '/destinations/', '/webhook-endpoints/'])
       expect([path, shown.filter((answer) => answer.includes(path)).length > 0]).toEqual([path, true]);
     expect(shown.flatMap((answer) => found(canaries, Buffer.from(answer)))).toEqual([]);
