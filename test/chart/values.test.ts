@@ -48,6 +48,7 @@ const others: Record<string, unknown> = {
   'api.publicUrl': 'https://hooks.example.com',
   'ingest.service.type': 'NodePort',
   'ingest.publicUrl': 'https://in.example.com',
+  'delivery.attemptDetail': 'all',
   'delivery.autoscaling.mode': 'keda',
   'webhooks.retryDelaysSeconds': [1, 2],
   'warehouse.s3Endpoint': 'http://s3',
