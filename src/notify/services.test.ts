@@ -257,7 +257,12 @@ onlyWithPort443('a test', () => {
     const tasks = new RedisTaskCaller({ redis: redis.client, blocking, prefix, clock: systemClock, logger: silentLogger });
     const task = { org: 'org_a', input: { channelId: 'nch_pd', generation: 1 }, timeoutMs: 20_000 };
     const answer = await eventually(() => tasks.call(channelTestTask, task));
-    expect(answer).toEqual({ success: true, message: 'The channel took the test alert.' });
+    expect(answer).toMatchObject({
+      success: true,
+      message: 'The channel took the test alert.',
+      detail: { peerAddress: expect.any(String) },
+    });
+    expect(JSON.stringify(answer)).not.toContain('canary');
     expect(requests.map(({ body }) => [body['event_action'], body['dedup_key']])).toEqual([
       ['trigger', 'test-nch_pd'],
       ['resolve', 'test-nch_pd'],
