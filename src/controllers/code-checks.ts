@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { Refusal } from '../compile/compiled.ts';
 import type { OrganizationFacts } from '../compile/organization.ts';
 import { jsonSchemaText } from '../core/json-schema-text.ts';
-import type { PosthornObject } from '../resources/kinds.ts';
+import type { ContentOf } from '../resources/sharing.ts';
 import type { Problem } from '../sandbox/jobs.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 
@@ -22,14 +22,14 @@ export class CodeChecks {
   }
 
   /** Why a transform cannot be put in force. */
-  async transform({ spec: { type, code } }: PosthornObject<'Transform'>, { id }: OrganizationFacts): Promise<Refusal | null> {
+  async transform({ type, code }: ContentOf<'Transform'>, { id }: OrganizationFacts): Promise<Refusal | null> {
     const problem = await this.#once(`${type} ${code}`, () => this.#sandbox.checkTransform(id, { type, code }));
     return problem === null ? null : { reason: 'InvalidTransform', message: messageOf(problem) };
   }
 
   /** The JSON text of a schema, or why it cannot be put in force. */
-  schema({ spec }: PosthornObject<'PayloadSchema'>, organization: OrganizationFacts): Promise<SchemaCheck> {
-    return this.jsonSchema('jsonSchema', spec.jsonSchema, organization);
+  schema({ jsonSchema }: ContentOf<'PayloadSchema'>, organization: OrganizationFacts): Promise<SchemaCheck> {
+    return this.jsonSchema('jsonSchema', jsonSchema, organization);
   }
 
   /** The same of the schema in any field. */

@@ -10,6 +10,7 @@ import {
 } from '../resources/kinds.ts';
 import { kindsWithSecrets, namespaceOf, namesReferredTo, targetsOf } from '../resources/references.ts';
 import { secretUsesIn } from '../resources/secret-use.ts';
+import { isSharedKind, sharedFromOf } from '../resources/sharing.ts';
 import { type IndexFunction, ResourceCache } from '../store/cache.ts';
 import type { StoreMetrics } from '../store/metrics.ts';
 import { type CacheByKind, ReflectedCaches } from '../store/reflected-caches.ts';
@@ -37,6 +38,8 @@ export function nameIn(namespace: string | undefined, name: string): string {
 export const indexes = {
   namespace: 'namespace',
   secret: 'Secret',
+  /** What takes over an object of another organization: by its `organization/name`, and by `organization/`. */
+  sharedFrom: 'sharedFrom',
   /** Made by the cache itself. */
   id: 'id',
 } as const;
@@ -80,6 +83,11 @@ export function controllerCaches(options: ControllerCachesOptions): ControllerCa
 
 type Configuration = PosthornObject<ConfigurationKind>;
 
+function sharedFromIndex(spec: object): string[] {
+  const from = sharedFromOf(spec);
+  return from === undefined ? [] : [nameIn(from.organization, from.name), nameIn(from.organization, '')];
+}
+
 function indexesOf(kind: ConfigurationKind, ownNamespace: string | null): Record<string, IndexFunction<ReflectedKind>> {
   const { indexes: further = {} } = definitionOf(kind);
   const index = (valuesOf: (object: Configuration) => readonly string[]) => (object: ObjectOf<ReflectedKind>) =>
@@ -96,6 +104,7 @@ function indexesOf(kind: ConfigurationKind, ownNamespace: string | null): Record
     ...(kindsWithSecrets.includes(kind) && {
       [indexes.secret]: names(({ spec }) => [...new Set(secretUsesIn(spec).map(({ reference }) => reference.name))]),
     }),
+    ...(isSharedKind(kind) && { [indexes.sharedFrom]: index(({ spec }) => sharedFromIndex(spec)) }),
     ...byKind(Object.keys(further), (name) => names(({ spec }) => further[name]?.(spec) ?? [])),
   };
 }

@@ -5,6 +5,7 @@ import { defaultPool } from '../core/default-pool.ts';
 import { plans } from '../core/records.ts';
 import { type ConfigurationKind, configurationKinds, definitionOf, type ObjectOf } from '../resources/kinds.ts';
 import { kindsWithSecrets, referrersOf } from '../resources/references.ts';
+import { type SharedKind, sharedKinds } from '../resources/sharing.ts';
 import { formatKey } from '../runtime/object-key.ts';
 import type { WorkQueue } from '../runtime/work-queue.ts';
 import type { CacheChange, ResourceCache } from '../store/cache.ts';
@@ -13,6 +14,7 @@ import { type ControllerCaches, indexes, nameIn } from './controller-caches.ts';
 import type { GoneIds } from './gone-ids.ts';
 import type { Pools } from './organization/organization-pool.ts';
 import { hasSettledId, idOf, isLive } from './references.ts';
+import { takersFrom, takersOf } from './shared-content.ts';
 import { standingOf } from './standing.ts';
 import type { StatusWriter } from './status-writer.ts';
 
@@ -28,9 +30,18 @@ export interface RequeueOptions {
 
 type Requeuing = Pick<RequeueOptions, 'caches' | 'queues'>;
 
-/** Requeues the objects that refer to an object of the kind; `referred`: its `namespace/name`. */
+/** Requeues the objects that refer to an object of the kind, and those of other organizations that take it over; `referred`: its `namespace/name`. */
 export function requeueReferrers(into: Requeuing, kind: ConfigurationKind, referred: string): void {
   for (const referrer of referrersOf(kind)) addAll(into, referrer, kind, referred);
+  requeueTakers(into, takersOf(into.caches, kind, referred));
+}
+
+/** Requeues these with what refers to them: what has no record of its own goes into theirs. */
+function requeueTakers(into: Requeuing, takers: readonly ObjectOf<SharedKind>[]): void {
+  for (const { kind, metadata } of takers) {
+    into.queues[kind].add(formatKey(metadata));
+    for (const referrer of referrersOf(kind)) addAll(into, referrer, kind, nameIn(metadata.namespace, metadata.name));
+  }
 }
 
 /** Requeues the objects of the kind that an index of its cache finds. */
@@ -57,8 +68,12 @@ export function requeueOnChange({ caches, queues, reconcilers, status, pools }: 
   const into = { caches, queues };
   /** Objects that depend on one of the kind by something else than a reference to its name. */
   const furtherReferrers: { readonly [K in ConfigurationKind]?: (object: ObjectOf<K>) => void } = {
-    Organization: ({ spec }) => {
+    Organization: ({ metadata, spec }) => {
       for (const kind of configurationKinds) addAll(into, kind, indexes.namespace, spec.namespace);
+      // Which of several organizations has the namespace may have changed.
+      const organizations = new Set([metadata.name, ...caches.Organization.byIndex(indexes.namespace, spec.namespace).map(nameOf)]);
+      for (const organization of organizations)
+        for (const kind of sharedKinds) requeueTakers(into, takersFrom(caches, kind, organization));
     },
     ApiKey: ({ metadata, spec }) => {
       addAll(into, 'ApiKey', 'keyHash', nameIn(metadata.namespace, spec.sha256));
@@ -109,6 +124,8 @@ export function requeueOnChange({ caches, queues, reconcilers, status, pools }: 
     for (const end of subscriptions) end();
   };
 }
+
+const nameOf = ({ metadata }: { metadata: { name: string } }): string => metadata.name;
 
 /** Whether referrers have something else to say of an object that stays: also when its status was written here. */
 function hasOtherStanding({ before, after }: CacheChange<ConfigurationKind>): boolean {

@@ -20,6 +20,7 @@ import { sayingOutage } from './redis-outage.ts';
 import { asksForIdOfApi, asksForOwnedId, hasSettledId, holdsItsId, idOf, isLive, keepsRecords, organizationOf } from './references.ts';
 import { staysWhileRetained } from './retained-organizations.ts';
 import type { ObjectSecrets, SecretReader } from './secret-reader.ts';
+import { refNotPermitted } from './shared-content.ts';
 import { complaintsAbout, type Lacking, lackingReferences, worksWithAll } from './standing.ts';
 import type { StatusWriter } from './status-writer.ts';
 
@@ -295,7 +296,9 @@ function disablingOf({ spec }: { spec: object }): { reason: string | null } | nu
 
 /** Whether an object that this one refers to, or its organization, does not exist. A Secret that lacks a key does. */
 function lacksAnObject({ accepted, resolvedRefs }: Verdict): boolean {
-  return [accepted, resolvedRefs].some(({ reason }) => reason.endsWith('NotFound') && !reason.endsWith('KeyNotFound'));
+  return [accepted, resolvedRefs].some(
+    ({ reason }) => reason === refNotPermitted || (reason.endsWith('NotFound') && !reason.endsWith('KeyNotFound')),
+  );
 }
 
 function nothing(verdict: Verdict): Result {

@@ -3,6 +3,7 @@ import { defineKind } from './definition.ts';
 import { commonStatus, description, displayName } from './fields.ts';
 import { filterConditionRules, filterConditions, filterLogic } from './filter-conditions.ts';
 import { ageColumn, readyColumns } from './printer-columns.ts';
+import { sharingFields, sharingRules } from './sharing-fields.ts';
 
 export const filter = defineKind({
   kind: 'Filter',
@@ -22,9 +23,10 @@ export const filter = defineKind({
     name: displayName.optional(),
     description: description.optional(),
     logic: filterLogic,
-    conditions: filterConditions.describe('What an event must meet.'),
+    conditions: filterConditions.optional().describe('What an event must meet.'),
+    ...sharingFields,
   }),
   status: z.strictObject({ ...commonStatus }),
-  rules: filterConditionRules('conditions'),
+  rules: [...filterConditionRules('conditions'), ...sharingRules('conditions')],
   printerColumns: [...readyColumns, { name: 'Logic', type: 'string', jsonPath: '.spec.logic' }, ageColumn],
 });

@@ -3,6 +3,7 @@ import { defineKind } from './definition.ts';
 import { isRecord } from './field-tree.ts';
 import { commonStatus, description, displayName } from './fields.ts';
 import { ageColumn, readyColumns } from './printer-columns.ts';
+import { sharingFields, sharingRules } from './sharing-fields.ts';
 
 /** Any JSON object: what it may hold, and its size, the controller and the API check. Applied as a whole. */
 const jsonSchema = z
@@ -25,11 +26,11 @@ export const payloadSchema = defineKind({
   isServed: true,
   workers: 4,
   referrersReadSpec: true,
-  spec: z.strictObject({ name: displayName.optional(), description: description.optional(), jsonSchema }),
+  spec: z.strictObject({ name: displayName.optional(), description: description.optional(), jsonSchema: jsonSchema.optional(), ...sharingFields }),
   status: z.strictObject({
     ...commonStatus,
     version: z.int().min(1).optional().describe('Grows with each change of jsonSchema.'),
   }),
-  rules: [],
+  rules: sharingRules('jsonSchema'),
   printerColumns: [...readyColumns, { name: 'Version', type: 'integer', jsonPath: '.status.version' }, ageColumn],
 });

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { defineKind } from './definition.ts';
 import { commonStatus, description, displayName } from './fields.ts';
 import { ageColumn, readyColumns } from './printer-columns.ts';
+import { sharingFields, sharingRules } from './sharing-fields.ts';
 import { text } from './text.ts';
 
 export const transformType = z
@@ -29,9 +30,10 @@ export const transform = defineKind({
     name: displayName.optional(),
     description: description.optional(),
     type: transformType.default('jsonata'),
-    code: transformCode,
+    code: transformCode.optional(),
+    ...sharingFields,
   }),
   status: z.strictObject({ ...commonStatus }),
-  rules: [],
+  rules: sharingRules('code'),
   printerColumns: [...readyColumns, { name: 'Type', type: 'string', jsonPath: '.spec.type' }, ageColumn],
 });

@@ -9,6 +9,7 @@ import type { PosthornObject } from '../../resources/kinds.ts';
 import type { ControllerCaches } from '../controller-caches.ts';
 import { idOf, referenced } from '../references.ts';
 import type { ResourceRules } from '../resource-reconciler.ts';
+import { contentOf } from '../shared-content.ts';
 import type { ShardDirectory } from '../shard-directory.ts';
 import { type Lacking, standingOf } from '../standing.ts';
 import type { RouteCode } from './route-code.ts';
@@ -38,7 +39,7 @@ export function routeRules(
     evaluate: async (object, organization) => {
       const { spec } = object;
       const { namespace } = organization;
-      const { filter, ...obstacle } = filteringOf(object, caches);
+      const { filter, ...obstacle } = filteringOf(object, organization, caches);
       if (filter === undefined) return obstacle;
       const source = referenced(caches, caches.Source, { namespace, name: spec.sourceRef.name });
       if (source === undefined)
@@ -71,16 +72,18 @@ export function routeRules(
   };
 }
 
-function filteringOf({ metadata: { namespace }, spec }: PosthornObject<'Route'>, caches: ControllerCaches): Filtering {
+function filteringOf({ spec }: PosthornObject<'Route'>, organization: OrganizationFacts, caches: ControllerCaches): Filtering {
   if (spec.filter !== undefined) {
     const { record, refusal } = compileFilterDefinition(spec.filter);
     return refusal === undefined ? { filter: record } : { refusal };
   }
   if (spec.filterRef === undefined) return { filter: null };
   const { name } = spec.filterRef;
-  const filter = referenced(caches, caches.Filter, { name, ...(namespace === undefined ? {} : { namespace }) });
+  const filter = referenced(caches, caches.Filter, { namespace: organization.namespace, name });
   if (filter === undefined) return { unresolved: { reason: 'FilterNotFound', message: `Filter ${name} does not exist` } };
-  const { record, refusal } = compileFilterDefinition(filter.spec);
+  const { content, unresolved } = contentOf(caches, filter, organization);
+  if (unresolved !== undefined) return { unresolved: { reason: 'FilterNotReady', message: `Filter ${name}: ${unresolved.message}` } };
+  const { record, refusal } = compileFilterDefinition(content);
   if (refusal !== undefined) return { unresolved: { reason: 'FilterNotAccepted', message: `Filter ${name}: ${refusal.message}` } };
   return { filter: record };
 }
