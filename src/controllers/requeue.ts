@@ -72,8 +72,7 @@ export function requeueOnChange({ caches, queues, reconcilers, status, pools }: 
       for (const kind of configurationKinds) addAll(into, kind, indexes.namespace, spec.namespace);
       // Which of several organizations has the namespace may have changed.
       const organizations = new Set([metadata.name, ...caches.Organization.byIndex(indexes.namespace, spec.namespace).map(nameOf)]);
-      for (const organization of organizations)
-        for (const kind of sharedKinds) requeueTakers(into, takersFrom(caches, kind, organization));
+      for (const organization of organizations) for (const kind of sharedKinds) requeueTakers(into, takersFrom(caches, kind, organization));
     },
     ApiKey: ({ metadata, spec }) => {
       addAll(into, 'ApiKey', 'keyHash', nameIn(metadata.namespace, spec.sha256));

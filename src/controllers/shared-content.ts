@@ -1,13 +1,23 @@
 import type { Refusal } from '../compile/compiled.ts';
 import type { OrganizationFacts } from '../compile/organization.ts';
 import type { ObjectOf, PosthornKind } from '../resources/kinds.ts';
-import { type ContentOf, contentSharedWith, isSharedKind, ownContent, type SharedFrom, type SharedKind, sharedFromOf } from '../resources/sharing.ts';
+import {
+  type ContentOf,
+  contentSharedWith,
+  isSharedKind,
+  ownContent,
+  type SharedFrom,
+  type SharedKind,
+  sharedFromOf,
+} from '../resources/sharing.ts';
 import type { CacheByKind } from '../store/reflected-caches.ts';
 import { type ControllerCaches, indexes, nameIn } from './controller-caches.ts';
 import { hasSettledId, organizationOf, referenced } from './references.ts';
 
 /** What an object does; or why it does nothing: what another organization is to share is not there or not shared, and nothing tells one from the other. */
-export type Content<K extends SharedKind> = { content: ContentOf<K>; unresolved?: undefined } | { content?: undefined; unresolved: Refusal };
+export type Content<K extends SharedKind> =
+  | { content: ContentOf<K>; unresolved?: undefined }
+  | { content?: undefined; unresolved: Refusal };
 
 export const refNotPermitted = 'RefNotPermitted';
 
@@ -31,7 +41,10 @@ export function refusedContent({ kind, spec }: ObjectOf<SharedKind>, refusal: Re
   const from = sharedFromOf(spec);
   if (from === undefined) return { refusal };
   return {
-    unresolved: { reason: `${kind}NotAccepted`, message: `${kind} ${from.name} of the organization ${from.organization}: ${refusal.message}` },
+    unresolved: {
+      reason: `${kind}NotAccepted`,
+      message: `${kind} ${from.name} of the organization ${from.organization}: ${refusal.message}`,
+    },
   };
 }
 
@@ -55,7 +68,9 @@ function sharedContent<K extends SharedKind>(
 export function takersOf(caches: ControllerCaches, kind: PosthornKind, referred: string): ObjectOf<SharedKind>[] {
   if (!isSharedKind(kind)) return [];
   const [namespace = '', name = ''] = referred.split('/');
-  return caches.Organization.byIndex(indexes.namespace, namespace).flatMap(({ metadata }) => takers(caches, kind, nameIn(metadata.name, name)));
+  return caches.Organization.byIndex(indexes.namespace, namespace).flatMap(({ metadata }) =>
+    takers(caches, kind, nameIn(metadata.name, name)),
+  );
 }
 
 /** Those of the kind that name an object of the organization. */

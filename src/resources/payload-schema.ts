@@ -26,7 +26,12 @@ export const payloadSchema = defineKind({
   isServed: true,
   workers: 4,
   referrersReadSpec: true,
-  spec: z.strictObject({ name: displayName.optional(), description: description.optional(), jsonSchema: jsonSchema.optional(), ...sharingFields }),
+  spec: z.strictObject({
+    name: displayName.optional(),
+    description: description.optional(),
+    jsonSchema: jsonSchema.optional(),
+    ...sharingFields,
+  }),
   status: z.strictObject({
     ...commonStatus,
     version: z.int().min(1).optional().describe('Grows with each change of jsonSchema.'),

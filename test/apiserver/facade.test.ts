@@ -24,6 +24,7 @@ import { describeRouteCircuit } from '../facade/suites/route-circuit.ts';
 import { describeRouteNotifications } from '../facade/suites/route-notifications.ts';
 import { describeRouteTransfer } from '../facade/suites/route-transfer.ts';
 import { describeSecretUse } from '../facade/suites/secret-use.ts';
+import { describeSharing } from '../facade/suites/sharing.ts';
 import { describeSources } from '../facade/suites/sources.ts';
 import { describeTransferProperties } from '../facade/suites/transfer-properties.ts';
 import { describeTransforms } from '../facade/suites/transforms.ts';
@@ -98,6 +99,7 @@ const suites = {
   'the use of Secrets': describeSecretUse,
   warehouses: describeWarehouses,
   'transforms and schemas': describeTransforms,
+  sharing: describeSharing,
   channels: describeNotificationChannels,
   alerts: describeRouteNotifications,
   circuits: describeRouteCircuit,

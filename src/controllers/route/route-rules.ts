@@ -9,8 +9,8 @@ import type { PosthornObject } from '../../resources/kinds.ts';
 import type { ControllerCaches } from '../controller-caches.ts';
 import { idOf, referenced } from '../references.ts';
 import type { ResourceRules } from '../resource-reconciler.ts';
-import { contentOf } from '../shared-content.ts';
 import type { ShardDirectory } from '../shard-directory.ts';
+import { contentOf } from '../shared-content.ts';
 import { type Lacking, standingOf } from '../standing.ts';
 import type { RouteCode } from './route-code.ts';
 

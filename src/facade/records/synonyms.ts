@@ -99,7 +99,7 @@ export function sentSynonym<Field extends z.ZodType>(schema: Field, of: string):
 /** A synonym that always has the value of its field. */
 export function sameAs<K extends ServedKind, Field>(
   of: string,
-  current: (object: ObjectOf<K>, call: Call) => Field,
+  current: (object: ObjectOf<K>, call: Call) => Field | Promise<Field>,
 ): Synonym<K, Field, Field> {
   return { of, shownFor: (field) => field, meant: (sent) => sent, current };
 }

@@ -152,6 +152,8 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
         slug: expect.any(String),
         description: null,
         logic: 'AND',
+        sharedWith: [],
+        sharedFrom: null,
         organizationId: expect.stringMatching(/^org_/),
         routeCount: 0,
         createdAt: expect.stringMatching(isoTime),

@@ -30,6 +30,8 @@ export function describeTransforms(start: () => Promise<FacadeWorld>): void {
         description: null,
         type: 'jsonata',
         code: '{"text": payload.id}',
+        sharedWith: [],
+        sharedFrom: null,
         routeCount: 0,
         createdAt: expect.any(String),
         updatedAt: expect.any(String),

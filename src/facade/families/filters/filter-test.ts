@@ -4,8 +4,8 @@ import { tryFilter } from '../../../core/filter.ts';
 import type { FilterDefinition } from '../../../core/records.ts';
 import { queryParameters } from '../../../core/sent-query.ts';
 import { type Call, operation } from '../../http/operation.ts';
-import { findToRead } from '../../records/lookup.ts';
 import { idOrSlug } from '../../records/record-fields.ts';
+import { findContent } from '../../records/sharing.ts';
 import { inApiWords } from '../../records/store-errors.ts';
 import { sampleEvent, sampleHeaders, samplePayload } from '../shared/sample-event.ts';
 import { filterBody } from './filter-body.ts';
@@ -74,5 +74,5 @@ async function filterOf(call: Call<unknown, z.output<typeof body>>): Promise<Fil
   if (filterId !== undefined && logic !== undefined)
     throw new PosthornError('VALIDATION_FAILED', 'logic is valid only with conditions: a stored filter has its own.');
   if (conditions !== undefined) return { conditions, logic: logic ?? 'AND' };
-  return (await findToRead(call, 'Filter', filterId ?? '')).spec;
+  return await findContent(call, 'Filter', filterId ?? '');
 }

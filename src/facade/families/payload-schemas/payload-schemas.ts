@@ -24,6 +24,7 @@ import {
 } from '../../records/record-fields.ts';
 import { resourceFamily } from '../../records/resource-family.ts';
 import { matchesText } from '../../records/search.ts';
+import { contentOf, refuseTaken, sentSharing, sharingOf, sharingToSpec, shownSharing } from '../../records/sharing.ts';
 import { refuseProblem } from '../shared/code-problem.ts';
 import { schemaValidateOperation } from './schema-validate.ts';
 
@@ -33,7 +34,8 @@ const record = z
   .object({
     ...recordIdentity,
     description: shownDescription,
-    jsonSchema: schemaObject.describe('The JSON Schema.'),
+    jsonSchema: schemaObject.describe('The JSON Schema; one that nothing meets while another organization does not share it.'),
+    ...shownSharing,
     version: z.int().min(1).describe('Grows with each change of jsonSchema.'),
     routeCount: z.int().min(0).describe('Routes that refer to it.'),
     ...recordTimes,
@@ -48,20 +50,27 @@ const body = z.strictObject({
     .union([schemaObject, z.string().max(65_536)])
     .optional()
     .describe('JSON Schema as an object or its JSON text: draft 2020-12 or, by its $schema, draft 07; at most 65,536 bytes.'),
+  ...sentSharing,
 });
 
 async function toRecord(object: PosthornObject<'PayloadSchema'>, call: Call): Promise<z.input<typeof record>> {
-  const { description: text = null, jsonSchema } = object.spec;
+  const { description: text = null } = object.spec;
   // The version is found by the controller, after what was written.
   const latest = await byName(call, 'PayloadSchema', object.metadata.name);
   return {
     ...identityOf(object, call),
     description: text,
-    jsonSchema: schemaObject.parse(jsonSchema),
+    jsonSchema: await shownOf(object, call),
+    ...sharingOf(object),
     version: Math.max(object.status?.version ?? 1, latest?.status?.version ?? 1),
     routeCount: routesWith(object, call).length,
     ...timesOf(object),
   };
+}
+
+async function shownOf({ kind, spec }: PosthornObject<'PayloadSchema'>, call: Call): Promise<Record<string, unknown>> {
+  const { jsonSchema } = (await contentOf(call, { kind, spec })) ?? { jsonSchema: { not: {} } };
+  return schemaObject.parse(jsonSchema);
 }
 
 export const payloadSchemas = resourceFamily(
@@ -74,6 +83,7 @@ export const payloadSchemas = resourceFamily(
     item: record,
     body,
     required: ['name', 'jsonSchema'],
+    standIns: { jsonSchema: 'sharedFrom' },
     alsoPut: true,
     immutable: { slug: (object) => [object.metadata.name] },
     query: z.object({ ...pageQuery, search: querySearch.optional().describe('Part of the name or slug.') }),
@@ -88,17 +98,26 @@ export const payloadSchemas = resourceFamily(
         matchesText(search, object.spec.name, object.metadata.name),
     toItem: toRecord,
     toRecord,
-    toSpec: async ({ call, body: { name, description: text, jsonSchema }, current }) => {
+    toSpec: async ({ call, body: { name, description: text, jsonSchema, ...sent }, current }) => {
       const spec = current?.spec;
+      const shown = current === undefined ? {} : { jsonSchema: await shownOf(current, call) };
+      const content = { jsonSchema: typeof jsonSchema === 'string' ? parsed(jsonSchema) : jsonSchema };
+      const sharing = await sharingToSpec(call, 'PayloadSchema', { ...sent, content, shown }, spec);
+      const head = { name: nameToSpec(name, current), description: clearableToSpec(text, spec?.description), ...sharing };
+      if (sharing.sharedFrom !== undefined) return head satisfies SpecInputOf<'PayloadSchema'>;
+      if (jsonSchema === undefined && spec?.jsonSchema === undefined)
+        throw new PosthornError('VALIDATION_FAILED', 'jsonSchema is required without sharedFrom.');
       return {
-        name: nameToSpec(name, current),
-        description: clearableToSpec(text, spec?.description),
+        ...head,
         jsonSchema: jsonSchema === undefined ? spec?.jsonSchema : await checkedSchema(call, jsonSchema, spec?.jsonSchema),
       } satisfies SpecInputOf<'PayloadSchema'>;
     },
     beforeDelete: {
-      looksAt: ['Route'],
-      run: async (object, call) => refuseUsed('schema', routesWith(object, call)),
+      looksAt: ['Route', 'PayloadSchema'],
+      run: async (object, call) => {
+        refuseUsed('schema', routesWith(object, call));
+        await refuseTaken(object, call);
+      },
     },
   },
   [schemaValidateOperation],

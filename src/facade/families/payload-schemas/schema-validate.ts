@@ -3,7 +3,7 @@ import { PosthornError } from '../../../core/errors.ts';
 import { jsonSchemaText } from '../../../core/json-schema-text.ts';
 import { bodyMember } from '../../http/body-member.ts';
 import { operation } from '../../http/operation.ts';
-import { findToRead } from '../../records/lookup.ts';
+import { findContent } from '../../records/sharing.ts';
 
 const maxErrors = 100;
 
@@ -34,8 +34,8 @@ export const schemaValidateOperation = operation({
   handle: async (call) => {
     const payload = await bodyMember(call, 'payload');
     if (payload === null) throw new PosthornError('VALIDATION_FAILED', 'payload is required.');
-    const { spec } = await findToRead(call, 'PayloadSchema', call.params['id'] ?? '');
-    const schema = jsonSchemaText(spec.jsonSchema);
+    const { jsonSchema } = await findContent(call, 'PayloadSchema', call.params['id'] ?? '');
+    const schema = jsonSchemaText(jsonSchema);
     if (schema === null) return { valid: false, errors: [{ path: '', message: 'cannot be checked: the schema is too large' }] };
     const { services, caller, signal } = call;
     const [errors = []] = await services.sandbox.validate(caller.organization.id, [schema], payload, { maxProblems: maxErrors, signal });

@@ -6,8 +6,8 @@ import { describeEvent } from '../../../sandbox/event-description.ts';
 import type { TransformType } from '../../../sandbox/jobs.ts';
 import { type Call, operation } from '../../http/operation.ts';
 import { RawJson } from '../../http/raw-json.ts';
-import { findToRead } from '../../records/lookup.ts';
 import { idOrSlug } from '../../records/record-fields.ts';
+import { findContent } from '../../records/sharing.ts';
 import { sentSynonym, underBothNames } from '../../records/synonyms.ts';
 import { problemText } from '../shared/code-problem.ts';
 import { sampleEvent, sampleHeaders, samplePayloadText } from '../shared/sample-event.ts';
@@ -85,5 +85,5 @@ async function transformOf(call: Call<unknown, z.output<typeof body>>): Promise<
     throw new PosthornError('VALIDATION_FAILED', 'Send transformId or code, one of them.');
   if (code !== undefined) return { type: type ?? 'jsonata', code };
   if (type !== undefined) throw new PosthornError('VALIDATION_FAILED', 'type goes with code; a stored transform has its own.');
-  return (await findToRead(call, 'Transform', transformId ?? '')).spec;
+  return await findContent(call, 'Transform', transformId ?? '');
 }

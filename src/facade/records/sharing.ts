@@ -1,0 +1,139 @@
+import { z } from 'zod';
+import { canonicalJson } from '../../core/canonical-json.ts';
+import { isPosthornError, PosthornError } from '../../core/errors.ts';
+import { objectName } from '../../resources/fields.ts';
+import type { PosthornObject } from '../../resources/kinds.ts';
+import { type ContentOf, contentSharedWith, ownContent, type SharedFrom, type SharedKind, sharedFromOf } from '../../resources/sharing.ts';
+import { type Sharing, sharedWith } from '../../resources/sharing-fields.ts';
+import type { Call } from '../http/operation.ts';
+import { findToRead } from './lookup.ts';
+import { nouns } from './nouns.ts';
+
+const sharedFrom = z
+  .strictObject({ organization: objectName.describe('Slug of the organization.'), slug: objectName.describe('Slug of its record.') })
+  .meta({ id: 'SharedFrom', description: 'A record of another organization, which shares it with this one.' });
+
+/** Of the body of a kind that organizations can share. */
+export const sentSharing = {
+  sharedWith: sharedWith.optional().meta({ description: 'Slugs of the organizations that may take it over by sharedFrom.' }),
+  sharedFrom: sharedFrom.nullable().optional(),
+};
+
+export const shownSharing = {
+  sharedWith: z.array(z.string()).describe('Slugs of the organizations that may take it over by sharedFrom.'),
+  sharedFrom: sharedFrom.nullable(),
+};
+
+const shownNames = 5;
+
+export function sharingOf({ spec }: PosthornObject<SharedKind>): z.input<z.ZodObject<typeof shownSharing>> {
+  const from = sharedFromOf(spec);
+  return {
+    sharedWith: [...(spec.sharedWith ?? [])],
+    sharedFrom: from === undefined ? null : { organization: from.organization, slug: from.name },
+  };
+}
+
+/** What the object does: its own content, or that of the record of another organization, for as long as that shares it; undefined: it does not. */
+export async function contentOf<K extends SharedKind>(
+  call: Call,
+  { kind, spec }: { kind: K; spec: object },
+): Promise<ContentOf<K> | undefined> {
+  const from = sharedFromOf(spec);
+  return from === undefined ? ownContent(kind, spec) : await sharedContent(call, kind, from);
+}
+
+/** The content of the record of the caller's organization with this id or slug, to be tried. */
+export async function findContent<K extends SharedKind>(call: Call, kind: K, idOrSlug: string): Promise<ContentOf<K>> {
+  const { spec } = await findToRead(call, kind, idOrSlug);
+  const content = await contentOf(call, { kind, spec });
+  const from = sharedFromOf(spec);
+  if (content !== undefined || from === undefined) return content as ContentOf<K>;
+  throw notShared(kind, from);
+}
+
+async function sharedContent<K extends SharedKind>(call: Call, kind: K, from: SharedFrom): Promise<ContentOf<K> | undefined> {
+  const { services, caller } = call;
+  const namespace = await namespaceOf(call, from.organization);
+  const shared = namespace === null ? undefined : services.caches[kind as SharedKind].get({ namespace, name: from.name });
+  if (shared === undefined || shared.metadata.deletionTimestamp !== undefined) return undefined;
+  return contentSharedWith(kind, shared.spec, caller.organization.slug);
+}
+
+/** Of an organization that is there; null: there is none with this slug, or it is deleted and retained. */
+async function namespaceOf({ services }: Call, slug: string): Promise<string | null> {
+  const id = await services.registry.organizationIdBySlug(slug);
+  const organization = id === null ? null : await services.registry.get('organization', id);
+  return organization === null || organization.retained !== undefined ? null : organization.namespace;
+}
+
+/** The fields as they were sent, and those that were sent of the content, by their names in the API. */
+export interface SentSharing {
+  sharedWith?: string[] | undefined;
+  sharedFrom?: z.output<typeof sharedFrom> | null | undefined;
+  content: Record<string, unknown>;
+  /** What a record shows of its content. */
+  shown: Record<string, unknown>;
+}
+
+/**
+ * What the spec shall say of sharing. VALIDATION_FAILED for what another organization does not share, which is told in the same words as what it does
+ * not have, and for a content beside that of the other organization; as it was shown it may be sent back.
+ */
+export async function sharingToSpec(
+  call: Call,
+  kind: SharedKind,
+  { sharedWith: organizations, sharedFrom: sent, content, shown }: SentSharing,
+  current: Sharing | undefined,
+): Promise<Sharing> {
+  const from = sent === undefined ? current?.sharedFrom : sent === null ? undefined : { organization: sent.organization, name: sent.slug };
+  const wanted = organizations ?? current?.sharedWith;
+  if (from === undefined) return { sharedWith: wanted?.length === 0 && current?.sharedWith === undefined ? undefined : wanted };
+  for (const [field, value] of Object.entries(content)) {
+    if (value === undefined || (current !== undefined && canonicalJson(value) === canonicalJson(shown[field]))) continue;
+    throw new PosthornError('VALIDATION_FAILED', `${field} and sharedFrom are alternatives: send one of them, or sharedFrom null.`);
+  }
+  if (canonicalJson(from) !== canonicalJson(current?.sharedFrom ?? null) && !(await isShared(call, kind, from)))
+    throw notShared(kind, from);
+  return { sharedFrom: from, sharedWith: wanted?.length === 0 ? undefined : wanted };
+}
+
+/** As cached, else as stored. */
+async function isShared(call: Call, kind: SharedKind, from: SharedFrom): Promise<boolean> {
+  if ((await sharedContent(call, kind, from)) !== undefined) return true;
+  const namespace = await namespaceOf(call, from.organization);
+  if (namespace === null) return false;
+  try {
+    const { metadata, spec } = await call.services.store.get(kind, { namespace, name: from.name });
+    return metadata.deletionTimestamp === undefined && contentSharedWith(kind, spec, call.caller.organization.slug) !== undefined;
+  } catch (error) {
+    if (isPosthornError(error, 'RESOURCE_NOT_FOUND')) return false;
+    throw error;
+  }
+}
+
+function notShared(kind: SharedKind, { organization, name }: SharedFrom): PosthornError {
+  return new PosthornError(
+    'VALIDATION_FAILED',
+    `sharedFrom: the organization ${organization} shares no ${nouns[kind]} "${name}" with this one.`,
+  );
+}
+
+/** IN_USE when organizations with which the object is shared have taken it over, naming the first of them. */
+export async function refuseTaken(object: PosthornObject<SharedKind>, call: Call): Promise<void> {
+  const { kind, spec, metadata } = object;
+  const { slug } = call.caller.organization;
+  const isTaker = ({ spec: other }: PosthornObject<SharedKind>): boolean => {
+    const from = sharedFromOf(other);
+    return from?.organization === slug && from.name === metadata.name;
+  };
+  const takers: string[] = [];
+  for (const organization of spec.sharedWith ?? []) {
+    const namespace = await namespaceOf(call, organization);
+    const objects: readonly PosthornObject<SharedKind>[] = namespace === null ? [] : call.services.caches[kind].list(namespace);
+    if (objects.some(isTaker)) takers.push(organization);
+  }
+  if (takers.length === 0) return;
+  const more = takers.length > shownNames ? ` and ${takers.length - shownNames} more` : '';
+  throw new PosthornError('IN_USE', `The ${nouns[kind]} is used by the organizations ${takers.slice(0, shownNames).join(', ')}${more}.`);
+}
