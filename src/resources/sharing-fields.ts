@@ -2,9 +2,10 @@ import { z } from 'zod';
 import type { Rule } from './definition.ts';
 import { objectName } from './fields.ts';
 
-const maxOrganizations = 100;
+/** With which an object may be shared. */
+export const maxOrganizations = 100;
 
-export const sharedWith = z
+const sharedWith = z
   .array(objectName)
   .max(maxOrganizations)
   .meta({ 'x-kubernetes-list-type': 'set' })

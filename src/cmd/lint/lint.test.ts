@@ -127,6 +127,26 @@ test('What is missing is an error, and a warning where the files are a part', as
   expect(await linted(files, { isPartial: true })).toMatchObject({ code: 0, findings: [{ severity: 'warning' }] });
 });
 
+test.each<[PosthornKind, object]>([
+  ['Transform', { code: 'payload' }],
+  ['Filter', { conditions: [{ field: 'payload.a', operator: 'exists' }] }],
+  ['PayloadSchema', { jsonSchema: {} }],
+])('A %s of another organization is permitted by its owner, in the same files or elsewhere', async (kind, content) => {
+  const sharedBy = (name: string, sharedWith: string[]) => of(kind, 'shared', { ...content, sharedWith }, name);
+  const organization = (name: string): Manifest => ({ kind: 'Organization', metadata: { name }, spec: { namespace: `ns-${name}` } });
+  const taken = of(kind, 'mine', { sharedFrom: { organization: 'globex', name: 'shared' } }, 'ns-acme');
+  const all = (...more: Manifest[]) => ({ 'a.yaml': text([organization('acme'), organization('globex'), taken, ...more]) });
+  const refused = [{ severity: 'error', kind, name: 'mine', reason: 'RefNotPermitted' }];
+  expect(await linted(all(sharedBy('ns-globex', ['acme'])))).toMatchObject({ code: 0, findings: [] });
+  for (const organizations of [[], ['acme-labs'], ['ns-acme']])
+    expect(await linted(all(sharedBy('ns-globex', organizations)))).toMatchObject({ code: 1, findings: refused });
+  expect(await linted(all())).toMatchObject({ code: 1, findings: refused });
+  expect(await linted(all(), { isPartial: true })).toMatchObject({
+    code: 0,
+    findings: [{ severity: 'warning', reason: 'RefNotPermitted' }],
+  });
+});
+
 test('A route that works without one of its destinations is a warning', async () => {
   const files = { 'a.yaml': text([route({ destinationRefs: [{ name: 'shop' }, { name: 'gone' }] }), source, shop]) };
   expect(await linted(files)).toMatchObject({ code: 0, findings: [{ severity: 'warning', reason: 'PartiallyInForce' }] });
@@ -174,6 +194,9 @@ describe('beside the controllers of a cluster', () => {
       route({ transformRef: { name: 'broken' } }, 'with-broken-transform'),
       route({ schemaRef: { name: 'gone' } }, 'without-schema'),
       of('Transform', 'broken', { type: 'jsonata', code: '{{{' }),
+      of('Transform', 'not-shared', { sharedFrom: { organization: 'globex', name: 'any' } }),
+      of('Filter', 'not-shared', { sharedFrom: { organization: 'acme', name: 'not-shared' } }),
+      route({ filterRef: { name: 'not-shared' } }, 'with-foreign-filter'),
       of('PayloadSchema', 'broken', { jsonSchema: { type: 'nothing' } }),
       of('HttpCronJob', 'nowhere', { schedule: '* * * * *', timeZone: 'Nowhere/Land', url: 'https://a.example/' }),
       of('HttpCronJob', 'fine', { schedule: '* * * * *', url: 'https://a.example/' }),

@@ -48,7 +48,8 @@ export interface LintFinding {
 
 /** What only the cluster knows: Secrets that others make, and the keys that sealed values open with. */
 const unknownOffline: ReadonlySet<string> = new Set(['SecretNotFound', 'SecretNotReadable']);
-const missingObject = /(?<!Key)NotFound$/;
+/** What other files may hold, those of another organization too. */
+const missingObject = /(?<!Key)NotFound$|^RefNotPermitted$/;
 /** What another object is, which has a finding of its own, or none where it is fine. */
 const ofAnother = /(NotReady|NotProgrammed)$/;
 

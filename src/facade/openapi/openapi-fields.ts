@@ -1,4 +1,4 @@
-import { parsePlainJson } from '../../core/plain-json.ts';
+import { canonicalJson } from '../../core/canonical-json.ts';
 import { isRecord } from '../../resources/field-tree.ts';
 import type { Components } from './openapi-components.ts';
 import { pascal } from './openapi-errors.ts';
@@ -45,7 +45,7 @@ function shareOutermost(components: Components): boolean {
     const name = taken.has(lower(short)) ? first.owner.replace(/^(Create|Update)/, '') + pascal(first.field) : short;
     if (taken.has(lower(name)) || saved(text, name, each.length) < leastSaved) continue;
     taken.add(lower(name));
-    components.refer('schemas', name, parsePlainJson(text));
+    components.refer('schemas', name, withoutDefault(first.properties[first.field]));
     for (const { properties, field } of each) {
       const { default: standard } = { ...(isRecord(properties[field]) && properties[field]) };
       properties[field] = { $ref: reference + name, ...(standard !== undefined && { default: standard }) };
@@ -62,11 +62,16 @@ function saved(text: string, name: string, uses: number): number {
   return uses * (text.length - ref) - text.length - `"${name}":,`.length;
 }
 
-/** What is alike in all of its uses, as text; null for a mere reference, and for what must be told of the field itself. */
+/** What is alike in all of its uses, in whatever order it is written, as text; null for a mere reference, and for what must be told of the field itself. */
 function shareable(property: unknown): string | null {
   if (!isRecord(property) || 'deprecated' in property || 'readOnly' in property) return null;
-  const { default: _, ...rest } = property;
-  return '$ref' in rest && Object.keys(rest).length === 1 ? null : JSON.stringify(rest);
+  const rest = withoutDefault(property);
+  return '$ref' in rest && Object.keys(rest).length === 1 ? null : canonicalJson(rest);
+}
+
+function withoutDefault(property: unknown): Json {
+  const { default: _, ...rest } = isRecord(property) ? property : {};
+  return rest;
 }
 
 /** All fields of the components; those within a field where `goesIn` says so. */

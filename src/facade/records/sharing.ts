@@ -4,25 +4,34 @@ import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import { objectName } from '../../resources/fields.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
 import { type ContentOf, contentSharedWith, ownContent, type SharedFrom, type SharedKind, sharedFromOf } from '../../resources/sharing.ts';
-import { type Sharing, sharedWith } from '../../resources/sharing-fields.ts';
+import { maxOrganizations, type Sharing } from '../../resources/sharing-fields.ts';
 import type { Call } from '../http/operation.ts';
 import { findToRead } from './lookup.ts';
 import { nouns } from './nouns.ts';
 
-const sharedFrom = z
-  .strictObject({ organization: objectName.describe('Slug of the organization.'), slug: objectName.describe('Slug of its record.') })
-  .meta({ id: 'SharedFrom', description: 'A record of another organization, which shares it with this one.' });
+const slug = objectName.meta({ id: 'ObjectName', description: 'Slug.' });
 
-/** Of the body of a kind that organizations can share. */
-export const sentSharing = {
-  sharedWith: sharedWith.optional().meta({ description: 'Slugs of the organizations that may take it over by sharedFrom.' }),
-  sharedFrom: sharedFrom.nullable().optional(),
-};
+const organizations = z
+  .array(slug)
+  .max(maxOrganizations)
+  .meta({ id: 'SharedWith', description: 'Slugs of the organizations that may take it over by sharedFrom.' });
 
-export const shownSharing = {
-  sharedWith: z.array(z.string()).describe('Slugs of the organizations that may take it over by sharedFrom.'),
-  sharedFrom: sharedFrom.nullable(),
-};
+const origin = z.strictObject({
+  organization: slug.describe('Slug of the organization.'),
+  slug: slug.describe('Slug of its record.'),
+});
+const sharedFrom = origin
+  .nullable()
+  .meta({
+    id: 'SharedFrom',
+    description: 'The record of another organization that stands for this one; null: this one has its own content.',
+  });
+
+/** Of the record of a kind that organizations can share. */
+export const shownSharing = { sharedWith: organizations, sharedFrom };
+
+/** Of its body. */
+export const sentSharing = { sharedWith: organizations.optional(), sharedFrom: sharedFrom.optional() };
 
 const shownNames = 5;
 
@@ -70,7 +79,7 @@ async function namespaceOf({ services }: Call, slug: string): Promise<string | n
 /** The fields as they were sent, and those that were sent of the content, by their names in the API. */
 export interface SentSharing {
   sharedWith?: string[] | undefined;
-  sharedFrom?: z.output<typeof sharedFrom> | null | undefined;
+  sharedFrom?: z.output<typeof sharedFrom> | undefined;
   content: Record<string, unknown>;
   /** What a record shows of its content. */
   shown: Record<string, unknown>;
@@ -83,11 +92,11 @@ export interface SentSharing {
 export async function sharingToSpec(
   call: Call,
   kind: SharedKind,
-  { sharedWith: organizations, sharedFrom: sent, content, shown }: SentSharing,
+  { sharedWith: list, sharedFrom: sent, content, shown }: SentSharing,
   current: Sharing | undefined,
 ): Promise<Sharing> {
   const from = sent === undefined ? current?.sharedFrom : sent === null ? undefined : { organization: sent.organization, name: sent.slug };
-  const wanted = organizations ?? current?.sharedWith;
+  const wanted = list ?? current?.sharedWith;
   if (from === undefined) return { sharedWith: wanted?.length === 0 && current?.sharedWith === undefined ? undefined : wanted };
   for (const [field, value] of Object.entries(content)) {
     if (value === undefined || (current !== undefined && canonicalJson(value) === canonicalJson(shown[field]))) continue;

@@ -1,4 +1,5 @@
 import { many, specCases, text, type ValidationCase } from './case.ts';
+import { sharingCases } from './sharing.ts';
 
 const exists = { field: 'payload.a', operator: 'exists' };
 const { valid, invalid } = specCases('Filter', { conditions: [exists] });
@@ -50,4 +51,5 @@ export const filterCases: ValidationCase[] = [
   valid('a text of 4096 characters', compare('matches', text(4096, '😀'))),
   invalid('a text of 4097 characters', compare('matches', text(4097)), 'spec.conditions[0].value'),
   invalid('the second condition', { conditions: [exists, { field: 'a', operator: 'gt' }] }, 'spec.conditions[1].value'),
+  ...sharingCases('Filter', { conditions: [exists] }, 'spec.conditions'),
 ];

@@ -1,4 +1,5 @@
 import { specCases, type ValidationCase } from './case.ts';
+import { sharingCases } from './sharing.ts';
 
 const { valid, invalid } = specCases('PayloadSchema', { jsonSchema: { type: 'object' } });
 
@@ -15,4 +16,5 @@ export const payloadSchemaCases: ValidationCase[] = [
   invalid('null', { jsonSchema: null }, 'spec.jsonSchema'),
   invalid('an unknown field', { version: 1 }, 'spec.version'),
   valid('a schema that is none, which the controller refuses', { jsonSchema: { type: 'objekt' } }),
+  ...sharingCases('PayloadSchema', { jsonSchema: { type: 'object' } }, 'spec.jsonSchema'),
 ];

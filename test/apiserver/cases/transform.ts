@@ -1,4 +1,5 @@
 import { specCases, text, type ValidationCase } from './case.ts';
+import { sharingCases } from './sharing.ts';
 
 const { valid, invalid } = specCases('Transform', { code: 'payload' });
 
@@ -14,4 +15,5 @@ export const transformCases: ValidationCase[] = [
   invalid('null code', { code: null }, 'spec.code'),
   invalid('an unknown field', { timeoutMs: 5 }, 'spec.timeoutMs'),
   valid('code that does not parse, which the controller refuses', { code: '(' }),
+  ...sharingCases('Transform', { code: 'payload' }, 'spec.code'),
 ];
