@@ -20,12 +20,10 @@ const origin = z.strictObject({
   organization: slug.describe('Slug of the organization.'),
   slug: slug.describe('Slug of its record.'),
 });
-const sharedFrom = origin
-  .nullable()
-  .meta({
-    id: 'SharedFrom',
-    description: 'The record of another organization that stands for this one; null: this one has its own content.',
-  });
+const sharedFrom = origin.nullable().meta({
+  id: 'SharedFrom',
+  description: 'The record of another organization that stands for this one; null: this one has its own content.',
+});
 
 /** Of the record of a kind that organizations can share. */
 export const shownSharing = { sharedWith: organizations, sharedFrom };
