@@ -3,8 +3,12 @@ import { bootstrapGauge } from '../../src/cmd/bootstrap-report.ts';
 import { buildInfo } from '../../src/cmd/build-info.ts';
 import type { Role } from '../../src/cmd/config.ts';
 import { leaderMetric } from '../../src/cmd/leader-metric.ts';
+import { Readiness } from '../../src/cmd/readiness.ts';
+import { readinessMetric } from '../../src/cmd/readiness-metric.ts';
 import { encryptionKeyInfo } from '../../src/cmd/role-keyring.ts';
+import { clockSkewMetric } from '../../src/cmd/watch-redis.ts';
 import { PoolMetrics } from '../../src/controllers/delivery-pool/pool-metrics.ts';
+import { objectMetric } from '../../src/controllers/object-metric.ts';
 import { deliveryMetrics, mailCounter } from '../../src/delivery/metrics.ts';
 import { facadeMetrics } from '../../src/facade/http/metrics.ts';
 import { ingestMetrics } from '../../src/ingest/metrics.ts';
@@ -19,6 +23,7 @@ const defineFor: Record<Role, (registry: Registry) => void> = {
     bootstrapGauge(registry);
     new ControllerMetrics(registry);
     new PoolMetrics(registry);
+    objectMetric(registry, null);
     createStoreMetrics(registry);
   },
   api: (registry) => {
@@ -56,5 +61,7 @@ export function processMetrics(): Registry {
   collectDefaultMetrics({ register: registry });
   buildInfo(registry);
   encryptionKeyInfo(registry);
+  readinessMetric(registry, new Readiness([]));
+  clockSkewMetric(registry);
   return registry;
 }

@@ -46,6 +46,7 @@ import { roleKeyring } from './role-keyring.ts';
 import { type RoleContext, type RoleDefinition, startOpsServer, trafficHeapGrowthPercent } from './role-process.ts';
 import { publicHealth } from './upstream-health.ts';
 import { version } from './version.ts';
+import { watchRedis } from './watch-redis.ts';
 
 const resourcesDeadlineMs = 30_000;
 
@@ -64,6 +65,7 @@ async function runApi(context: RoleContext): Promise<void> {
   const ending = new AbortController();
   const prefix = config.redisKeyPrefix;
   const link = new RedisLink(redisOf(config, logger), { name: 'api', prefix, logger, readiness });
+  void watchRedis(link, context, { settings: false });
   const keyring = roleKeyring(config, context, () => records.flush());
   const records = publishedRecords(link, context);
   const storeMetrics = createStoreMetrics(registry);

@@ -5,6 +5,7 @@ import { PoolReaches, sameForAll } from '../controllers/delivery-pool/pool-reach
 import type { EventRecorder, ObjectEvent } from '../controllers/event-recorder.ts';
 import { KubernetesEventRecorder } from '../controllers/kubernetes-event-recorder.ts';
 import { LoggingEventRecorder } from '../controllers/logging-event-recorder.ts';
+import { objectMetric } from '../controllers/object-metric.ts';
 import { runControllers } from '../controllers/run-controllers.ts';
 import { withJitter } from '../core/backoff.ts';
 import { RefusedAddresses } from '../core/egress-policy.ts';
@@ -41,6 +42,7 @@ import { bootstrapInstallation, checkBootstrap } from './bootstrap.ts';
 import type { BootstrapSource } from './bootstrap-check.ts';
 import { BootstrapReport, bootstrapGauge } from './bootstrap-report.ts';
 import type { Config } from './config.ts';
+import { checkCrds } from './crd-check.ts';
 import { leadDeliveryPools } from './lead-delivery-pools.ts';
 import { leaderMetric } from './leader-metric.ts';
 import { leaseNamespace } from './lease-namespace.ts';
@@ -56,6 +58,7 @@ import { clusterObjects, type OpenedStore, openResourceStore } from './resource-
 import { roleKeyring } from './role-keyring.ts';
 import { type RoleContext, type RoleDefinition, startOpsServer } from './role-process.ts';
 import { sweepStore } from './sweep-store.ts';
+import { watchRedis } from './watch-redis.ts';
 
 const leaseName = 'posthorn-controller';
 const retryMs = 1000;
@@ -80,6 +83,7 @@ async function runControllerRole(context: RoleContext): Promise<void> {
   const { config, logger, clock, registry, readiness, stopping } = context;
   const ending = new AbortController();
   const link = new RedisLink(redisOf(config, logger), { name: 'controller', prefix: config.redisKeyPrefix, logger, readiness });
+  void watchRedis(link, context, { settings: true });
   const storeMetrics = createStoreMetrics(registry);
   const keyring = roleKeyring(config, context);
   const opened = await openResourceStore(link, config, { clock, metrics: storeMetrics, keyring });
@@ -98,6 +102,8 @@ async function runControllerRole(context: RoleContext): Promise<void> {
     subject: () => bootstrapConfigMap(objects, config),
   });
   const opsServer = await startOpsServer(context, opsHandler({ readiness, logger, metrics: metricsOf(registry) }));
+  if (opened.kubernetes !== null) void checkCrds(opened.kubernetes, context);
+  objectMetric(registry, { caches, isLeading: () => leading.isLeading });
   void caches.synced.then(() => readiness.set('resources', { ok: true }));
   const elector = new LeaderElector(lockOf(opened, link, context), { clock, logger });
   let following: Promise<unknown> = judgeBootstrap(context, bootstrap, ending.signal);

@@ -30,6 +30,7 @@ import { roleKeyring } from './role-keyring.ts';
 import { type RoleContext, type RoleDefinition, startOpsServer, trafficHeapGrowthPercent } from './role-process.ts';
 import { smtpCredentials } from './smtp-config.ts';
 import { version } from './version.ts';
+import { watchRedis } from './watch-redis.ts';
 
 const healthIntervalMs = 1000;
 /** A new master of Redis has another address. */
@@ -50,6 +51,7 @@ async function runDelivery(context: RoleContext): Promise<void> {
   const mailer = await openMailer(config, extraCa.extraCa);
   const prefix = config.redisKeyPrefix;
   const link = new RedisLink(redisOf(config, logger), { name: 'delivery', prefix, logger, readiness });
+  void watchRedis(link, context, { settings: false });
   const opsServer = await startOpsServer(context, opsHandler({ readiness, logger, metrics: metricsOf(registry) }));
   const records = publishedRecords(link, context);
   const webhookStore = new RedisWebhookStore({ redis: link.main, prefix, clock, logger });

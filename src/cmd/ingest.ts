@@ -17,6 +17,7 @@ import { RedisLink } from './redis-link.ts';
 import { roleKeyring } from './role-keyring.ts';
 import { type RoleContext, type RoleDefinition, startOpsServer, trafficHeapGrowthPercent } from './role-process.ts';
 import { publicHealth } from './upstream-health.ts';
+import { watchRedis } from './watch-redis.ts';
 
 /** Takes events, and needs nothing but Redis for it: no request of the API delays it, and it has no way to Kubernetes. */
 export const ingestRole: RoleDefinition = {
@@ -32,6 +33,7 @@ async function runIngest(context: RoleContext): Promise<void> {
   const health = publicHealth(context);
   const prefix = config.redisKeyPrefix;
   const link = new RedisLink(redisOf(config, logger), { name: 'ingest', prefix, logger, readiness });
+  void watchRedis(link, context, { settings: false });
   const records = publishedRecords(link, context);
   const sandbox = new Sandbox({ clock, processes: 2, maxPayloadBytes: config.maxPayloadBytes });
   let shards = config.shards;

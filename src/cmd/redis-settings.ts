@@ -9,11 +9,11 @@ const streamNodeMaxBytes = 512;
  * Looks whether Redis is set up as Posthorn needs it. Throws INVALID_CONFIG when it would lose data
  * (an eviction policy) or is too old; warns of what costs memory, and of no limit at all. `memoryLimitBytes`: the configured limit. A Redis that hides its settings is only warned of.
  */
-export async function checkRedisSettings(redis: RedisClient, logger: Logger, memoryLimitBytes?: number): Promise<void> {
+export async function checkRedisSettings(redis: RedisClient, logger: Pick<Logger, 'warn'>, memoryLimitBytes?: number): Promise<void> {
   for (const server of mastersOf(redis)) await checkServer(server, logger, memoryLimitBytes);
 }
 
-async function checkServer(redis: RedisClient, logger: Logger, memoryLimitBytes?: number): Promise<void> {
+async function checkServer(redis: RedisClient, logger: Pick<Logger, 'warn'>, memoryLimitBytes?: number): Promise<void> {
   const version = /redis_version:(\d+)\.(\S+)/.exec(await redis.info('server'));
   if (version?.[1] !== undefined && Number(version[1]) < oldestMajorVersion) {
     throw new PosthornError(

@@ -11,6 +11,7 @@ import { listen } from './listen.ts';
 import { createLogger } from './logger.ts';
 import { createOpsServer, type OpsHandler } from './ops-server.ts';
 import { Readiness } from './readiness.ts';
+import { readinessMetric } from './readiness-metric.ts';
 import { compileWhenBusy, releaseStartMemory } from './start-memory.ts';
 
 /** What every role is given. */
@@ -63,6 +64,7 @@ export async function runAsProcess(
   });
   for (const name of unknownVariables(environment)) logger.warn({ name }, 'unknown environment variable');
   const readiness = new Readiness(definition.checks);
+  readinessMetric(registry, readiness);
   void releaseStartMemory(readiness);
   void compileWhenBusy(readiness, systemClock);
   readiness.tell((missing) => process.send?.({ missing }, undefined, {}, () => {}));

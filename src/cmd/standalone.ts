@@ -29,6 +29,7 @@ import { mergeMetrics } from './standalone/merged-metrics.ts';
 import { OwnRedis, standaloneConnectionName } from './standalone/own-redis.ts';
 import { type StandaloneSecrets, standaloneSecrets } from './standalone/secrets.ts';
 import { socketPath } from './standalone/socket-path.ts';
+import { watchRedis } from './watch-redis.ts';
 
 export interface StandaloneOptions {
   manifestsDirectory: string | undefined;
@@ -67,6 +68,7 @@ async function runStandalone(context: RoleContext, options: StandaloneOptions): 
   try {
     if (ownRedis !== null && !(await Promise.race([ownRedis.waitUntilUp(stopping), redisRuns.then(() => false)]))) return;
     link = new RedisLink(redis, { name: standaloneConnectionName, prefix: config.redisKeyPrefix, logger, readiness });
+    void watchRedis(link, context, { settings: false });
     const keyring = roleKeyring(secrets, context);
     const store = openRedisStore(link, { keyring, prefix: config.redisKeyPrefix, clock });
     if (!(await link.waitUntilReachable(clock, stopping))) return;

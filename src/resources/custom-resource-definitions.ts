@@ -31,7 +31,7 @@ export function crdFor(kind: PosthornKind): CustomResourceDefinition {
           storage: true,
           subresources: { status: {}, ...(scale !== undefined && { scale }) },
           additionalPrinterColumns: printerColumns,
-          schema: { openAPIV3Schema: objectSchema(kind, definition) },
+          schema: { openAPIV3Schema: objectSchemaOf(kind) },
         },
       ],
     },
@@ -55,6 +55,11 @@ function objectSchema(kind: PosthornKind, definition: KindDefinition): Structura
     },
     'x-kubernetes-validations': names.map(({ cel, message }) => ({ rule: cel, message, fieldPath: '.metadata.name' })),
   };
+}
+
+/** What the API server requires of an object of the kind. */
+export function objectSchemaOf(kind: PosthornKind): StructuralSchema {
+  return objectSchema(kind, kinds[kind]);
 }
 
 /** The CRDs of all kinds. */

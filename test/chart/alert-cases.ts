@@ -1,3 +1,5 @@
+import { processAlertCases } from './process-alert-cases.ts';
+
 /** What Prometheus has scraped, and whether an alert follows from it. */
 export interface AlertCase {
   alert: string;
@@ -39,6 +41,7 @@ export const alertCases: readonly AlertCase[] = [
     at: '4m',
     fires: [],
   },
+  ...processAlertCases,
   {
     alert: 'PosthornBacklogOld',
     when: 'nobody takes a message',

@@ -94,7 +94,7 @@ export class DeliveryPoolReconciler {
     signal.throwIfAborted();
     const backlog = await this.#options.backlog(pool.metadata.name);
     const { state, refusal, autoscaling } = await this.#putInForce(pool, backlog);
-    this.#options.poolMetrics.show(pool.metadata.name, state, backlog);
+    this.#options.poolMetrics.show(pool.metadata.name, state, backlog, autoscaling);
     await this.#status.write(this.#cache, pool, poolJudgement(state, refusal, autoscaling), statusFields(pool, state, backlog));
     if (refusal !== null) return { requeueAfterMs: obstacleLookMs };
     return { requeueAfterMs: pool.spec.autoscaling?.mode === 'builtin' ? scaleLookMs : lookMs };
@@ -107,7 +107,7 @@ export class DeliveryPoolReconciler {
       poolMetrics.forget(name);
       return false;
     }
-    poolMetrics.show(name, null, await backlog(name));
+    poolMetrics.show(name, null, await backlog(name), null);
     return true;
   }
 

@@ -1,5 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Backlog } from './backlog-scaler.ts';
+import type { Finding } from '../conditions.ts';
 import type { DeploymentState } from './pool-verdict.ts';
 
 /** What the leader knows of DeliveryPools: also of those that have no worker who could tell. */
@@ -7,6 +8,7 @@ export class PoolMetrics {
   readonly #workers: Gauge<'pool' | 'state'>;
   readonly #available: Gauge<'pool'>;
   readonly #backlog: Gauge<'pool'>;
+  readonly #autoscaling: Gauge<'pool'>;
 
   constructor(registry: Registry) {
     const registers = [registry];
@@ -28,20 +30,29 @@ export class PoolMetrics {
       labelNames: ['pool'],
       registers,
     });
+    this.#autoscaling = new Gauge({
+      name: 'posthorn_pool_autoscaling_available',
+      help: 'The condition Autoscaling of each DeliveryPool that a HorizontalPodAutoscaler or a ScaledObject scales: 0 while it is False, otherwise 1.',
+      labelNames: ['pool'],
+      registers,
+    });
   }
 
-  /** `state` null: there is no Deployment; `backlog` null: it is not known now. */
-  show(pool: string, state: DeploymentState | null, backlog: Backlog | null): void {
+  /** `state` null: there is no Deployment; `backlog` null: it is not known now; `autoscaling` null: no autoscaler decides the number of pods. */
+  show(pool: string, state: DeploymentState | null, backlog: Backlog | null, autoscaling: Finding | null): void {
     this.#workers.set({ pool, state: 'wanted' }, state?.wanted ?? 0);
     this.#workers.set({ pool, state: 'ready' }, state?.readyReplicas ?? 0);
     this.#available.set({ pool }, state?.available.status === 'True' ? 1 : 0);
     if (backlog === null) this.#backlog.remove({ pool });
     else this.#backlog.set({ pool }, backlog.messages);
+    if (autoscaling === null) this.#autoscaling.remove({ pool });
+    else this.#autoscaling.set({ pool }, autoscaling.status === 'False' ? 0 : 1);
   }
 
   forget(pool: string): void {
     for (const state of ['wanted', 'ready']) this.#workers.remove({ pool, state });
     this.#available.remove({ pool });
     this.#backlog.remove({ pool });
+    this.#autoscaling.remove({ pool });
   }
 }
