@@ -27,7 +27,7 @@ const event = {
   query: {},
 };
 
-const meets = (filter: CompiledFilter, context: FilterContext): boolean => inOnePiece(filter.inPieces(context));
+const meets = (filter: CompiledFilter, context: FilterContext): boolean => inOnePiece(filter.inPieces(context)).isMet;
 
 function isMet(field: string, operator: FilterOperator, value?: unknown, context: FilterContext = event): boolean {
   return meets(compileFilter({ logic: 'AND', conditions: [{ field, operator, value }] }), context);

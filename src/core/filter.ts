@@ -1,8 +1,10 @@
+import { createHash } from 'node:crypto';
 import { boundedPattern, compileCost, patternLimits, tooCostlyToCompile } from './bounded-pattern.ts';
 import { PosthornError } from './errors.ts';
 import { isContainer, isJsonNumber } from './exact-number.ts';
 import { type FieldReader, type FilterContext, fieldReader, isHeaderField } from './filter-path.ts';
 import { compare, equalTo, textOf } from './filter-values.ts';
+import { base32 } from './ids.ts';
 import type { FilterCondition, FilterDefinition, FilterOperator } from './records.ts';
 import { includesText } from './text-search.ts';
 
@@ -10,7 +12,13 @@ export interface CompiledFilter {
   /** False: its conditions look at headers alone. */
   readsPayload: boolean;
   /** Returns whether the event meets the filter, and yields after each condition. `shared`: what all filters of an event may cost together. */
-  inPieces(context: FilterContext, shared?: MatchBudget): Generator<undefined, boolean>;
+  inPieces(context: FilterContext, shared?: MatchBudget): Generator<undefined, FilterVerdict>;
+}
+
+export interface FilterVerdict {
+  isMet: boolean;
+  /** Index of the condition that has decided; null: all of them have. */
+  decidedBy: number | null;
 }
 
 /** Steps that the patterns of a filter may still take on this event. */
@@ -73,6 +81,12 @@ export function compileFilter(definition: FilterDefinition, readerOf: ReaderOf =
   return { readsPayload, inPieces: joined(definition, compileConditions(definition, readerOf)) };
 }
 
+/** Tells a filter from what it was before and after a change, wherever its conditions stand: in a route, or in a Filter to which that refers. */
+export function filterFingerprint({ logic, conditions }: FilterDefinition): string {
+  const text = JSON.stringify([logic, conditions.map(({ field, operator, value }) => [field, operator, value])]);
+  return base32(createHash('sha256').update(text).digest().subarray(0, 10));
+}
+
 /** What lets no event through. */
 export const metByNone: CompiledFilter = { readsPayload: false, inPieces: joined({ logic: 'OR', conditions: [] }, []) };
 
@@ -89,7 +103,7 @@ function* tried(
   conditions: readonly Condition[],
   context: FilterContext,
 ): Generator<undefined, { isMet: boolean; met: boolean[] }> {
-  const isMet = yield* joined(definition, conditions)(context);
+  const { isMet } = yield* joined(definition, conditions)(context);
   const budget = newBudget();
   const met: boolean[] = [];
   for (const condition of conditions) {
@@ -103,12 +117,12 @@ function joined({ logic }: FilterDefinition, conditions: readonly Condition[]): 
   const decisive = logic === 'OR';
   return function* (context, shared) {
     const budget = newBudget(shared);
-    for (const isMet of conditions) {
+    for (const [index, isMet] of conditions.entries()) {
       const isDecided = isMet(context, budget) === decisive;
       yield;
-      if (isDecided) return decisive;
+      if (isDecided) return { isMet: decisive, decidedBy: index };
     }
-    return !decisive;
+    return { isMet: !decisive, decidedBy: null };
   };
 }
 

@@ -27,7 +27,7 @@ async function serveSlowFilters(): Promise<() => number> {
       const endMs = performance.now() + filterMs;
       while (performance.now() < endMs);
       yield;
-      return true;
+      return { isMet: true, decidedBy: null };
     },
   };
   const routes = plan.routes.flatMap((route) => Array.from({ length: routeCount }, () => ({ ...route, filter })));

@@ -40,7 +40,7 @@ function planOf(): IngestPlan {
     shard: 0,
     maxAttempts: 3,
   }));
-  const route = { id: 'rte_a', filter: null, definition: null, schemaId: null, failedFor: undefined, targets };
+  const route = { id: 'rte_a', filter: null, rule: null, definition: null, schemaId: null, failedFor: undefined, targets };
   return { source, verify: null, mayReceiveFrom: null, dedup: deduplication(source), handshake: null, routes: [route], schemas: [] };
 }
 

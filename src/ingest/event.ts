@@ -1,11 +1,11 @@
-import { MatchBudget } from '../core/filter.ts';
+import { type FilterVerdict, MatchBudget } from '../core/filter.ts';
 import { newTimedId, parseTimedId } from '../core/ids.ts';
 import { keptQuery } from '../core/sent-query.ts';
-import type { NewEvent } from '../data/shard/messages.ts';
+import type { FilteredRoute, NewEvent } from '../data/shard/messages.ts';
 import type { BrokenSchemas } from './broken-schemas.ts';
 import type { EventContext } from './event-context.ts';
 import { forwardedHeaders } from './forwarded-headers.ts';
-import type { IngestPlan } from './plan.ts';
+import type { IngestPlan, PlannedRoute } from './plan.ts';
 import type { LargeJudgement, ReceivedRequest } from './received-request.ts';
 
 export const patternsUntried =
@@ -14,7 +14,8 @@ export const patternsUntried =
 /** Which targets an event goes to, and which routes do not want it. */
 export interface RoutedEvent {
   targets: Omit<NewEvent['targets'][number], 'messageId'>[];
-  filtered: Omit<NewEvent['filtered'][number], 'messageId'>[];
+  invalid: Omit<NewEvent['invalid'][number], 'messageId'>[];
+  filtered: NewEvent['filtered'];
 }
 
 /** Runs the routes of the plan in pieces, of each first its schema, then its filter. */
@@ -24,30 +25,41 @@ export function* routedInPieces(
   broken: BrokenSchemas,
   judged?: LargeJudgement,
 ): Generator<undefined, RoutedEvent> {
-  const routed: RoutedEvent = { targets: [], filtered: [] };
+  const routed: RoutedEvent = { targets: [], invalid: [], filtered: [] };
   const budget = new MatchBudget();
-  for (const { id: routeId, filter, schemaId, failedFor, targets } of routes) {
+  for (const { id: routeId, filter, rule, schemaId, failedFor, targets } of routes) {
     const brokenSchema = schemaId === null ? undefined : broken.get(schemaId);
     if (brokenSchema !== undefined) {
-      routed.filtered.push({ routeId, brokenSchema, ...(failedFor !== undefined && { failedFor }) });
+      routed.invalid.push({ routeId, brokenSchema, ...(failedFor !== undefined && { failedFor }) });
       continue;
     }
     const verdict = judged?.verdicts.get(routeId);
     if (verdict !== undefined) {
-      const { isMet, untried } = verdict;
-      if (isMet) routed.targets.push(...targets);
-      else routed.filtered.push({ routeId, ...(untried !== undefined && { untried }) });
+      if (verdict.isMet) routed.targets.push(...targets);
+      else routed.filtered.push(filteredRoute(routeId, rule, verdict));
       continue;
     }
     const untriedBefore = budget.untried;
     if (filter?.readsPayload === true) yield* context.parse();
-    if (filter !== null && !(yield* filter.inPieces(context, budget))) {
-      routed.filtered.push({ routeId, ...(budget.untried > untriedBefore && { untried: patternsUntried }) });
+    const own = filter === null ? null : yield* filter.inPieces(context, budget);
+    if (own?.isMet === false) {
+      routed.filtered.push(filteredRoute(routeId, rule, { ...own, ...(budget.untried > untriedBefore && { untried: patternsUntried }) }));
       continue;
     }
     routed.targets.push(...targets);
   }
   return routed;
+}
+
+function filteredRoute(
+  routeId: string,
+  rule: PlannedRoute['rule'],
+  { decidedBy, untried }: FilterVerdict & { untried?: string },
+): FilteredRoute {
+  if (rule === null) return { routeId, why: { reason: 'not_compiled' } };
+  const condition = decidedBy === null ? {} : { condition: decidedBy };
+  const reason = untried !== undefined ? 'untried' : decidedBy === null ? 'none_met' : 'condition';
+  return { routeId, why: { rule, reason, ...condition }, ...(untried !== undefined && { untried }) };
 }
 
 /** `id`: that of the event, when it has one. */
@@ -75,6 +87,7 @@ export function makeEvent(
     signatureValid,
     duplicateOf: null,
     targets,
-    filtered: routed.filtered.map((each) => ({ messageId: newTimedId('msg_', shard, receivedAtMs), ...each })),
+    invalid: routed.invalid.map((each) => ({ messageId: newTimedId('msg_', shard, receivedAtMs), ...each })),
+    filtered: routed.filtered,
   };
 }

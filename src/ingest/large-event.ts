@@ -30,8 +30,8 @@ export async function judgeLarge(
   );
   const untried = problem === undefined ? patternsUntried : `the filter was not tried: ${problem.message}`;
   const verdicts = asking.map(({ id }, i) => {
-    const { isMet = false, isUntried = true } = judgement?.verdicts[i] ?? {};
-    return [id, { isMet, ...(isUntried && { untried }) }] as const;
+    const { isMet = false, decidedBy = null, isUntried = true } = judgement?.verdicts[i] ?? {};
+    return [id, { isMet, decidedBy, ...(isUntried && { untried }) }] as const;
   });
   return { verdicts: new Map(verdicts), document: documentOf(judgement?.fields ?? {}) };
 }

@@ -118,7 +118,7 @@ describe('an event with a payload of 25 MiB', () => {
     expect((await ingest.send(path, { headers: json, body })).status).toBe(200);
     const [event] = ingest.kept.events;
     expect(event?.targets.map(({ routeId }) => routeId)).toEqual(['rte_a']);
-    expect(event?.filtered).toMatchObject([{ routeId: 'rte_b', brokenSchema: expect.stringContaining('nothing') }]);
+    expect(event?.invalid).toMatchObject([{ routeId: 'rte_b', brokenSchema: expect.stringContaining('nothing') }]);
   });
 
   test.each([

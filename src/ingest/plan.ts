@@ -1,5 +1,5 @@
 import { PosthornError } from '../core/errors.ts';
-import { type CompiledFilter, compileFilter, metByNone } from '../core/filter.ts';
+import { type CompiledFilter, compileFilter, filterFingerprint, metByNone } from '../core/filter.ts';
 import type { Logger } from '../core/logger.ts';
 import { loopTurns } from '../core/loop-turns.ts';
 import type { Verifier } from '../core/providers/descriptor.ts';
@@ -33,6 +33,8 @@ export interface PlannedRoute {
   id: string;
   /** Null: every event. */
   filter: CompiledFilter | null;
+  /** Fingerprint of the filter; null: there is none, or it does not compile. */
+  rule: string | null;
   /** Of the filter; null: every event, or it does not compile. */
   definition: FilterDefinition | null;
   /** Null: any payload. */
@@ -89,6 +91,7 @@ async function makePlan(
       routes: routes.map((route, i) => ({
         id: route.id,
         filter: filters[i] ?? null,
+        rule: route.filter === null || filters[i] === metByNone ? null : filterFingerprint(route.filter),
         definition: route.filter,
         schemaId: route.schemaId ?? null,
         failedFor: route.notifications === undefined ? undefined : route.destinations[0]?.id,

@@ -128,7 +128,7 @@ test.each<[string, (text: string) => Buffer, string]>([
   await ingest.publishRoute({ id: 'rte_b', slug: 'b', filter });
   const body = compress(JSON.stringify({ action: 'opened', text: 'x'.repeat(33 * mebibyte) }));
   expect((await ingest.send(path, { headers: coded(coding), body })).status).toBe(200);
-  expect(ingest.kept.events).toMatchObject([{ targets: [], filtered: [{ routeId: 'rte_a' }, { routeId: 'rte_b' }] }]);
+  expect(ingest.kept.events).toMatchObject([{ targets: [], invalid: [{ routeId: 'rte_a' }], filtered: [{ routeId: 'rte_b' }] }]);
 });
 
 const twilioForms: [string, string][] = [

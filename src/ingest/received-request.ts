@@ -1,10 +1,11 @@
 import type { IncomingMessage } from 'node:http';
+import type { FilterVerdict } from '../core/filter.ts';
 import type { SignedContent } from '../core/providers/descriptor.ts';
 
 /** What was found out about a large payload outside of this process, which never parses it. */
 export interface LargeJudgement {
   /** By route: whether the event meets its filter, and why that is not certain. */
-  verdicts: ReadonlyMap<string, { isMet: boolean; untried?: string }>;
+  verdicts: ReadonlyMap<string, FilterVerdict & { untried?: string }>;
   /** A document that has the texts at the paths that were asked for, and nothing else. */
   document: object;
 }

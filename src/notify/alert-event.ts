@@ -67,6 +67,7 @@ function alertParts(org: string, routeId: string, alert: Alert, decidedAtMs: num
     payload: Buffer.from(JSON.stringify(alert)),
     signatureValid: null,
     duplicateOf: null,
+    invalid: [],
     filtered: [],
   };
 }

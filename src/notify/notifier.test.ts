@@ -170,7 +170,7 @@ describe('an alert', () => {
     worker();
     await ended(await send(), 'transform_failed');
     const broken = { messageId: newTimedId('msg_', 1, Date.now()), routeId: 'rte_a', brokenSchema: 'no id', failedFor: 'dst_0' };
-    await acceptor.accept({ ...newEvent(), id: newTimedId('evt_', 1, Date.now()), targets: [], filtered: [broken] });
+    await acceptor.accept({ ...newEvent(), id: newTimedId('evt_', 1, Date.now()), targets: [], invalid: [broken] });
     await ops.arrived(1);
     expect(bodies(ops)).toMatchObject([{ type: 'delivery.failed', destination: { id: 'dst_0' }, count: 2, errorMessage: 'no id' }]);
   });

@@ -35,7 +35,7 @@ export type TransformOutput = { contentType: string; body: string; warning: stri
 
 /** One verdict for each filter, in their order: whether the event meets it, and whether a pattern was not tried. `fields`: the texts that are there, by path. */
 export interface Judgement {
-  verdicts: { isMet: boolean; isUntried: boolean }[];
+  verdicts: { isMet: boolean; decidedBy: number | null; isUntried: boolean }[];
   fields: Record<string, string>;
 }
 

@@ -13,7 +13,7 @@ export function judge({ filters, headers, query, fields, payload: text }: Extrac
   const verdicts = definitions.map((filter) => {
     const untriedBefore = budget.untried;
     const pieces = compiled(filter).inPieces({ headers, query, payload }, budget);
-    return { isMet: inOnePiece(pieces), isUntried: budget.untried > untriedBefore };
+    return { ...inOnePiece(pieces), isUntried: budget.untried > untriedBefore };
   });
   const found = fields.flatMap((path) => {
     const value = textAt(payload, path);

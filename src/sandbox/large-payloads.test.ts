@@ -24,7 +24,7 @@ describe('a payload above 1 MiB', () => {
     const filters = [filter('kind', 'equals', 'large'), filter('amount', 'gt', 5), filter('headers.x-kind', 'equals', 'a')];
     const asked = { filters, headers: { 'x-kind': 'a' }, query: {}, fields: ['order.id', 'kind', 'amount', 'nothing', '__proto__'] };
     expect((await sandbox.judge('org_a', asked, payload)).judgement).toEqual({
-      verdicts: [true, false, true].map((isMet) => ({ isMet, isUntried: false })),
+      verdicts: [true, false, true].map((isMet) => ({ isMet, decidedBy: isMet ? null : 0, isUntried: false })),
       fields: { 'order.id': 'o-1', kind: 'large' },
     });
   });
@@ -46,7 +46,7 @@ describe('a payload above 1 MiB', () => {
   test('a payload above 1 MiB that is no JSON meets no filter that looks at it', async () => {
     const asked = { filters: [filter('kind', 'equals', 'large')], headers: {}, query: {}, fields: ['kind'] };
     expect((await sandbox.judge('org_a', asked, Buffer.alloc(2 * mebibyte, 'x'))).judgement).toEqual({
-      verdicts: [{ isMet: false, isUntried: false }],
+      verdicts: [{ isMet: false, decidedBy: 0, isUntried: false }],
       fields: {},
     });
   });

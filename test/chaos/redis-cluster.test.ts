@@ -15,6 +15,7 @@ import { RedisWorkerDirectory } from '../../src/data/membership/worker-directory
 import { RedisMessageAcceptor } from '../../src/data/queue/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
 import { storeLayout } from '../../src/data/registry/store-layout.ts';
+import { resultId } from '../../src/data/shard/packed-results.ts';
 import { destinationTestTask } from '../../src/data/tasks/destination-test-task.ts';
 import { RedisTaskCaller } from '../../src/data/tasks/task-caller.ts';
 import { TaskQueue } from '../../src/data/tasks/task-queue.ts';
@@ -174,7 +175,7 @@ test('what has ended is taken into an archive, and goes when it is written', asy
   if (batch === null) throw new Error('there is nothing to write');
   const found: string[] = [];
   for await (const { view } of archive.messages(org, batch)) found.push(view.id);
-  expect(found).toEqual([event.filtered[0]?.messageId]);
+  expect(found).toEqual([resultId(event.id, 0)]);
   await archive.failed(org, 'no', { firstMs: 1, maxMs: 1 });
   const troubles = new ArchiveTroubles({ redis, prefix, shards: 3 });
   expect((await troubles.all()).get(org)?.failing?.message).toBe('no');

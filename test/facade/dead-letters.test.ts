@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import type { Outcome } from '../../src/data/queue/delivery-queue.ts';
 import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
+import { resultId } from '../../src/data/shard/packed-results.ts';
 import { eventually } from '../support/eventually.ts';
 import { newEvent } from '../support/new-event.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../support/queue-worker.ts';
@@ -105,7 +106,7 @@ test('what is under way, unknown, of another organization, or without payload is
 test('what a filter has held back has ended, but had no destination to be sent to again', async () => {
   const event = newEvent({ org, destinations: [], filteredRoutes: ['rte_a'] });
   await world.acceptor.accept(event);
-  const { status, body } = await call('POST', `/${event.filtered[0]?.messageId}/replay`);
+  const { status, body } = await call('POST', `/${resultId(event.id, 0)}/replay`);
   expect([status, body.message]).toEqual([409, 'The delivery is filtered: it never had a destination to be sent to again.']);
 });
 

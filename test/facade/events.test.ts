@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { newTimedId } from '../../src/core/ids.ts';
 import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
 import { sampleDetail, shownSampleDetail } from '../support/attempt-detail.ts';
+import { resultId } from '../../src/data/shard/packed-results.ts';
 import { eventually } from '../support/eventually.ts';
 import { newEvent } from '../support/new-event.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../support/queue-worker.ts';
@@ -57,7 +58,7 @@ const idsOf = async (path: string): Promise<string[]> => (await get(path)).body.
 const eventId = (status: string): string => events.get(status)?.id ?? '';
 const messageIds = (status: string): string[] => {
   const { targets = [], filtered = [] } = events.get(status) ?? {};
-  return [...targets, ...filtered].map(({ messageId }) => messageId);
+  return [...targets.map(({ messageId }) => messageId), ...filtered.map((_, i) => resultId(eventId(status), i))];
 };
 
 test('an event has exactly its fields, the record with its deliveries', async () => {
@@ -272,8 +273,7 @@ describe('a delivery', () => {
         { id: event.targets[0]?.messageId, attempts: 0, completedAt: expect.any(String), lastErrorMessage: `by ${status}` },
       ]);
     }
-    const { filtered, ...event } = newEvent({ org, destinations: [], filteredRoutes: ['rte_schema'] });
-    await world.acceptor.accept({ ...event, filtered: filtered.map((each) => ({ ...each, brokenSchema: 'payload/id must be string' })) });
+    await world.acceptor.accept(newEvent({ org, destinations: [], invalidRoutes: { rte_schema: 'payload/id must be string' } }));
     const { body } = await get('deliveries?status=schema_failed');
     expect(body.data).toMatchObject([{ routeId: 'rte_schema', destinationId: null, lastErrorMessage: 'payload/id must be string' }]);
   });

@@ -126,12 +126,7 @@ test('without an attempt the reason is told', async () => {
 
 test('what a schema or a transform refuses is a sample, too', async () => {
   await fail({}, { type: 'unsent', status: 'transform_failed', reason: 'the code threw', tookMs: 3 });
-  const { targets: _, ...event } = newEvent({ org });
-  const broken = newEvent({ filteredRoutes: [route] }).filtered.map((filtered) => ({
-    ...filtered,
-    brokenSchema: 'payload/id must be string',
-  }));
-  await world.acceptor.accept({ ...event, targets: [], filtered: broken });
+  await world.acceptor.accept(newEvent({ org, destinations: [], invalidRoutes: { [route]: 'payload/id must be string' } }));
   const nothingSent = { attempts: 0, responseStatus: null, responseBody: null };
   expect((await samples()).body.data).toMatchObject([
     { ...nothingSent, destinationId: null, errorType: 'schema_failed', errorMessage: 'payload/id must be string', payload: { a: 1 } },

@@ -140,7 +140,7 @@ test('Filters compare numbers of every form as Python does', () => {
         query: {},
         payload: parseJson(`{"n":${actual}}`),
       }),
-    );
+    ).isMet;
   const judged = (actual: string, value: unknown): number => {
     const [less, equal, greater] = (['lt', 'equals', 'gt'] as const).map((operator) => isMet(operator, actual, value));
     if (Number(less) + Number(equal) + Number(greater) !== 1) throw new Error(`${actual} ${JSON.stringify(value)}`);

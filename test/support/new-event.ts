@@ -3,9 +3,14 @@ import type { NewEvent } from '../../src/data/shard/messages.ts';
 
 /** An event as ingest makes it, for one route and destination each of `targets`. */
 export function newEvent(
-  changes: Partial<NewEvent> & { destinations?: string[]; filteredRoutes?: string[]; maxAttempts?: number } = {},
+  changes: Partial<NewEvent> & {
+    destinations?: string[];
+    filteredRoutes?: string[];
+    invalidRoutes?: Record<string, string>;
+    maxAttempts?: number;
+  } = {},
 ): NewEvent {
-  const { destinations = ['dst_a'], filteredRoutes = [], maxAttempts = 3, ...rest } = changes;
+  const { destinations = ['dst_a'], filteredRoutes = [], invalidRoutes = {}, maxAttempts = 3, ...rest } = changes;
   const receivedAtMs = Date.now();
   return {
     id: newTimedId('evt_', 0, receivedAtMs),
@@ -26,7 +31,12 @@ export function newEvent(
       shard: 0,
       maxAttempts,
     })),
-    filtered: filteredRoutes.map((routeId) => ({ messageId: newTimedId('msg_', 0, receivedAtMs), routeId })),
+    invalid: Object.entries(invalidRoutes).map(([routeId, brokenSchema]) => ({
+      messageId: newTimedId('msg_', 0, receivedAtMs),
+      routeId,
+      brokenSchema,
+    })),
+    filtered: filteredRoutes.map((routeId) => ({ routeId })),
     ...rest,
   };
 }

@@ -5,6 +5,7 @@
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] organization, [2] worker, [3] layout, [4] destination, [5] records and [6] bytes at most.
 -- Reply: {batch, stamp after which and stamp with which it goes, layout}, or nil when there is nothing to write.
+-- @include "../shard/includes/packed.lua"
 -- @include "../shard/includes/shard.lua"
 -- @include "../queue/includes/ulid.lua"
 
@@ -25,7 +26,7 @@ end
 local last, bytes = nil, 0
 for _, entry in ipairs(call('XRANGE', P .. 'fin:' .. org, '(' .. after, '+', 'COUNT', ARGV[5])) do
   local id = entry[2][2]
-  local event = call('HGET', P .. 'm:' .. id, 'e')
+  local event = packed.event_of(id)
   bytes = bytes + bytes_of_record + call('STRLEN', P .. 'e:' .. (event or '')) + bytes_of_attempt * call('HLEN', P .. 'a:' .. id)
   if last and bytes > tonumber(ARGV[6]) then
     break

@@ -13,12 +13,18 @@ end
 local budget = tonumber(ARGV[1])
 local last = call('HGET', ctl, 'ap')
 local entries = call('XRANGE', P .. 'fin', last and '(' .. last or '-', '+', 'COUNT', budget)
-for _, entry in ipairs(entries) do
+local moved = 0
+for k, entry in ipairs(entries) do
   local org = entry[2][1] == 'i' and archive_of(entry[2][2])
   if org then
-    move_to_archive(org, entry[1], entry[2][2])
+    moved = moved + move_to_archive(org, entry[1], entry[2][2])
   end
   last = entry[1]
+  -- One pack may have many results.
+  if moved >= budget then
+    budget = k
+    break
+  end
 end
 if #entries > 0 then
   call('HSET', ctl, 'ap', last)

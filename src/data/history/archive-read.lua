@@ -4,6 +4,7 @@
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] organization, [2] stamp after which, [3] stamp with which the last one goes, [4] how many at most, [5] after how many bytes to end.
 -- Reply: {stamp of the last one or '' at the end, then per message {key, message_view, hash of attempts in their long form, text of the event or ''}}.
+-- @include "../shard/includes/packed.lua"
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/view.lua"
 
@@ -15,7 +16,7 @@ for k, entry in ipairs(entries) do
   local view = message_view(id)
   if view then
     local attempts = call('HGETALL', P .. 'a:' .. id)
-    local text = call('GET', P .. 'e:' .. call('HGET', P .. 'm:' .. id, 'e')) or ''
+    local text = call('GET', P .. 'e:' .. packed.event_of(id)) or ''
     bytes = bytes + #text
     for _, part in ipairs(attempts) do
       bytes = bytes + #part

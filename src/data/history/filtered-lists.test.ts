@@ -11,6 +11,7 @@ import type { Job, Outcome } from '../queue/delivery-queue.ts';
 import { RedisMessageAcceptor } from '../queue/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../queue/redis-delivery-queue.ts';
 import type { PageQuery, ViewPage } from '../shard/messages.ts';
+import { resultId } from '../shard/packed-results.ts';
 import { WebhookMessages } from '../webhooks/webhook-messages.ts';
 import { RedisMessageReader } from './message-reader.ts';
 import { RedisMessageReplayer } from './message-replayer.ts';
@@ -50,7 +51,9 @@ class World {
     for (const org of ['org_a', webhookOrganization('org_a')]) {
       for (const shard of this.#queues.keys()) {
         const send = async (rare: Rare) => this.#note(org, rare, await this.#send(org, shard, rare));
-        for (const rare of ['filtered', 'schema', 'waiting'] as const) await send(rare);
+        // Filters of subscriptions are judged before there is a message.
+        if (org === 'org_a') await send('filtered');
+        for (const rare of ['schema', 'waiting'] as const) await send(rare);
         for (const [rare, outcome] of Object.entries(rareOutcomes) as [keyof typeof rareOutcomes, Outcome][]) {
           await send(rare);
           await settleAll(this.#queue(shard), 'w1', await this.#take(shard), outcome);
@@ -85,7 +88,8 @@ class World {
 
   async #send(org: string, shard: number, what: Rare | 'newer'): Promise<string> {
     const nowMs = Date.now();
-    const messageId = newTimedId('msg_', shard, nowMs);
+    const eventId = newTimedId('evt_', shard, nowMs);
+    const messageId = what === 'filtered' ? resultId(eventId, 0) : newTimedId('msg_', shard, nowMs);
     const type = what === 'newer' ? 'order.paid' : 'order.rare';
     // In one shard stand the messages of one application.
     const routeId = what === 'newer' ? `rte_${shard}` : `rte_rare${shard}`;
@@ -94,12 +98,13 @@ class World {
     const webhook = { labels: {}, metadata: {}, idempotencyKey: null, applicationId: null, endpointIds: [] };
     await this.#acceptor.accept(
       newEvent({
-        id: newTimedId('evt_', shard, nowMs),
+        id: eventId,
         org,
         sourceId: `etp_${type}`,
         sourceSlug: type,
         targets: isHeldBack ? [] : [target],
-        filtered: isHeldBack ? [{ messageId, routeId, ...(what === 'schema' ? { brokenSchema: 'no' } : {}) }] : [],
+        invalid: what === 'schema' ? [{ messageId, routeId, brokenSchema: 'no' }] : [],
+        filtered: what === 'filtered' ? [{ routeId }] : [],
         ...(org === 'org_a' ? {} : { webhook }),
       }),
     );
@@ -155,6 +160,7 @@ describe.each([1, 3])('with %i shards and thousands of newer messages that do no
     { status: 'pending', states: ['waiting'], isIndexed: true },
     { status: 'processing', states: ['underWay'], isIndexed: true },
     { status: 'filtered', states: ['filtered'] },
+    { status: 'filtered', routeId: 'rte_rare0', states: ['filtered'] },
     { status: 'retrying', destinationId: 'dst_0', states: ['retry'], isIndexed: true },
     { status: 'dlq', destinationId: 'dst_0', states: ['dead', 'late'], isIndexed: true },
     { status: 'dlq', routeId: 'rte_rare0', destinationId: 'dst_0', states: ['dead', 'late'], isIndexed: true },
@@ -207,7 +213,7 @@ describe.each([1, 3])('with %i shards and thousands of newer messages that do no
       status: 'exhausted',
       eventType: 'order.rare',
       eventTypeIds: types.rare,
-      states: ['archived', 'unsent', 'schema', 'filtered'],
+      states: ['archived', 'unsent', 'schema'],
       isIndexed: true,
     },
     { status: 'pending', eventType: 'order.rare', eventTypeIds: types.rare, states: ['waiting'], isIndexed: true },

@@ -20,10 +20,12 @@ import type {
   EventStatus,
   EventView,
   FailedSample,
+  FilterResult,
   MessageReader,
   PageQuery,
   ViewPage,
 } from '../shard/messages.ts';
+import { unpackedResults } from '../shard/packed-results.ts';
 import { PayloadChunks } from '../shard/payload-chunks.ts';
 import { homeShard, recordKey, recordPlace } from '../shard/record-key.ts';
 import { list, text } from '../shard/script-reply.ts';
@@ -35,10 +37,17 @@ import { attemptViews, deliveryView, eventStatus, eventView, lettersOf, type Mes
 
 /** Shown with an event (`read.lua`). */
 const maxDeliveriesOfEvent = 1000;
+/** Steps of a search for a result of a route. */
+const maxSteps = 20;
 /** A message may move on while it is looked for. */
 const maxMoves = 4;
 /** Of messages that all stand in the index of failures. */
 const failedStatuses: ReadonlySet<DeliveryStatus> = new Set(['retrying', 'failed', 'schema_failed', 'transform_failed', 'dlq']);
+
+/** Of the results of filters (`includes/packed.lua`), which stand in no index of their route. */
+function packIndex(org: string): string {
+  return `i:pk:${org}`;
+}
 
 interface PlacedDelivery extends MessageLocation {
   view: DeliveryView;
@@ -113,6 +122,14 @@ export class RedisMessageReader implements MessageReader {
     return [...found.values()].filter((view) => view.org === org).slice(0, maxDeliveriesOfEvent);
   }
 
+  async filterResults(org: string, eventId: string): Promise<FilterResult[]> {
+    const place = recordPlace(eventId);
+    const reply = place && (await this.#in(place.shard).filterResults(place.key));
+    if (reply === null) return [];
+    const [owner, results] = list(reply);
+    return text(owner) === org ? unpackedResults(eventId, text(results)) : [];
+  }
+
   async delivery(org: string, id: string): Promise<DeliveryView | null> {
     return (await this.#delivery(org, id))?.view ?? null;
   }
@@ -153,7 +170,9 @@ export class RedisMessageReader implements MessageReader {
     };
     const isNarrowed = status !== undefined || (routeId !== undefined && destinationId !== undefined);
     const look = isNarrowed ? { statuses: status === undefined ? '' : lettersOf[status], routeId, destinationId } : undefined;
-    const listing: Listing<DeliveryView> = { index, kind: 'm', look, scope: [org, routeId, destinationId, status], views };
+    const mayBeFiltered = routeId !== undefined && destinationId === undefined && (status === undefined || status === 'filtered');
+    const besides = mayBeFiltered ? { index: packIndex(org), look: { statuses: lettersOf.filtered, routeId } } : undefined;
+    const listing: Listing<DeliveryView> = { index, kind: 'm', look, scope: [org, routeId, destinationId, status], views, besides };
     if (status === 'pending' || status === 'processing') {
       const gathered = await this.#waiting(org, { routeId, destinationId }, (view) => matches(view));
       if (gathered !== null) return gatheredPage(gathered, listing, filter, page);
@@ -184,11 +203,23 @@ export class RedisMessageReader implements MessageReader {
     const kind = of === 'events' ? 'e' : 'm';
     const isOwn = async (shard: ShardReader): Promise<boolean> => {
       const [entry] = await shard.entries(`i:${id}`, kind, { position: newest, fromMs: 0, count: 1 });
-      if (entry === undefined || entry.reply === null) return false;
+      if (entry === undefined || entry.reply === null) return of === 'deliveries' && (await this.#hasResult(shard, org, id));
       const { view } = kind === 'e' ? eventView(shard.shard, entry.key, entry.reply) : deliveryView(shard.shard, entry.key, entry.reply);
       return view.org === org;
     };
     return (await Promise.all(this.#all().map(isOwn))).includes(true);
+  }
+
+  /** Whether an event has not met the filter of the route, among the newest events of the organization. */
+  async #hasResult(shard: ShardReader, org: string, routeId: string): Promise<boolean> {
+    let position = newest;
+    for (let step = 0; step < maxSteps; step++) {
+      const { entries, last } = await shard.look(packIndex(org), 'm', { position, fromMs: 0, count: 1, looks: maxGathered, routeId });
+      if (entries.length > 0) return true;
+      if (last === null) return false;
+      position = { ...last, shard: shard.shard };
+    }
+    return false;
   }
 
   async attempts(org: string, deliveryId: string): Promise<AttemptView[]> {

@@ -134,7 +134,7 @@ end
 call('DEL', P .. 'alr:' .. org)
 call('ZREM', P .. 'ready' .. mark_of(org), org)
 set_pool(org, '')
-call('DEL', P .. 'ready:' .. org, P .. 'slow:' .. org, P .. 'o:' .. org, P .. 'k:' .. org, P .. 'ms:' .. org, P .. 'i:' .. org, P .. 'i:dead:' .. org, P .. 'i:bad:' .. org, P .. 'i:batch:' .. org, P .. 'q:' .. org, P .. 'i:ev:' .. org,
+call('DEL', P .. 'ready:' .. org, P .. 'slow:' .. org, P .. 'o:' .. org, P .. 'k:' .. org, P .. 'ms:' .. org, P .. 'i:' .. org, P .. 'i:dead:' .. org, P .. 'i:bad:' .. org, P .. 'i:pk:' .. org, P .. 'i:batch:' .. org, P .. 'q:' .. org, P .. 'i:ev:' .. org,
   P .. 'i:cp:' .. org)
 remove_statistics(org)
 forget_account(org)

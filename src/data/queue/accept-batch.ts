@@ -2,6 +2,7 @@ import { PosthornError } from '../../core/errors.ts';
 import type { ScriptArgument } from '../../redis/script.ts';
 import { encodeEvent } from '../shard/event-text.ts';
 import type { NewEvent } from '../shard/messages.ts';
+import { packedResults } from '../shard/packed-results.ts';
 import type { ChunkedPayload } from '../shard/payload-chunks.ts';
 import { recordKey } from '../shard/record-key.ts';
 
@@ -11,6 +12,9 @@ const largestFanOut = 10_000;
 export const messagesAtOnce = 100;
 /** How many messages one script call makes of an event with more, in about 1 ms. */
 export const messagesPerCall = 10;
+
+/** So many results of filters, which share a record, are counted in the time in which a record is written. */
+const resultsPerRecord = 20;
 
 /** A message, here or in the outbox, about. */
 const bytesPerLine = 160;
@@ -27,36 +31,40 @@ export function acceptArguments(
   shard: number,
   chunked: ChunkedPayload | null = null,
 ): { args: ScriptArgument[]; bytes: number; weight: number } {
-  if (event.targets.length + event.filtered.length > largestFanOut) {
-    throw new PosthornError('INTERNAL', `an event has ${event.targets.length} targets, and at most ${largestFanOut} can be stored`);
+  const records = event.targets.length + event.invalid.length + event.filtered.length;
+  if (records > largestFanOut) {
+    throw new PosthornError('INTERNAL', `an event has ${records} targets, and at most ${largestFanOut} can be stored`);
   }
   const encoded = encodeEvent(event);
   const atOnce = event.targets.length > messagesAtOnce ? [] : event.targets.filter((target) => target.shard === shard);
   const later = atOnce.length === 0 ? event.targets : event.targets.filter((target) => target.shard !== shard);
   const entries = outboxEntries(later, shard);
   const { further = { from: '-', end: '-' }, answer = { keptMs: '-', text: '' } } = event;
-  const counts = `${atOnce.length} ${event.filtered.length} ${entries.length}`;
+  const counts = `${atOnce.length} ${event.invalid.length} ${event.filtered.length} ${entries.length}`;
   const head = `${keyOf(event.id, shard)} ${event.org} ${event.sourceId} ${counts} ${further.from} ${further.end} ${answer.keptMs}${chunked === null ? '' : ` ${chunked.token}/${chunked.bytes}`}`;
   const args: ScriptArgument[] = [head, encoded];
   if (event.answer !== undefined) args.push(answer.text);
   for (const target of atOnce) args.push(lineOf(target, shard));
-  for (const filtered of event.filtered) {
-    args.push(`${keyOf(filtered.messageId, shard)} ${filtered.routeId} ${filtered.failedFor ?? '-'}`, endOf(filtered));
+  for (const { messageId, routeId, brokenSchema, failedFor = '-' } of event.invalid) {
+    args.push(`${keyOf(messageId, shard)} ${routeId} ${failedFor}`, brokenSchema);
   }
+  const packed = event.filtered.length === 0 ? null : packedResults(event.filtered);
+  if (packed !== null) args.push(packed.text, packed.routes);
   for (const { shard: to, count, lines } of entries) args.push(to, to === shard ? 1 : 0, count, lines);
   if (entries.length > 0) {
     // Applications are counted where their messages are made.
     const routes = new Set(event.webhook === undefined ? later.map(({ routeId }) => routeId) : []);
     args.push(later.map(({ messageId }) => keyOf(messageId, shard)).join(' '), routes.size, ...routes);
   }
-  const bytes = encoded.length + answer.text.length + args.length * 32 + (atOnce.length + later.length) * bytesPerLine;
-  const weight = 1 + atOnce.length + event.filtered.length + entries.length;
+  const lines = (atOnce.length + later.length) * bytesPerLine;
+  const bytes = encoded.length + answer.text.length + args.length * 32 + lines + 2 * (packed?.text.length ?? 0);
+  const weight =
+    1 +
+    atOnce.length +
+    event.invalid.length +
+    (packed === null ? 0 : 1 + Math.ceil(event.filtered.length / resultsPerRecord)) +
+    entries.length;
   return { args, bytes, weight };
-}
-
-/** The letter of its status, and why. */
-function endOf({ brokenSchema, untried = '' }: NewEvent['filtered'][number]): string {
-  return brokenSchema === undefined ? `f${untried}` : `v${brokenSchema}`;
 }
 
 /** Messages as they stand in the outbox of a shard (`includes/outbox.lua`), each entry for one shard. */

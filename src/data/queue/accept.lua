@@ -4,14 +4,15 @@
 --
 -- KEYS: see ../shard/includes/shard.lua. Ids are without prefix and shard (the last 25 characters).
 -- ARGV[1] number of events; then per event:
---   `<event> <organization> <source> <targets> <filtered> <entries> <from> <until> <milliseconds>`: how many there are of each; where the walk over
+--   `<event> <organization> <source> <targets> <invalid> <filtered> <entries> <from> <until> <milliseconds>`: how many there are of each; where the walk over
 --     further targets begins and ends, and for how long an answer is kept, or `-`; of one whose payload is in chunks (../shard/includes/chunks.lua), behind
 --     that, `<token>/<bytes>`;
 --   its text (see event-text.ts);
 --   where it is kept: what is to be answered to whoever sends the event again;
 --   per target `<message> <route> <destination> <largest number of attempts>` (this as in new-message.lua);
---   per filtered message `<message> <route> <destination>`, the destination for whose alerts it counts as a failure, or `-`; and `v` and what it
---     breaks of the route's schema, or `f`, when it does not meet the filter, and why that is not certain;
+--   per message that breaks the schema of its route `<message> <route> <destination>`, the destination for whose alerts it counts as a failure, or `-`;
+--     and what it breaks;
+--   where the filters of some routes are not met the text of these results (../shard/packed-results.ts), and the routes, separated by blanks;
 --   per entry for the outbox its shard, whether that is this one (1, 0), number of messages, the messages as the outbox has them, those of another
 --     shard with their whole key; where there are entries their messages one after the other, number of their routes, the routes.
 -- Reply: the text `full` when too much memory is in use (tend.lua); else per event: 1 stored, or its entries in the
@@ -33,6 +34,7 @@
 -- @include "includes/ring-pools.lua"
 -- @include "includes/failures-index.lua"
 -- @include "../shard/includes/hints.lua"
+-- @include "../shard/includes/packed.lua"
 
 local state = call('HMGET', ctl, 'full', 'over', 'lease')
 if state[1] then
@@ -117,14 +119,45 @@ local function send_entries(e)
   return here, far, sent
 end
 
+-- A message that is over because the event breaks the schema of its route.
+local function store_invalid(e, invalid)
+  local n = target_of(name_of(e.org, invalid.route, ''), e.org, invalid.route, '')
+  local stamp = new_stamp()
+  call('HSET', P .. 'm:' .. invalid.id, 'e', e.id, 't', n, 's', 'v', 'x', '0', 'i', stamp, 'c', stamp, 'fm', invalid.why)
+  count_unsent(e.org, invalid.route)
+  index_add(P .. 'i:fail:' .. invalid.route, stamp, invalid.id)
+  note_failure(e.org, invalid.id, stamp)
+  if invalid.failed_for ~= '-' then
+    note_end(invalid.route, invalid.failed_for, 'f', 1, invalid.id)
+  end
+  index_add(P .. 'i:' .. e.org, stamp, invalid.id)
+  index_add(P .. 'i:' .. invalid.route, stamp, invalid.id)
+  call('XADD', P .. 'fin', stamp, 'i', invalid.id)
+end
+
+-- The results of the routes whose filter is not met, however many, in one record. Returns its name.
+local function store_filtered(e)
+  local pack, stamp = packed.name_of(e.id), new_stamp(e.filtered)
+  packed.store(pack, e.id, e.org, stamp, e.filtered, e.results)
+  for route in string.gmatch(e.filtered_routes, '%S+') do
+    count_held_back(e.org, route, 1)
+  end
+  index_add(P .. 'i:' .. e.org, stamp, pack)
+  index_add(P .. 'i:pk:' .. e.org, stamp, pack)
+  call('XADD', P .. 'fin', stamp, 'i', pack)
+  return pack
+end
+
 local function store(e)
   local stamp = new_stamp()
   local messages, history = '-', '-'
   local has_further = e.from ~= '-'
-  if has_further or #e.entries > 0 or #e.targets + #e.filtered > 1 then
+  local records = #e.targets + #e.invalid + (e.filtered > 0 and 1 or 0)
+  if has_further or #e.entries > 0 or records > 1 then
     messages = '*'
-  elseif #e.targets + #e.filtered == 1 then
-    messages = (e.targets[1] or e.filtered[1]).id
+  elseif records == 1 then
+    local only = e.targets[1] or e.invalid[1]
+    messages = only and only.id or packed.name_of(e.id)
   else
     history = stamp
   end
@@ -138,7 +171,7 @@ local function store(e)
   if e.token then
     chunks.name(e.token, e.chunk_bytes)
   end
-  new_event(e.id, e.org, #head + #e.text + e.chunk_bytes)
+  new_event(e.id, e.org, #head + #e.text + e.chunk_bytes + (e.filtered > 0 and packed.bytes_of(e.results) or 0))
   if e.answer then
     call('SET', P .. 'an:' .. e.id, e.answer, 'PX', e.kept_ms)
   end
@@ -161,28 +194,12 @@ local function store(e)
     ids[#ids + 1] = target.id
     routes[target.route] = true
   end
-  for _, filtered in ipairs(e.filtered) do
-    local n = target_of(name_of(e.org, filtered.route, ''), e.org, filtered.route, '')
-    stamp = new_stamp()
-    local status, why = string.sub(filtered.how, 1, 1), string.sub(filtered.how, 2)
-    call('HSET', P .. 'm:' .. filtered.id, 'e', e.id, 't', n, 's', status, 'x', '0', 'i', stamp, 'c', stamp)
-    if why ~= '' then
-      call('HSET', P .. 'm:' .. filtered.id, 'fm', why)
-    end
-    if status == 'v' then
-      count_unsent(e.org, filtered.route)
-      index_add(P .. 'i:fail:' .. filtered.route, stamp, filtered.id)
-      note_failure(e.org, filtered.id, stamp)
-      if filtered.failed_for ~= '-' then
-        note_end(filtered.route, filtered.failed_for, 'f', 1, filtered.id)
-      end
-    else
-      count_held_back(e.org, filtered.route, 1)
-    end
-    index_add(P .. 'i:' .. e.org, stamp, filtered.id)
-    index_add(P .. 'i:' .. filtered.route, stamp, filtered.id)
-    call('XADD', P .. 'fin', stamp, 'i', filtered.id)
-    ids[#ids + 1] = filtered.id
+  for _, invalid in ipairs(e.invalid) do
+    store_invalid(e, invalid)
+    ids[#ids + 1] = invalid.id
+  end
+  if e.filtered > 0 then
+    ids[#ids + 1] = store_filtered(e)
   end
   local here = #ids
   local later, far, sent = send_entries(e)
@@ -215,12 +232,12 @@ local function store(e)
   return #sent > 0 and sent or 1
 end
 
-local head_pattern = '^(%S+) (%S+) (%S*) (%d+) (%d+) (%d+) (%S+) (%S+) (%S+)(.*)$'
+local head_pattern = '^(%S+) (%S+) (%S*) (%d+) (%d+) (%d+) (%d+) (%S+) (%S+) (%S+)(.*)$'
 
 local function event_of_arguments()
-  local e = { targets = {}, filtered = {}, entries = {}, routes = {}, chunk_bytes = 0 }
-  local targets, filtered, entries
-  e.id, e.org, e.source, targets, filtered, entries, e.from, e['until'], e.kept_ms, e.chunks = string.match(argument(), head_pattern)
+  local e = { targets = {}, invalid = {}, entries = {}, routes = {}, chunk_bytes = 0 }
+  local targets, invalid, filtered, entries
+  e.id, e.org, e.source, targets, invalid, filtered, entries, e.from, e['until'], e.kept_ms, e.chunks = string.match(argument(), head_pattern)
   if e.chunks ~= '' then
     e.token, e.chunk_bytes = string.match(e.chunks, '^ (%w+)/(%d+)$')
     e.chunk_bytes = tonumber(e.chunk_bytes)
@@ -235,11 +252,15 @@ local function event_of_arguments()
     target.name = name_of(e.org, target.route, target.destination)
     e.targets[k] = target
   end
-  for k = 1, tonumber(filtered) do
+  for k = 1, tonumber(invalid) do
     local message = {}
     message.id, message.route, message.failed_for = string.match(argument(), '^(%S+) (%S+) (%S+)$')
-    message.how = argument()
-    e.filtered[k] = message
+    message.why = argument()
+    e.invalid[k] = message
+  end
+  e.filtered = tonumber(filtered)
+  if e.filtered > 0 then
+    e.results, e.filtered_routes = argument(), argument()
   end
   for k = 1, tonumber(entries) do
     e.entries[k] = { shard = argument(), is_here = argument() == '1', count = tonumber(argument()), messages = argument() }

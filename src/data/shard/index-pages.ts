@@ -40,6 +40,8 @@ export interface Listing<T> {
   views: (shard: ShardReader, entries: readonly IndexEntry[]) => Promise<(T | null)[]>;
   /** What is walked in a shard in place of `index`, the newest first. */
   partsIn?: (shard: ShardReader) => readonly IndexPart[];
+  /** A second index with members of the list, and which of its entries these may be. */
+  besides?: { index: string; look: IndexLook } | undefined;
   /** Stands in the cursors of the list, and tells from which index it was read. */
   mark?: string | undefined;
 }
@@ -102,21 +104,20 @@ export async function* indexEntries<T>(
   range: TimeRange,
   { limit, cursor }: { limit: number; cursor?: string | undefined },
 ): AsyncGenerator<ListedEntry<T>> {
-  const { index, kind, views, look, mark = '' } = listing;
+  const { index, kind, views, look, besides, mark = '' } = listing;
   const { fromMs = 0 } = range;
   const scope = scopeOf(listing, range);
   const position = startOf(cursor, scope, range);
   const count = shards.length === 1 ? maxPerPage : Math.min(maxPerPage, Math.ceil((2 * limit) / shards.length) + 5);
-  const walks = shards.map((shard) => {
-    const parts = listing.partsIn?.(shard) ?? [{ index, fromMs: 0 }];
+  const walkOf = (shard: ShardReader, parts: readonly IndexPart[], chosen: IndexLook | undefined) => {
     const load = async (part: IndexPart, before: Position) => {
-      const looks = look === undefined ? count : looksPerScript[kind];
+      const looks = chosen === undefined ? count : looksPerScript[kind];
       const { entries, last, looked } = await shard.look(part.index, kind, {
         position: before,
         fromMs: Math.max(fromMs, part.fromMs),
         count,
         looks,
-        ...look,
+        ...chosen,
       });
       const items = await views(shard, entries);
       const steps = entries.flatMap(({ ms, number }, i) => {
@@ -126,7 +127,11 @@ export async function* indexEntries<T>(
       return { steps, looked, last: last === null ? null : { ...last, shard: shard.shard } };
     };
     return new Walk(position, parts, load);
-  });
+  };
+  const walks = shards.flatMap((shard) => [
+    walkOf(shard, listing.partsIn?.(shard) ?? [{ index, fromMs: 0 }], look),
+    ...(besides === undefined ? [] : [walkOf(shard, [{ index: besides.index, fromMs: 0 }], besides.look)]),
+  ]);
   const cursorOf = (at: Position) => () => encodeCursor(at, scope, mark);
   let looked = 0;
   let emptyMs = 0;

@@ -14,6 +14,7 @@
 -- @include "includes/shard.lua"
 -- @include "includes/view.lua"
 -- @include "includes/event-messages.lua"
+-- @include "includes/packed.lua"
 
 local key, ms, number, oldest, count = P .. ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 local kind, looks, wanted = ARGV[6], tonumber(ARGV[7]), ARGV[8]
@@ -90,6 +91,47 @@ local function event_fits_route(id)
   return false, is_open
 end
 
+-- What may match of a pack whose entry has this stamp: the results before the position, the newest first.
+local function results_before(entry_ms, first, name)
+  local may_be_filtered = (wanted == '' or string.find(wanted, 'f', 1, true)) and reasons == '' and destination == ''
+  local pack = may_be_filtered and packed.read(name)
+  if not pack or event_type ~= '' and not may_be_of_type(pack.event) then
+    return nil, {}
+  end
+  bytes = bytes + #pack.text
+  local before = entry_ms == ms and math.min(number - first, pack.count) or pack.count
+  if route ~= '' then
+    local result = packed.of_route(pack, route)
+    return pack, { result and result[1] < before and result or nil }
+  end
+  -- So many are left for this page.
+  local from = math.max(0, before - math.min(count - #found, looks - looked))
+  local results, newest_first = packed.results(pack, from, before - from), {}
+  for k = #results, 1, -1 do
+    newest_first[#newest_first + 1] = results[k]
+  end
+  return pack, newest_first
+end
+
+local function has_room()
+  -- A page of large headers, or of events with very many messages, ends early; its cursor leads on.
+  return #found < count and looked < looks and bytes < 4194304 and messages < 10000
+end
+
+-- Returns whether there is room for more, as `add` does.
+local function add_pack(entry_ms, first, name)
+  local pack, results = results_before(entry_ms, tonumber(first), name)
+  for _, result in ipairs(results) do
+    last_ms, last_number, looked = entry_ms, whole(first + result[1]), looked + 1
+    found[#found + 1] = { entry_ms, last_number, packed.member(name, result[1]), packed.view(pack, result) }
+    if not has_room() then
+      return false
+    end
+  end
+  last_ms, last_number, looked = entry_ms, first, looked + 1
+  return has_room()
+end
+
 local fitting = {}
 local function read_event(id)
   if route ~= '' then
@@ -112,19 +154,21 @@ local read = kind == 'e' and read_event or kind == 'm' and read_message or funct
 
 -- Returns whether there is room for more.
 local function add(entry_ms, entry_number, id)
+  if kind == 'm' and packed.is_pack(id) then
+    return add_pack(entry_ms, entry_number, id)
+  end
   last_ms, last_number, looked = entry_ms, entry_number, looked + 1
   local record, is_other = read(id)
   if record then
     found[#found + 1] = { entry_ms, entry_number, id, record }
     if kind == 'e' then
       found[#found][5] = fitting[id] and 1 or nil
-      bytes, messages = bytes + #record[1], messages + record[3]
+      bytes, messages = bytes + #record[1], messages + record[6]
     end
   elseif not is_other then
     found[#found + 1] = { entry_ms, entry_number, id }
   end
-  -- A page of large headers, or of events with very many messages, ends early; its cursor leads on.
-  return #found < count and looked < looks and bytes < 4194304 and messages < 10000
+  return has_room()
 end
 
 local function walk_set(range)

@@ -6,6 +6,7 @@
 -- Reply: a list of messages; of one of another shard the whole id without `msg_`. `many` when there are more, or where not every message stands with its event.
 -- @include "includes/shard.lua"
 -- @include "includes/event-messages.lua"
+-- @include "includes/packed.lua"
 
 local most, ids, looked = tonumber(ARGV[1]), {}, 0
 
@@ -38,7 +39,10 @@ for k = 2, #ARGV do
       return 'many'
     end
     for _, id in ipairs(names) do
-      ids[#ids + 1] = id
+      -- Only events of sources have results of filters.
+      if not packed.is_pack(id) then
+        ids[#ids + 1] = id
+      end
     end
   end
 end

@@ -52,10 +52,29 @@ export interface NewEvent {
   /** What is to be answered to whoever sends it again; kept for so long, unless the event is removed before. Absent: nothing. */
   answer?: { text: string; keptMs: number };
   /**
-   * One per route whose schema (then with what it breaks) or filter the event did not meet: recorded as a delivery that is over. `untried`: why
-   * a filter was not judged in full; `failedFor`: the destination for whose alerts a broken schema counts, where the route has any.
+   * One per route whose schema the event breaks: recorded as a delivery that is over. `failedFor`: the destination for whose alerts it counts, where the route
+   * has any.
    */
-  filtered: { messageId: string; routeId: string; brokenSchema?: string; untried?: string; failedFor?: string }[];
+  invalid: { messageId: string; routeId: string; brokenSchema: string; failedFor?: string }[];
+  /** One per route whose filter the event did not meet: each a delivery that is over (`packed-results.ts`), and all of them one record. */
+  filtered: FilteredRoute[];
+}
+
+export interface FilteredRoute {
+  routeId: string;
+  /** Why the filter was not judged in full. */
+  untried?: string;
+  why?: FilterFailure;
+}
+
+/** What is stored of why a filter was not met. */
+export interface FilterFailure {
+  /** Fingerprint of the filter that was judged. */
+  rule?: string;
+  /** `condition`: one of those that all have to be met was not; `none_met`: of those of which one has to be; `not_compiled`: nothing meets the filter. */
+  reason: 'condition' | 'none_met' | 'untried' | 'not_compiled';
+  /** Index of the condition that was not met. */
+  condition?: number;
 }
 
 export type EventStatus = 'pending' | 'delivered' | 'partial' | 'failed' | 'filtered' | 'no_routes';
@@ -137,6 +156,15 @@ export interface DeliveryView {
   completedAtMs: number | null;
 }
 
+/** A route whose filter an event has not met. */
+export interface FilterResult {
+  deliveryId: string;
+  routeId: string;
+  failure: FilterFailure;
+  /** Why the filter was not judged in full; null: it was. */
+  untried: string | null;
+}
+
 export interface AttemptView {
   attemptNumber: number;
   startedAtMs: number;
@@ -200,6 +228,8 @@ export interface MessageReader {
   ): Promise<ViewPage<EventView>>;
   /** At most the first 1,000 deliveries of an event. */
   deliveriesOfEvent(org: string, eventId: string): Promise<DeliveryView[]>;
+  /** All routes whose filter the event has not met, in the order in which they were judged. */
+  filterResults(org: string, eventId: string): Promise<FilterResult[]>;
   delivery(org: string, id: string): Promise<DeliveryView | null>;
   deliveries(
     org: string,

@@ -3,13 +3,15 @@
 --
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] `e` an event, `d` the messages of an event, `m` messages, `l` status letters of messages, `s` messages with
--- the beginning of their event, `h` events without payload; [2]… keys, for `s` after how many bytes of payload are enough.
+-- the beginning of their event, `h` events without payload, `f` the results
+-- of the filters of an event; [2]… keys, for `s` after how many bytes of payload are enough.
 -- Reply: for `e` event_view; for `d` {event_view, {key, message_view} …}; both nil when there is no such event; for `m` per key
 -- message_view; for `l` per key {letter, shard where the message is now or ''}; for `s` per key {message_view, text of the event, bytes
 -- of its payload} or, without its event, {message_view}; for `h` per key {text of the event that
--- ends before its payload, bytes of that}; nil in the place of one that is not there.
+-- ends before its payload, bytes of that}; for `f` {organization, text} (packed-results.ts); nil in the place of one that is not there.
 -- @include "includes/shard.lua"
 -- @include "includes/view.lua"
+-- @include "includes/packed.lua"
 
 -- Of an event with more messages the first so many are shown.
 local max_messages = 1000
@@ -36,6 +38,10 @@ if ARGV[1] == 's' then
   end
   return reply
 end
+if ARGV[1] == 'f' then
+  local pack = packed.read(packed.name_of(ARGV[2]))
+  return pack and { pack.org, pack.text }
+end
 if ARGV[1] == 'h' then
   for k = 2, #ARGV do
     local text, size = event_beginning(ARGV[k], 0)
@@ -50,8 +56,13 @@ end
 reply[1] = event
 for k = 1, math.min(#ids, max_messages) do
   local id = ids[k]
-  local view = message_view(id)
-  if view then
+  local pack = packed.is_pack(id) and packed.read(id)
+  local view = not pack and message_view(id)
+  if pack then
+    for _, result in ipairs(packed.results(pack, 0, max_messages + 1 - #reply)) do
+      reply[#reply + 1] = { packed.member(id, result[1]), packed.view(pack, result) }
+    end
+  elseif view then
     reply[#reply + 1] = { id, view }
   end
 end

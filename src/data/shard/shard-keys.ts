@@ -12,6 +12,7 @@
  * - `an:<event>` string: what is answered to whoever sends the event again; it expires
  * - `out` stream, the outbox (`../queue/includes/outbox.lua`); `seen:<message>` the last move that brought it here
  * - `y:<event>` hash of outputs of transforms by route (`event-output.ts`)
+ * - `m:<pack>` hash and field `~` of `y:<event>`: results of the routes whose filter an event has not met; `i:pk:<org>` their index (`includes/packed.lua`)
  * - `m:<message>` hash (`message-view.ts`), `a:<message>` hash of attempts that do not fit into it; `ad` hash event → bytes of those that
  *   may go (`../queue/includes/attempt-details.lua`)
  * - `tn:<org>` hash `<route> <destination>` → target number; `t:<target>` hash (`includes/target.lua`)

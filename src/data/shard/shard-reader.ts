@@ -58,6 +58,11 @@ export class ShardReader {
     return await this.#run(readScript, ['d', key]);
   }
 
+  /** The organization of the event and the text of its results of filters, or null. */
+  async filterResults(key: string): Promise<unknown> {
+    return await this.#run(readScript, ['f', key]);
+  }
+
   /** Per key `message_view`, or null. */
   async messages(keys: readonly string[]): Promise<readonly unknown[]> {
     return keys.length === 0 ? [] : list(await this.#run(readScript, ['m', ...keys]));

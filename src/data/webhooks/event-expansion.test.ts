@@ -81,6 +81,7 @@ function eventOf(matches: WebhookMatches, labels: Record<string, string>, payloa
     webhook: { labels, metadata: {}, idempotencyKey: null, applicationId: null, endpointIds: [], total: matches.total },
     targets: matches.first.map((each) => webhookTarget(each, { messageId: newTimedId('msg_', each.shard, nowMs), maxAttempts: 8 })),
     ...(matches.rest !== null && { further: matches.rest }),
+    invalid: [],
     filtered: [],
   };
 }

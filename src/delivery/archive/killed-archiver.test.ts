@@ -13,6 +13,7 @@ import { checkShards } from '../../data/check/shard-check.ts';
 import { RedisMessageAcceptor } from '../../data/queue/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
 import { RedisRegistryPublisher } from '../../data/registry/registry-publisher.ts';
+import { resultId } from '../../data/shard/packed-results.ts';
 import { shardBase } from '../../data/shard/shard-keys.ts';
 
 const prefix = 'posthorn:';
@@ -55,7 +56,7 @@ test('workers that are killed while they write an archive lose no message and wr
     const send = async (): Promise<void> => {
       const events = Array.from({ length: 50 }, () => newEvent({ destinations: [], filteredRoutes: ['rte_a'] }));
       await Promise.all(events.map((event) => acceptor.accept(event)));
-      sent.push(...events.map(({ filtered }) => filtered[0]?.messageId ?? ''));
+      sent.push(...events.map(({ id }) => resultId(id, 0)));
     };
     for (let kill = 0; kill < kills; kill++) {
       const before = proxy.uploads();

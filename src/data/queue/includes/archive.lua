@@ -1,3 +1,4 @@
+-- @include "../../shard/includes/packed.lua"
 -- @include "../../shard/includes/shard.lua"
 
 -- The archive of finished messages, for organizations that have one (archive.ts):
@@ -15,15 +16,16 @@ local organizations_of_targets, have_archives = {}, {}
 
 -- The organization, with an archive, of a message; nil. What is below a name with `+` belongs to the same, alerts (`~`) to none.
 local function archive_of(id)
-  local n = call('HGET', P .. 'm:' .. id, 't')
-  if not n then
+  local m = call('HMGET', P .. 'm:' .. id, 't', 'po')
+  local n = m[1]
+  if not n and not m[2] then
     return nil
   end
-  if organizations_of_targets[n] == nil then
+  if n and organizations_of_targets[n] == nil then
     local org = call('HGET', P .. 't:' .. n, 'o') or ''
     organizations_of_targets[n] = string.byte(org) == 43 and string.sub(org, 2) or org
   end
-  local org = organizations_of_targets[n]
+  local org = m[2] or organizations_of_targets[n]
   if have_archives[org] == nil then
     have_archives[org] = call('HEXISTS', P .. 'arc', org) == 1
   end
@@ -39,14 +41,24 @@ end
 
 local moved_to_archives = {}
 
--- Moves an entry of `fin` into the part of its organization.
+-- Moves an entry of `fin` into the part of its organization: of a pack each result is an entry of its own there. Returns how many it became.
 local function move_to_archive(org, stamp, id)
-  call('XADD', P .. 'fin:' .. org, stamp, 'i', id)
+  local count = 1
+  if packed.is_pack(id) then
+    local ms, first = string.match(stamp, '^(%d+)-(%d+)$')
+    count = tonumber(call('HGET', P .. 'm:' .. id, 'pn') or '0')
+    for number = 0, count - 1 do
+      call('XADD', P .. 'fin:' .. org, ms .. '-' .. whole(first + number), 'i', packed.member(id, number))
+    end
+  else
+    call('XADD', P .. 'fin:' .. org, stamp, 'i', id)
+  end
   call('XDEL', P .. 'fin', stamp)
   if not moved_to_archives[org] then
     call('ZADD', P .. 'ah', 'NX', string.match(stamp, '^%d+'), org)
   end
-  moved_to_archives[org] = (moved_to_archives[org] or 0) + 1
+  moved_to_archives[org] = (moved_to_archives[org] or 0) + count
+  return count
 end
 
 -- Lets the archive be written at this time (ms), if nobody writes it and it does not wait after a failure.

@@ -9,6 +9,7 @@
 -- @include "outbox-entries.lua"
 -- @include "failures-index.lua"
 -- @include "attempt-details.lua"
+-- @include "../../shard/includes/packed.lua"
 
 -- Removal of records, for retention and purge.
 local function history_remove(key, stamp)
@@ -79,13 +80,38 @@ local function remove_dead_letter(id, stamp, org, route, destination, reason)
   end
 end
 
+-- Removes the results of the routes whose filter an event has not met.
+local function remove_pack(pack, event, org, stamp)
+  index_remove(P .. 'i:' .. org, stamp, pack)
+  index_remove(P .. 'i:pk:' .. org, stamp, pack)
+  history_remove(P .. 'fin', stamp)
+  local bytes = call('HSTRLEN', P .. 'y:' .. event, '~')
+  if bytes > 0 then
+    call('HDEL', P .. 'y:' .. event, '~')
+    grow_event(event, org, -bytes)
+  end
+  call('DEL', P .. 'm:' .. pack)
+  release_event(event)
+end
+
+-- Of the results of a pack that stand in a history one by one, the last takes the pack with it.
+local function remove_result(id)
+  local name, number = packed.place_of(id)
+  local m = name and call('HMGET', P .. 'm:' .. name, 'e', 'po', 'i', 'pn') or {}
+  if m[1] and number + 1 == tonumber(m[4]) then
+    remove_pack(name, m[1], m[2], m[3])
+  end
+end
+
 -- Removes a message record with its attempts and index entries, and its event with the last of the event's messages. Where the
 -- message came from another shard, that one is told.
 local function remove_message(id)
   local key = P .. 'm:' .. id
-  local m = call('HMGET', key, 'e', 't', 'i', 'c', 's', 'o', 'j', 'q', 'v', 'n', 'h', 'ad')
-  if not m[1] then
-    return
+  local m = call('HMGET', key, 'e', 't', 'i', 'c', 's', 'o', 'j', 'q', 'v', 'n', 'h', 'ad', 'po')
+  if m[13] then
+    return remove_pack(id, m[1], m[13], m[3])
+  elseif not m[1] then
+    return remove_result(id)
   end
   local t = call('HMGET', P .. 't:' .. m[2], 'o', 'r', 'd')
   local home, home_key = home_of(id)

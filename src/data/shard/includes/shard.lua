@@ -18,21 +18,23 @@ local function whole(number)
 end
 
 -- The next number of the shard: never used twice, so that an entry id is never given to two entries. Numbers are taken in
--- blocks, because a call costs more than a gap.
+-- blocks, because a call costs more than a gap. `count`: so many in a row are taken; returns the first.
 local counter_next, counter_last = 1, 0
-local function counter()
-  if counter_next > counter_last then
-    counter_last = call('HINCRBY', ctl, 'n', 32)
-    counter_next = counter_last - 31
+local function counter(count)
+  count = count or 1
+  if counter_next + count - 1 > counter_last then
+    local taken = math.max(32, count)
+    counter_last = call('HINCRBY', ctl, 'n', taken)
+    counter_next = counter_last - taken + 1
   end
-  counter_next = counter_next + 1
-  return counter_next - 1
+  counter_next = counter_next + count
+  return counter_next - count
 end
 
 -- A new stamp `<ms>-<number>`, the id of an entry of an index or of the history: its milliseconds are never smaller than those of one given
--- before, whatever the clock does.
+-- before, whatever the clock does. `count`: the numbers that follow belong to the caller, too.
 local stamp_head = nil
-local function new_stamp()
+local function new_stamp(count)
   if stamp_head == nil then
     local last = tonumber(call('HGET', ctl, 'ms') or '0')
     local ms = math.max(now, last)
@@ -41,7 +43,7 @@ local function new_stamp()
     end
     stamp_head = ms .. '-'
   end
-  return stamp_head .. counter()
+  return stamp_head .. counter(count)
 end
 
 -- Wakes one worker that sleeps on the doorbell; one bell is enough, who takes it rings on. `is_first`: an organization that had no

@@ -1,5 +1,6 @@
 -- @include "chunks.lua"
 -- @include "event-messages.lua"
+-- @include "packed.lua"
 -- @include "shard.lua"
 -- @include "wait.lua"
 
@@ -43,7 +44,7 @@ local function message_view(id)
   local key = P .. 'm:' .. id
   local m = call('HGETALL', key)
   if #m == 0 then
-    return nil
+    return packed.view_of(id)
   end
   local f = {}
   for k = 1, #m, 2 do
@@ -75,11 +76,12 @@ end
 local function event_view_of(event, text, size)
   local ids, are_all = messages_of(event, text)
   local far = (call('HGET', P .. 'far', event) or '') .. ' '
-  local letters, elsewhere, here = {}, {}, 0
+  local letters, elsewhere, here, count = {}, {}, 0, #ids
   for _, id in ipairs(ids) do
-    local m = call('HMGET', P .. 'm:' .. id, 's', 'u')
+    local m = call('HMGET', P .. 'm:' .. id, 's', 'u', 'pn')
     if m[1] then
       here = here + 1
+      count = count + (m[3] or 1) - 1
     end
     if m[1] == 'm' or (not m[1] and #id == 27) then
       -- One that is not found is still to come, or is gone.
@@ -94,7 +96,7 @@ local function event_view_of(event, text, size)
   if are_all and tonumber(call('HGET', P .. 'refs', event) or '0') > here or string.find(far, '%d+w ') then
     letters[#letters + 1] = 'p'
   end
-  return { text, table.concat(letters), #ids, size, elsewhere }, ids
+  return { text, table.concat(letters), count, size, elsewhere, #ids }, ids
 end
 
 -- The status of an event as `eventStatus` of message-view.ts has it; nil where messages in other shards have a say.
@@ -129,7 +131,7 @@ local function text_with(text, payload_bytes)
 end
 
 -- {text, status letters of its messages here, how many it has, bytes of its payload, messages in other shards {id, shard if it is not
--- that of the id or '', letter of one that is not found there}} and the ids of its messages; nil when there is no such event.
+-- that of the id or '', letter of one that is not found there}, how many records it has} and the ids of these; nil when there is no such event.
 local function event_view(event)
   local text = call('GET', P .. 'e:' .. event)
   if text then

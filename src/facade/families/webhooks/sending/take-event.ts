@@ -204,6 +204,7 @@ function eventOf({ services, caller }: Call, { webhook, payload, eventType, matc
     webhook: { ...webhook, total: matches.total },
     targets: matches.first.map((match) => webhookTarget(match, { messageId: newTimedId('msg_', match.shard, receivedAtMs), maxAttempts })),
     ...(matches.rest !== null && { further: matches.rest }),
+    invalid: [],
     filtered: [],
   };
 }
