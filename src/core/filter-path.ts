@@ -1,4 +1,6 @@
+import { isSentCredentialParameter } from './credential-names.ts';
 import { isContainer } from './exact-number.ts';
+import { isForwardedHeader } from './forwarded-headers.ts';
 import { parsePlainJson } from './plain-json.ts';
 import type { QueryParameters } from './sent-query.ts';
 
@@ -32,6 +34,13 @@ const bracketedName = /\[\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")\s*\]/sy;
 /** Whether a field names a header. */
 export function isHeaderField(field: string): boolean {
   return headerPrefix.test(field);
+}
+
+/** Whether the value that a field names is not stored with an event: a credential in a header or in the query, or what belongs to the connection. */
+export function isWithheldField(field: string): boolean {
+  if (isHeaderField(field)) return !isForwardedHeader(headerNameOf(field.slice('headers'.length)) ?? '');
+  const [, name] = queryPrefix.test(field) ? segmentsOf(field) : [];
+  return typeof name === 'string' && isSentCredentialParameter(name);
 }
 
 /**

@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
+import type { EventContext } from '../core/event-context.ts';
 import type { DeliveryId } from '../core/providers/descriptor.ts';
 import { type Provider, providers } from '../core/providers/providers.ts';
 import type { SourceRecord } from '../core/records.ts';
 import { textAt } from '../core/text-at.ts';
 import { bodyDigest } from './body-digest.ts';
-import type { EventContext } from './event-context.ts';
 import { headerValue } from './identifying-values.ts';
 import type { ReceivedRequest } from './received-request.ts';
 import { readsSignedPayload, signedFields, signedIdentity } from './signed-events.ts';

@@ -1,10 +1,10 @@
+import type { EventContext } from '../core/event-context.ts';
 import { type FilterVerdict, MatchBudget } from '../core/filter.ts';
+import { forwardedHeaders } from '../core/forwarded-headers.ts';
 import { newTimedId, parseTimedId } from '../core/ids.ts';
 import { keptQuery } from '../core/sent-query.ts';
 import type { FilteredRoute, NewEvent } from '../data/shard/messages.ts';
 import type { BrokenSchemas } from './broken-schemas.ts';
-import type { EventContext } from './event-context.ts';
-import { forwardedHeaders } from './forwarded-headers.ts';
 import type { IngestPlan, PlannedRoute } from './plan.ts';
 import type { LargeJudgement, ReceivedRequest } from './received-request.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { forwardedHeaders } from './forwarded-headers.ts';
+import { forwardedHeaders } from '../core/forwarded-headers.ts';
 
 test('names are lower case, repeated headers stay repeated, order and values stay', () => {
   const raw = ['Content-Type', 'application/json', 'X-Tag', 'one', 'x-tag', 'Two', 'Webhook-Id', 'msg_1'];

@@ -90,8 +90,8 @@ async function makePlan(
       handshake: queryHandshake(source, keyring, logger),
       routes: routes.map((route, i) => ({
         id: route.id,
-        filter: filters[i] ?? null,
-        rule: route.filter === null || filters[i] === metByNone ? null : filterFingerprint(route.filter),
+        filter: filters[i]?.filter ?? null,
+        rule: filters[i]?.rule ?? null,
         definition: route.filter,
         schemaId: route.schemaId ?? null,
         failedFor: route.notifications === undefined ? undefined : route.destinations[0]?.id,
@@ -117,10 +117,11 @@ async function makePlan(
 }
 
 /** The filters of the routes, in their order: the patterns of one filter take up to 75 ms. */
-function* compiledInPieces(routes: readonly RouteRecord[], logger: Logger): Generator<undefined, (CompiledFilter | null)[]> {
-  const filters: (CompiledFilter | null)[] = [];
+function* compiledInPieces(routes: readonly RouteRecord[], logger: Logger): Generator<undefined, Pick<PlannedRoute, 'filter' | 'rule'>[]> {
+  const filters: Pick<PlannedRoute, 'filter' | 'rule'>[] = [];
   for (const route of routes) {
-    filters.push(routeFilter(route, logger));
+    const filter = routeFilter(route, logger);
+    filters.push({ filter, rule: route.filter === null || filter === metByNone ? null : filterFingerprint(route.filter) });
     yield;
   }
   return filters;

@@ -3,6 +3,7 @@ import type { AddressList } from '../core/address-list.ts';
 import { clientAddress } from '../core/client-address.ts';
 import type { Clock } from '../core/clock.ts';
 import { isPosthornError, PosthornError } from '../core/errors.ts';
+import { EventContext } from '../core/event-context.ts';
 import type { Logger } from '../core/logger.ts';
 import { type Abandonment, loopTurns } from '../core/loop-turns.ts';
 import type { OpenShares } from '../core/open-shares.ts';
@@ -17,7 +18,6 @@ import { answerAccepted, answerError, answerHandshake, answerQuestion } from './
 import { ArrivingBody, hungUp, overloaded, overShare } from './arriving-body.ts';
 import { type BrokenSchemas, brokenSchemas, noBrokenSchemas } from './broken-schemas.ts';
 import type { Deadlined, Deadlines } from './deadlines.ts';
-import { EventContext } from './event-context.ts';
 import { handshakeAnswer, isProbe } from './handshake.ts';
 import { judgeLarge } from './large-event.ts';
 import type { IngestLimits } from './limits.ts';

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
+import type { EventContext } from '../core/event-context.ts';
 import { type Provider, providers } from '../core/providers/providers.ts';
 import { textAt } from '../core/text-at.ts';
 import { bodyDigest } from './body-digest.ts';
-import type { EventContext } from './event-context.ts';
 import { headerValue } from './identifying-values.ts';
 import type { ReceivedRequest } from './received-request.ts';
 

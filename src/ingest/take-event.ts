@@ -1,3 +1,4 @@
+import type { EventContext } from '../core/event-context.ts';
 import type { Logger } from '../core/logger.ts';
 import { type Abandonment, loopTurns } from '../core/loop-turns.ts';
 import { type EventClaim, type Intake, quotaExceeded } from '../data/intake/intake.ts';
@@ -6,7 +7,6 @@ import { digestInPieces } from './body-digest.ts';
 import type { BrokenSchemas } from './broken-schemas.ts';
 import { eventMark } from './deduplication.ts';
 import { makeEvent, type RoutedEvent, routedInPieces } from './event.ts';
-import type { EventContext } from './event-context.ts';
 import type { IngestMetrics } from './metrics.ts';
 import type { IngestPlan } from './plan.ts';
 import type { ReceivedRequest } from './received-request.ts';

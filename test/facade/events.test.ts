@@ -89,6 +89,13 @@ test('an event has exactly its fields, the record with its deliveries', async ()
     payload: '<a/>',
     payloadEncoding: 'text',
     deliveries: expect.arrayContaining(deliveries),
+    unreached: {
+      total: 1,
+      byReason: { filtered: 1 },
+      routes: [
+        { routeId: 'rte_f', deliveryId: expect.any(String), reason: 'filtered', conditions: [], error: null, changedSince: false },
+      ],
+    },
   });
 });
 

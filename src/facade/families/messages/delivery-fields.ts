@@ -19,22 +19,14 @@ export const deliveryStatus = z.enum([
   'dlq',
 ]) satisfies z.ZodType<DeliveryView['status']>;
 
-const waits: Record<WaitReason, string> = {
-  route_disabled: 'its route is disabled',
-  destination_disabled: 'its destination is disabled',
+/** What the name of a reason does not say. */
+const waits: Partial<Record<WaitReason, string>> = {
   destination_suspended: 'the plan lacks what its destination uses',
-  destination_missing: 'its destination does not exist',
-  transform_missing: 'its transform does not exist',
-  endpoint_disabled: 'its endpoint is disabled',
-  application_disabled: 'its application is disabled',
-  circuit_open: 'the circuit is open, or probed',
-  retry: 'the time of its next attempt',
-  rate_limit: 'the rate limit',
+  circuit_open: 'it is open, or probed',
   concurrency: 'the maximum number is under way',
-  application_rate_limit: 'the rate limits of the application',
   batch: 'the batch is not complete',
-  capacity: 'workers have the maximum number under way there',
-  queue: 'its position in the fair queue, behind others',
+  capacity: 'workers have their maximum there',
+  queue: 'behind others in the fair queue',
 };
 
 /** What a message waits for, of a closed list. */
@@ -43,7 +35,9 @@ export function waitingFor<R extends WaitReason>(reasons: readonly R[]) {
     .enum(reasons)
     .nullable()
     .describe(
-      `Why it is not sent now; null when it is under way or has ended. ${reasons.map((reason) => `${reason}: ${waits[reason]}`).join('. ')}.`,
+      `Why it is not sent now; null when it is under way or has ended. ${reasons
+        .flatMap((reason) => (waits[reason] === undefined ? [] : [`${reason}: ${waits[reason]}`]))
+        .join('. ')}.`,
     );
 }
 
@@ -61,9 +55,7 @@ export const deliveryRecord = z
     maxAttempts: z.int().min(0).describe('Attempts after which it is given up.'),
     nextAttemptAt: timestamp
       .nullable()
-      .describe(
-        'Earliest time of the next attempt where it is retrying or circuit_open, in the past when it waits for something else; else null.',
-      ),
+      .describe('Earliest time of the next attempt while retrying or circuit_open, past when it waits for something else.'),
     waitingFor: waitingFor(waitReasons),
     waitingUntil,
     lastResponseStatus: z.int().nullable().describe('Status of the last answer; null without one.'),

@@ -11,6 +11,7 @@ import { filterId } from '../../records/filter-ids.ts';
 import { isoTime, nameOf, organizationId, timestamp } from '../../records/record-fields.ts';
 import { shownBeginning, shownPayload } from '../shared/payload-fields.ts';
 import { deliveryRecord, deliveryToRecord } from './delivery-fields.ts';
+import { unreached, unreachedBy } from './unreached.ts';
 
 const eventStatus = z.enum(['pending', 'delivered', 'partial', 'failed', 'filtered', 'no_routes']) satisfies z.ZodType<EventView['status']>;
 
@@ -31,10 +32,7 @@ const item = z
     contentType: z.string().describe('Content type of the payload.'),
     size: z.int().min(0).describe('Bytes of the payload.'),
     signatureValid: z.boolean().nullable().describe('null: the source checks no signatures.'),
-    duplicateOf: z
-      .string()
-      .nullable()
-      .describe('The event that this one repeats; taken because it came after the window of the source for duplicates.'),
+    duplicateOf: z.string().nullable().describe('The event that it repeats, from before the window of the source for duplicates.'),
     status: eventStatus.describe(eventStatusRule),
     deliveryCount: z.int().min(0).describe('Deliveries of the event, filtered ones and replays among them.'),
   })
@@ -42,25 +40,16 @@ const item = z
 
 const record = item
   .extend({
-    query: z
-      .string()
-      .describe(
-        'Query of the URL that the event came to, as it was sent, without the question mark and credentials; empty: there was none.',
-      ),
+    query: z.string().describe('Query of its URL as it was sent, without the question mark and credentials.'),
     headers: z.record(z.string(), z.string()).describe('Headers of the request.'),
-    payload: z
-      .unknown()
-      .describe(
-        'As payloadEncoding says. Of a payload above 1 MiB its first 64 KiB, as text or base64; GET /events/{id}/payload has all of it.',
-      ),
-    payloadTruncated: z.literal(true).optional().describe('Only where `payload` is only the beginning.'),
+    payload: z.unknown().describe('Above 1 MiB its first 64 KiB, as text or base64; GET /events/{id}/payload has all of it.'),
+    payloadTruncated: z.literal(true).optional().describe('`payload` is only the beginning.'),
     payloadEncoding: z
       .enum(['json', 'text', 'base64'])
       .nullable()
       .describe('json: as it is; text; base64 of other bytes; null when the payload is gone.'),
-    deliveries: z
-      .array(deliveryRecord)
-      .describe('At most the first 1,000: deliveryCount says how many there are; GET /deliveries has them all, by route or destination.'),
+    deliveries: z.array(deliveryRecord).describe('The first 1,000; GET /deliveries has all.'),
+    unreached,
   })
   .meta({ id: 'Event' });
 
@@ -68,7 +57,13 @@ export const events: Family = {
   name: 'Events',
   noun: 'event',
   description: 'What sources received.',
-  shown: { source: 'github', query: 'device=7&state=on', headers: { 'content-type': 'application/json' }, deliveries: [] },
+  shown: {
+    source: 'github',
+    query: 'device=7&state=on',
+    headers: { 'content-type': 'application/json' },
+    deliveries: [],
+    unreached: { total: 0, byReason: {}, routes: [] },
+  },
   operations: [
     operation({
       method: 'GET',
@@ -116,6 +111,7 @@ export const events: Family = {
           ...(event.beginning === null ? shownPayload(event.payload) : shownBeginning(event.beginning, event.size)),
           ...(event.beginning !== null && { payloadTruncated: true as const }),
           deliveries: deliveries.map(deliveryToRecord),
+          unreached: await unreachedBy(call, event, deliveries),
         };
       },
     }),

@@ -8,6 +8,11 @@ import { WriteTransaction } from '../../records/write-transaction.ts';
 /** Ids of a bulk operation. */
 export const bulkIds = z.array(z.string().min(1).max(128)).min(1).max(100).describe('Ids or slugs; unknown ones are skipped.');
 
+const deletedIds = z.strictObject({ ids: bulkIds });
+const deletion = z
+  .object({ success: z.literal(true).describe('It is done.'), deleted: z.int().min(0).describe('How many.') })
+  .meta({ id: 'BulkDeletion' });
+
 interface BulkDeletion<K extends ServedKind> {
   kind: K;
   /** Of the family. */
@@ -28,14 +33,12 @@ export function bulkDelete<K extends ServedKind>({ kind, path, noun, description
     summary: `Delete ${noun}`,
     description,
     scope: 'delete',
-    body: z.strictObject({ ids: bulkIds }),
+    body: deletedIds,
     requestExample: { ids: ['orders', 'invoices'] },
     answer: {
       status: 200,
       description: 'How many are deleted.',
-      schema: z
-        .object({ success: z.literal(true).describe('It is done.'), deleted: z.int().min(0).describe('How many are deleted.') })
-        .meta({ id: 'BulkDeletion' }),
+      schema: deletion,
     },
     errors: ['FIELD_MANAGED', ...(beforeDelete === undefined ? [] : (['IN_USE'] as const))],
     handle: async (call) => {

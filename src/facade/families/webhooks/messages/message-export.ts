@@ -62,8 +62,8 @@ export const messageExport: Family = {
       summary: 'Export events or messages',
       description:
         'Newest first. CSV is RFC 4180 with a header row; objects stand in a cell as JSON, and a cell that begins with =, +, -, @, a tab or a carriage return has an apostrophe before it. ' +
-        'An export that breaks off ends without its last line. Where there are more records than `limit`, the next export with the `cursor` of this one goes on behind it: ' +
-        'in JSON it is `pagination.nextCursor`, with CSV the header X-Next-Cursor; X-Has-More says true or false, and Link has the address of the next export. ' +
+        'An export that breaks off ends without its last line. Where there are more records than `limit`, the next export goes on with the `cursor` of this one: ' +
+        '`pagination.nextCursor` of JSON, the header X-Next-Cursor of CSV; X-Has-More says true or false, and Link has the address of the next export. ' +
         unknownIds,
       scope: 'read',
       query,

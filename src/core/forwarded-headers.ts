@@ -1,5 +1,5 @@
-import { asReceiversRead, isKeptHeader } from '../core/kept-headers.ts';
-import { ofKnownNames } from '../core/known-names.ts';
+import { asReceiversRead, isKeptHeader } from './kept-headers.ts';
+import { ofKnownNames } from './known-names.ts';
 
 /** Headers that belong to the connection (RFC 9110, section 7.6.1), not to the event. */
 const dropped = new Set([
@@ -42,6 +42,11 @@ const forwardedName = ofKnownNames((rawName) => {
   const read = asReceiversRead(name);
   return dropped.has(read) || read.startsWith(ownPrefix) || !isKeptHeader(name) ? '' : name;
 });
+
+/** Whether a header with this name is stored with the event that came with it. */
+export function isForwardedHeader(name: string): boolean {
+  return forwardedName(name) !== '';
+}
 
 function namedBy(connection: string): Set<string> | undefined {
   const value = connection.toLowerCase();

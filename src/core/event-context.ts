@@ -1,10 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { FilterContext } from '../core/filter-path.ts';
-import { readLargePayload, wholeJsonBytes } from '../core/large-json.ts';
-import { payloadText } from '../core/payload-text.ts';
-import { readJson } from '../core/read-json.ts';
-import { type ReadablePayload, readablePayload, requestFormat } from '../core/readable-payload.ts';
-import { type QueryParameters, queryParameters } from '../core/sent-query.ts';
+import type { FilterContext } from './filter-path.ts';
+import { readLargePayload, wholeJsonBytes } from './large-json.ts';
+import { payloadText } from './payload-text.ts';
+import { readJson } from './read-json.ts';
+import { type ReadablePayload, readablePayload, requestFormat } from './readable-payload.ts';
+import { type QueryParameters, queryParameters } from './sent-query.ts';
 
 /** What the filters of an event look at. The body is parsed when the first of them asks, and once. */
 export class EventContext implements FilterContext {
