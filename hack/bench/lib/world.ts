@@ -1,6 +1,14 @@
 import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { hashApiKey, newApiKey } from '../../../src/core/api-keys.ts';
-import { type HttpDestinationRecord, type RouteRecord, recordLayoutVersion, type SourceRecord } from '../../../src/core/records.ts';
+import { base32 } from '../../../src/core/ids.ts';
+import {
+  type FilterCondition,
+  type HttpDestinationRecord,
+  type RouteRecord,
+  recordLayoutVersion,
+  type SourceRecord,
+} from '../../../src/core/records.ts';
 import { Keyring } from '../../../src/core/sealing.ts';
 import { recordSealingContext } from '../../../src/core/sealing-contexts.ts';
 import { RedisRegistryPublisher } from '../../../src/data/registry/registry-publisher.ts';
@@ -26,6 +34,8 @@ export interface Lane {
   timeoutMs?: number;
   circuit?: Partial<RouteRecord['circuit']>;
   source?: Partial<SourceRecord>;
+  /** So many more routes of the source, whose filters let no event through. */
+  filteringRoutes?: number;
 }
 
 export interface World {
@@ -145,7 +155,7 @@ async function publish(publisher: RedisRegistryPublisher, lanes: readonly Lane[]
     generation: 1,
   };
   for (const name of eventTypes) await publisher.publish(epoch, 'eventType', { ...eventType, id: `etp_${name}`, name });
-  for (const { slug, urls, destination = {}, timeoutMs = 30_000, circuit = {}, source = {} } of lanes) {
+  for (const { slug, urls, destination = {}, timeoutMs = 30_000, circuit = {}, source = {}, filteringRoutes = 0 } of lanes) {
     const ids = urls.map((_, i) => `dst_${slug}${i}`);
     await publisher.publish(epoch, 'source', sourceRecord({ id: `src_${slug}`, slug, provider: 'generic', ...source }));
     for (const [i, url] of urls.entries()) {
@@ -159,6 +169,14 @@ async function publish(publisher: RedisRegistryPublisher, lanes: readonly Lane[]
     }
     const route = routeRecord({ id: `rte_${slug}`, slug, sourceId: `src_${slug}`, destinations: ids.map((id) => ({ id, shard: 0 })) });
     await publisher.publish(epoch, 'route', { ...route, circuit: { ...route.circuit, ...circuit } });
+    for (let i = 0; i < filteringRoutes; i++) {
+      const id = `rte_${base32(createHash('sha256').update(`${slug} ${i}`).digest().subarray(0, 16))}`;
+      const conditions: FilterCondition[] = [
+        { field: 'payload.n', operator: 'exists' },
+        { field: 'payload.customer', operator: 'equals', value: `customer ${i}` },
+      ];
+      await publisher.publish(epoch, 'route', { ...route, id, slug: `${slug}${i}`, filter: { logic: 'AND', conditions } });
+    }
   }
   await publisher.markComplete();
 }
