@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { boundedPattern, compileCost, patternLimits, tooCostlyToCompile } from './bounded-pattern.ts';
 import { PosthornError } from './errors.ts';
 import { isContainer, isJsonNumber } from './exact-number.ts';
@@ -84,7 +84,7 @@ export function compileFilter(definition: FilterDefinition, readerOf: ReaderOf =
 /** Tells a filter from what it was before and after a change, wherever its conditions stand: in a route, or in a Filter to which that refers. */
 export function filterFingerprint({ logic, conditions }: FilterDefinition): string {
   const text = JSON.stringify([logic, conditions.map(({ field, operator, value }) => [field, operator, value])]);
-  return base32(createHash('sha256').update(text).digest().subarray(0, 10));
+  return base32(hash('sha256', text, 'buffer').subarray(0, 10));
 }
 
 /** What lets no event through. */
