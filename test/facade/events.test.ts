@@ -92,9 +92,7 @@ test('an event has exactly its fields, the record with its deliveries', async ()
     unreached: {
       total: 1,
       byReason: { filtered: 1 },
-      routes: [
-        { routeId: 'rte_f', deliveryId: expect.any(String), reason: 'filtered', conditions: [], error: null, changedSince: false },
-      ],
+      routes: [{ routeId: 'rte_f', deliveryId: expect.any(String), reason: 'filtered', conditions: [], error: null, changedSince: false }],
     },
   });
 });
