@@ -15,6 +15,7 @@ import { silentLogger } from '../support/logger.ts';
 import { newEvent } from '../support/new-event.ts';
 import { patientClock } from '../support/patient-clock.ts';
 import { settleAll, takeFrom } from '../support/queue-worker.ts';
+import { field } from '../support/redis-fields.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
 let world: FacadeWorld;
@@ -199,7 +200,7 @@ test('a route whose patterns were not tried, or whose schema the event breaks, h
   });
 });
 
-test('what a transform has left out or failed on, and what waits for a disabled route, is told', async () => {
+test('what a transform has left out or failed on is told', async () => {
   const queue = new RedisDeliveryQueue({ redis: world.redis.client, prefix: 'test:' });
   await queue.tend('w1', 1000);
   for (const [status, told] of [
@@ -218,6 +219,21 @@ test('what a transform has left out or failed on, and what waits for a disabled 
     const only = { routeId: 'rte_a', reason: told, error: `by ${status}`, conditions: [], changedSince: false };
     expect((await read(event.id)).unreached).toMatchObject({ total: 1, byReason: { [told]: 1 }, routes: [only] });
   }
+});
+
+test.each([
+  ['r', 'route_disabled'],
+  ['d', 'destination_disabled'],
+])('a delivery that waits without an attempt is told with what it waits for (%s: %s)', async (pausedFor, reason) => {
+  const event = newEvent({ org, destinations: [`dst_${reason}`] });
+  await world.acceptor.accept(event);
+  const number = await world.redis.client.hget(`test:{s0}:tn:${org}`, `rte_a dst_${reason}`);
+  await world.redis.client.hset(`test:{s0}:t:${number}`, {
+    [field.target.pausedSinceMs]: Date.now(),
+    [field.target.pausedFor]: pausedFor,
+  });
+  const { unreached } = await read(event.id);
+  expect(unreached).toMatchObject({ total: 1, byReason: { [reason]: 1 }, routes: [{ routeId: 'rte_a', reason, conditions: [] }] });
 });
 
 test('of 2,000 routes the first hundred are told, and how many there are for each reason', async () => {
@@ -245,8 +261,8 @@ test('what an earlier release has stored of a filtered route is shown without a 
   const event = newEvent({ org, destinations: [], invalidRoutes: { rte_old: 'x' } });
   await world.acceptor.accept(event);
   const key = `test:{s0}:m:${event.invalid[0]?.messageId.slice('msg_00'.length)}`;
-  await world.redis.client.hset(key, 's', 'f');
-  await world.redis.client.hdel(key, 'fm');
+  await world.redis.client.hset(key, field.message.status, 'f');
+  await world.redis.client.hdel(key, field.message.unsentReason);
   const record = await read(event.id);
   expect(record.deliveries).toMatchObject([{ routeId: 'rte_old', status: 'filtered', lastErrorMessage: null }]);
   expect(record.unreached).toMatchObject({
