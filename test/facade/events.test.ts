@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { newTimedId } from '../../src/core/ids.ts';
 import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
-import { sampleDetail, shownSampleDetail } from '../support/attempt-detail.ts';
 import { resultId } from '../../src/data/shard/packed-results.ts';
+import { sampleDetail, shownSampleDetail } from '../support/attempt-detail.ts';
 import { eventually } from '../support/eventually.ts';
 import { newEvent } from '../support/new-event.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../support/queue-worker.ts';

@@ -51,8 +51,8 @@ export const cursorQuery = {
 };
 
 /** What descriptions of lists with filters say. */
-export const pagesAreFilled = 'A page may be shorter than `limit`: `hasMore` tells whether there are more.';
-export const unknownIds = 'An id in a filter that is unknown and has no history is 404.';
+export const pagesAreFilled = '`hasMore` tells whether there are more; a page may be short.';
+export const unknownIds = 'An unknown id without history in a filter is 404.';
 
 export const cursorPaginationRecord = z
   .object({

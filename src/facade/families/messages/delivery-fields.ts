@@ -22,9 +22,7 @@ export const deliveryStatus = z.enum([
 /** What the name of a reason does not say. */
 const waits: Partial<Record<WaitReason, string>> = {
   destination_suspended: 'the plan lacks what its destination uses',
-  circuit_open: 'it is open, or probed',
   concurrency: 'the maximum number is under way',
-  batch: 'the batch is not complete',
   capacity: 'workers have their maximum there',
   queue: 'behind others in the fair queue',
 };
@@ -49,7 +47,7 @@ export const deliveryRecord = z
     organizationId,
     eventId: z.string().describe('Id of the event.'),
     routeId: z.string().describe('Id of the route.'),
-    destinationId: z.string().nullable().describe('Id of the destination where it is queued or ended; null when there is none.'),
+    destinationId: z.string().nullable().describe('Id of the destination where it is queued or ended; null: none.'),
     status: deliveryStatus.describe('What became of it.'),
     attempts: z.int().min(0).describe('Attempts that were made.'),
     maxAttempts: z.int().min(0).describe('Attempts after which it is given up.'),
@@ -63,14 +61,14 @@ export const deliveryRecord = z
       .string()
       .nullable()
       .describe(
-        'timeout, http_error, network, dns, tls or blocked: of the last attempt. Without one circuit_open where it waits for an open circuit, failed over or ended because of it. secret_decryption_failed of a dead letter with this reason.',
+        'timeout, http_error, network, dns, tls or blocked: of the last attempt. Without one circuit_open where it waits for an open circuit, failed over or ended because of it. secret_decryption_failed of such a dead letter.',
       ),
     lastErrorMessage: z.string().nullable().describe('What went wrong last, in words.'),
     deadLetterReason: z.string().nullable().describe('Why it is a dead letter; null when it is none.'),
-    failedOverFrom: z.string().nullable().describe('Id of the destination that it has left; null when it stayed.'),
-    replayedFrom: z.string().nullable().describe('Id of the delivery that it replays; null when it replays none.'),
+    failedOverFrom: z.string().nullable().describe('Id of the destination that it has left; null: none.'),
+    replayedFrom: z.string().nullable().describe('Id of the delivery that it replays; null: none.'),
     createdAt: timestamp.describe('When it was made.'),
-    completedAt: timestamp.nullable().describe('When it ended; null while it is under way.'),
+    completedAt: timestamp.nullable().describe('When it ended; null before.'),
     attemptCount: z.int().min(0).describe('The same as attempts.'),
     nextRetryAt: timestamp.nullable().describe('The same as nextAttemptAt.'),
     responseStatus: z.int().nullable().describe('The same as lastResponseStatus.'),

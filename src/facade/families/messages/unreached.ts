@@ -37,22 +37,22 @@ const condition = z.object({
   field: z.string().optional().describe('Its field.'),
   operator: z.string().optional().describe('Its operator.'),
   expected: z.unknown().optional().describe('Its value.'),
-  actual: z.unknown().optional().describe('Of the event; absent: none; ••••: not stored or not read.'),
+  actual: z.unknown().optional().describe('Of the event; ••••: not stored.'),
 });
 
 const route = z.object({
   routeId: z.string().describe('Its id.'),
   deliveryId: z.string().describe('Its delivery.'),
   reason: reason.describe('Why.'),
-  conditions: z.array(condition).describe('The false one, or 10 of which none is met.'),
+  conditions: z.array(condition).describe('The false one, or 10 of those unmet.'),
   error: z.string().nullable().describe('In words.'),
-  changedSince: z.boolean().describe('The filter has changed: `index` alone is known.'),
+  changedSince: z.boolean().describe('The filter has changed.'),
 });
 
 export const unreached = z
   .object({
     total: z.int().describe('How many.'),
-    byReason: z.record(z.string(), z.int()).describe('How many for each reason.'),
+    byReason: z.record(z.string(), z.int()).describe('How many of each.'),
     routes: z.array(route).describe('The first 100.'),
   })
   .describe('Routes that got nothing.');
