@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { eventually } from '../../test/support/eventually.ts';
 import { silentLogger as logger } from '../../test/support/logger.ts';
-import { startRedis, type RedisServer } from '../../test/support/redis.ts';
+import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { Readiness } from './readiness.ts';
 import { readinessMetric } from './readiness-metric.ts';
@@ -40,14 +40,14 @@ async function watching(lateMs: number): Promise<{ readiness: Readiness; registr
   };
 }
 
-const valueOf = async (registry: Registry, name: string): Promise<number | undefined> =>
+const shownValue = async (registry: Registry, name: string): Promise<number | undefined> =>
   (await registry.getSingleMetric(name)?.get())?.values[0]?.value;
 
 test.each([0, 90_000, -90_000])('a clock that is %i ms late shows as a difference to that of Redis', async (lateMs) => {
   const { registry, stop } = await watching(lateMs);
   try {
     await eventually(async () => {
-      const skew = (await valueOf(registry, 'posthorn_clock_skew_seconds')) ?? Number.NaN;
+      const skew = (await shownValue(registry, 'posthorn_clock_skew_seconds')) ?? Number.NaN;
       expect(Math.abs(skew + lateMs / 1000)).toBeLessThan(30);
     }, 10_000);
   } finally {

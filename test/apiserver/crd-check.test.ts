@@ -72,12 +72,16 @@ test.each<[string, PosthornKind, (schema: Fields) => void, string]>([
     (schema) => delete below(schema, 'status').properties['id'],
     'the CustomResourceDefinition organizations.posthorn.dev lacks status.id',
   ],
-])('what lacks %s is named until it is mended', async (_, kind, change, complaint) => {
-  await store(kind, change);
-  await complains([complaint]);
-  await store(kind, () => {});
-  await complains([]);
-}, 150_000);
+])(
+  'what lacks %s is named until it is mended',
+  async (_, kind, change, complaint) => {
+    await store(kind, change);
+    await complains([complaint]);
+    await store(kind, () => {});
+    await complains([]);
+  },
+  150_000,
+);
 
 test('a kind that the API server does not have is named', async () => {
   await controlPlane.request('DELETE', `${crds}/${crdFor('PayloadSchema').metadata.name}`);

@@ -6,7 +6,8 @@ import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { z } from 'zod';
 import { chartTools, manifests, template } from '../support/helm.ts';
-import { type AlertCase, alertCases } from './alert-cases.ts';
+import type { AlertCase } from './alert-case.ts';
+import { alertCases } from './alert-cases.ts';
 
 const ruleSchema = z.object({
   alert: z.string(),

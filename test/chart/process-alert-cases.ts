@@ -1,4 +1,4 @@
-import type { AlertCase } from './alert-cases.ts';
+import type { AlertCase } from './alert-case.ts';
 
 /** Of alerts on what processes say of themselves and of objects. */
 export const processAlertCases: readonly AlertCase[] = [

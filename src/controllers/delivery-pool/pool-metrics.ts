@@ -1,6 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
-import type { Backlog } from './backlog-scaler.ts';
 import type { Finding } from '../conditions.ts';
+import type { Backlog } from './backlog-scaler.ts';
 import type { DeploymentState } from './pool-verdict.ts';
 
 /** What the leader knows of DeliveryPools: also of those that have no worker who could tell. */
