@@ -71,7 +71,7 @@ const saysNotReady = (component: 'api' | 'ingest' | 'controller' | 'delivery', p
   }, patienceMs);
 const upgradeFails = async (...args: string[]): Promise<void> =>
   expect(
-    helm('upgrade', 'posthorn', chart, '--namespace', system, '--reset-then-reuse-values', '--wait', '--timeout', '15s', ...args),
+    helm('upgrade', 'posthorn', chart, '--namespace', system, '--reset-then-reuse-values', '--wait', '--timeout', '6s', ...args),
   ).rejects.toThrow();
 const secretValue = async (name: string, key: string): Promise<string> =>
   Buffer.from(await inSystem('get', 'secret', name, '-o', `jsonpath={.data.${key}}`), 'base64').toString();

@@ -25,6 +25,12 @@ export interface Health {
 /** The circuits that are not closed, by the id of their route and of their destination. */
 export class BrokenCircuits {
   #byId = new Map<string, Map<string, Broken>>();
+  readonly #isGone: (routeId: string) => boolean;
+
+  /** `isGone`: whether there is no such route any more; Redis keeps its circuits for as long as it has messages of it. */
+  constructor(isGone: (routeId: string) => boolean) {
+    this.#isGone = isGone;
+  }
 
   /** Takes in the whole truth; answers the ids whose circuits may have changed. */
   replace(circuits: readonly CircuitView[]): Set<string> {
@@ -39,6 +45,11 @@ export class BrokenCircuits {
   /** Takes in one transition; answers the ids that it concerns. */
   apply({ routeId, destinationId, state, atMs }: CircuitTransition): string[] {
     return this.#set({ routeId, destinationId, state, sinceMs: atMs });
+  }
+
+  /** Leaves out the circuits of a route; answers the ids that they concern. */
+  forget(routeId: string): string[] {
+    return [...(this.#byId.get(routeId)?.values() ?? [])].flatMap((circuit) => this.#set({ ...circuit, state: 'closed' }));
   }
 
   /** Of a route or a destination: the worst of its circuits. */
@@ -65,7 +76,7 @@ export class BrokenCircuits {
     const ids = [routeId, destinationId];
     for (const id of ids) {
       const circuits = this.#byId.get(id) ?? new Map<string, Broken>();
-      if (circuit.state === 'closed') circuits.delete(`${routeId} ${destinationId}`);
+      if (circuit.state === 'closed' || this.#isGone(routeId)) circuits.delete(`${routeId} ${destinationId}`);
       else circuits.set(`${routeId} ${destinationId}`, circuit);
       if (circuits.size === 0) this.#byId.delete(id);
       else this.#byId.set(id, circuits);

@@ -108,6 +108,19 @@ test('the leader counts the circuits that are not closed, and another process no
   expect(await counted()).toEqual({});
 });
 
+test('the circuits of a deleted route do not count, for its destination neither, and not for the next leader', async () => {
+  const counted = async () => (await controllers.metrics.getSingleMetric('posthorn_circuits')?.get())?.values.map(({ value }) => value);
+  await open();
+  await eventually(async () => expect(await status('Destination', 'Delivering')).toBe('False'));
+  await store.delete('Route', route);
+  await eventually(async () => expect(await status('Destination', 'Delivering')).toBe('True'));
+  expect(await counted()).toEqual([0, 0]);
+  expect(await new Circuits({ redis: redis.client, prefix }).broken()).toHaveLength(1);
+  await controllers.stop();
+  controllers = startControllers({ store, redis: redis.client, prefix });
+  await eventually(async () => expect(await counted()).toEqual([0, 0]));
+});
+
 test('what changed while nobody led is found by the next leader', async () => {
   await controllers.stop();
   await open();

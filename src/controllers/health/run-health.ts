@@ -2,7 +2,7 @@ import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { CircuitFeed } from '../../data/queue/circuit-feed.ts';
 import type { Circuits } from '../../data/queue/circuits.ts';
-import type { PosthornObject } from '../../resources/kinds.ts';
+import { definitionOf, type PosthornObject } from '../../resources/kinds.ts';
 import { runController } from '../../runtime/controller.ts';
 import type { ControllerMetrics } from '../../runtime/controller-metrics.ts';
 import { formatKey } from '../../runtime/object-key.ts';
@@ -38,7 +38,7 @@ const yieldsMs = { Destination: 0, Route: 1000, WebhookEndpoint: 1000 };
 /** Brings the state of the circuits into the status of routes, destinations and webhook endpoints, until the signal aborts. */
 export async function runHealth(options: HealthOptions, signal: AbortSignal): Promise<void> {
   const { caches, clock, logger, metrics } = options;
-  const broken = new BrokenCircuits();
+  const broken = new BrokenCircuits((id) => id.startsWith(definitionOf('Route').idPrefix) && caches.Route.getById(id) === undefined);
   const pace = new WritePace(clock);
   const common = (kind: HealthKind) => ({
     ...options,
@@ -55,6 +55,11 @@ export async function runHealth(options: HealthOptions, signal: AbortSignal): Pr
       for (const kind of healthKinds)
         for (const { metadata } of caches[kind].byIndex(indexes.id, id)) queues[kind].add(formatKey(metadata));
   };
+  const unfollow = caches.Route.onChange((_, { before, after }) => {
+    if (before === undefined || after !== undefined) return;
+    look(broken.forget(idOf('Route', before)));
+    metrics.showCircuits(broken.counts());
+  });
   const controller = (kind: keyof typeof queues, reconciler: { reconcile: typeof routes.reconcile }) =>
     runController(
       {
@@ -78,6 +83,7 @@ export async function runHealth(options: HealthOptions, signal: AbortSignal): Pr
     controller('WebhookEndpoint', { reconcile: (key) => endpoints.reconcile(key) }),
     follow({ ...options, broken, look }, signal),
   ]);
+  unfollow();
   metrics.showCircuits(null);
 }
 
