@@ -1,5 +1,7 @@
+import { defaultInstallation } from '../core/installation.ts';
 import { admit } from '../resources/admission.ts';
 import { posthornKinds } from '../resources/kinds.ts';
+import { ofInstallation } from '../runtime/manifests/of-installation.ts';
 import type { ParsedManifests } from '../runtime/manifests/parse.ts';
 
 /** Where the manifests of a bootstrap are. */
@@ -7,12 +9,21 @@ export interface BootstrapSource {
   directory: string;
   /** Of namespaced objects that name none. */
   namespace: string;
+  /** Of Organizations that name none; they may name no other. */
+  installation: string;
 }
 
 /** The manifests of what an installation must have. The loader of YAML is loaded only when there are any. */
-export async function readBootstrap({ directory, namespace }: BootstrapSource): Promise<ParsedManifests> {
+export async function readBootstrap({ directory, namespace, installation }: BootstrapSource): Promise<ParsedManifests> {
   const { readManifests } = await import('../runtime/manifests/read-directory.ts');
-  return readManifests(directory, { kinds: posthornKinds, namespace });
+  const { objects, errors } = await readManifests(directory, { kinds: posthornKinds, namespace });
+  const { own, refused } = ofInstallation(objects, installation);
+  // The kinds of an earlier release do not have the field.
+  const isNamed = installation !== defaultInstallation;
+  const named = own.map((object) =>
+    object.kind === 'Organization' && isNamed ? { ...object, spec: { ...Object(object.spec), installation } } : object,
+  );
+  return { objects: named, errors: [...errors, ...refused] };
 }
 
 /**

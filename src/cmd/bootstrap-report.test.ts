@@ -38,7 +38,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(directory, { recursive: true }));
 
-const source = () => ({ directory, namespace: 'posthorn-system' });
+const source = () => ({ directory, installation: 'default', namespace: 'posthorn-system' });
 const put = (kind: string, spec: object): void =>
   writeFileSync(join(directory, `${kind}.yaml`), JSON.stringify({ apiVersion, kind, metadata: { name: 'default' }, spec }));
 const measured = async (): Promise<number | undefined> =>

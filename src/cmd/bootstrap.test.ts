@@ -72,7 +72,8 @@ function start(): void {
     bootstrapInstallation(
       {
         store,
-        source: { directory, namespace },
+        source: { directory, namespace, installation: 'default' },
+        installation: 'default',
         adminKey: adminKeySource({ key: undefined, file: keyFile }),
         changes: Object.values(caches),
         clock: systemClock,

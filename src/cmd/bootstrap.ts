@@ -1,16 +1,17 @@
 import type { EventRecorder } from '../controllers/event-recorder.ts';
 import type { Clock } from '../core/clock.ts';
-import { isPosthornError } from '../core/errors.ts';
+import { isPosthornError, PosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { bootstrapManager } from '../resources/installation-managers.ts';
 import type { Kind, PosthornKind } from '../resources/kinds.ts';
 import type { CacheChange, ResourceCache } from '../store/cache.ts';
+import { installationOf } from '../store/served-objects.ts';
 import type { ApplyObject, Key, ResourceStore } from '../store/store.ts';
 import type { AdminKeySource } from './admin-key-file.ts';
 import { type BootstrapSource, bootstrapComplaints, readBootstrap } from './bootstrap-check.ts';
 import { applyRequired } from './bootstrap-fields.ts';
 import { isReleased } from './bootstrap-release.ts';
-import { adminKey as adminKeyObject, defaultOrganization } from './default-organization.ts';
+import { adminKey as adminKeyObject } from './default-organization.ts';
 
 const firstRetryMs = 250;
 const longestRetryMs = 60_000;
@@ -25,7 +26,9 @@ export interface BootstrapOptions {
   store: Pick<ResourceStore, 'get' | 'apply'>;
   /** YAML manifests; undefined: there are none. */
   source: BootstrapSource | undefined;
-  /** Admin key of the organization `default`, in whatever namespace that is; null: there is none. */
+  /** Whose the organizations are. The organization that it begins with has its name. */
+  installation: string;
+  /** Admin key of that organization, in whatever namespace that is; null: there is none. */
   adminKey: AdminKeySource | null;
   /** By which it is noticed that one of the objects is deleted. */
   changes: readonly Changes[];
@@ -156,7 +159,7 @@ class Bootstrap {
     if (adminKey !== null)
       await attempt('the admin key', async () => {
         const isApplied = await this.#applyAdminKey(adminKey, store, makesOrganization);
-        if (!isApplied) waitsFor = `Organization ${defaultOrganization}`;
+        if (!isApplied) waitsFor = `Organization ${this.#options.installation}`;
       });
     // What this round has not made again is no longer required.
     if (complaints.length === 0) for (const id of deletedBefore) this.#deleted.delete(id);
@@ -166,12 +169,15 @@ class Bootstrap {
   /** Returns false while there is no organization for the key, and somebody else is to create that. */
   async #applyAdminKey(source: AdminKeySource, store: BootstrapOptions['store'], makesOrganization: boolean): Promise<boolean> {
     const key = source.read();
-    const organization = await store.get('Organization', { name: defaultOrganization }).catch((error: unknown) => {
+    const { installation } = this.#options;
+    const organization = await store.get('Organization', { name: installation }).catch((error: unknown) => {
       if (makesOrganization || !isPosthornError(error, 'RESOURCE_NOT_FOUND')) throw error;
       return null;
     });
     if (organization === null) return false;
     const { spec } = organization;
+    if (installationOf(organization) !== installation)
+      throw new PosthornError('CONFLICT', `the Organization ${installation} is of the installation ${installationOf(organization)}`);
     const object = adminKeyObject(spec.namespace, key, 'Admin key of the installation');
     const isAnother = this.#adminKey !== null && this.#adminKey !== key;
     if (isAnother) this.#there.delete(idOf(object.kind, object.metadata));

@@ -8,7 +8,7 @@ export type Command =
   | { name: 'crds' }
   | { name: 'lint'; paths: string[]; namespace: string; output: 'text' | 'json'; isPartial: boolean }
   | { name: 'check' | 'migrate' | 'rekey' | 'controller' | 'api' | 'ingest' | 'delivery' }
-  | { name: 'uninstall'; controller: string; deletesOrganizations: boolean }
+  | { name: 'uninstall'; controller: string; deletesOrganizations: boolean; deletesCrds: boolean }
   | { name: 'standalone'; manifestsDirectory: string | undefined; workers: number };
 
 /** Whether it begins a process that stays. */
@@ -34,7 +34,7 @@ const flagsOf = {
   check: {},
   migrate: {},
   rekey: {},
-  uninstall: { controller: { type: 'string' }, 'delete-organizations': { type: 'boolean' } },
+  uninstall: { controller: { type: 'string' }, 'delete-organizations': { type: 'boolean' }, 'delete-crds': { type: 'boolean' } },
   standalone: { manifests: { type: 'string' }, workers: { type: 'string' } },
 } as const;
 
@@ -55,7 +55,8 @@ export function parseCommandLine(argv: readonly string[]): Command {
   }
   if (name === 'uninstall') {
     if (values.controller === undefined) throw new UsageError('uninstall needs --controller');
-    return { name, controller: values.controller, deletesOrganizations: values['delete-organizations'] === true };
+    const { controller, 'delete-organizations': deletesOrganizations = false, 'delete-crds': deletesCrds = false } = values;
+    return { name, controller, deletesOrganizations, deletesCrds };
   }
   if (name !== 'standalone') return { name };
   return { name, manifestsDirectory: values.manifests, workers: parseWorkers(values.workers) };
@@ -67,6 +68,7 @@ const flagValues = z.object({
   workers: z.string().optional(),
   controller: z.string().min(1).optional(),
   'delete-organizations': z.boolean().optional(),
+  'delete-crds': z.boolean().optional(),
   namespace: z.string().min(1).optional(),
   output: z.enum(['text', 'json'], { error: '--output must be text or json' }).optional(),
   partial: z.boolean().optional(),
@@ -135,7 +137,8 @@ const standalone = `Usage: posthorn standalone [flags]
 const uninstall = `Usage: posthorn uninstall --controller NAME [flags]
 
   --controller NAME        Deployment of the controllers, in the namespace of this pod: it is deleted
-  --delete-organizations   delete all Organizations before, with everything that they have
+  --delete-organizations   delete the Organizations of this installation before, with everything that they have
+  --delete-crds            the CRDs are deleted afterwards: refuse while other installations have Organizations
   --help                   this text
 `;
 

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { PoolDefaults } from '../compile/delivery-pool/pool-setting.ts';
 import type { AttemptDetailMode } from '../core/attempt-detail-mode.ts';
 import { defaultPool } from '../core/default-pool.ts';
+import { defaultInstallation } from '../core/installation.ts';
 import { largestPayloadBytes, wholePayloadBytes } from '../core/payload-sizes.ts';
 import { defaultWebhookRetryDelaysMs } from '../core/webhook.ts';
 import { cidrList, count, flag, optionalPort, port, portNumber, retryDelays, wholeNumber } from './config-values.ts';
@@ -100,6 +101,14 @@ export const environmentSchema = z.object({
     .optional()
     .describe(
       'Namespace of the Lease `posthorn-controller` by which controllers elect their leader. Default: that of the pod, else `default`.',
+    )
+    .meta({ roles: ['controller'] }),
+  POSTHORN_INSTALLATION: z
+    .string()
+    .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'must be a DNS label, as in spec.installation of an Organization')
+    .default(defaultInstallation)
+    .describe(
+      'Installation that the process is of: the controllers serve the Organizations whose `spec.installation` is this, with everything in their namespaces, and leave all others alone; `posthorn uninstall` lets go of these alone. Of two installations in one cluster each has a value, a namespace and a Redis (or a key prefix) of its own. Resources in Redis are of `default`. Default: `default`. The Helm chart sets it.',
     )
     .meta({ roles: ['controller'] }),
   POSTHORN_INSTALLATION_NAME: z
@@ -224,6 +233,8 @@ export interface Config extends SecretsConfig {
   resourceStore: 'kubernetes' | 'redis';
   kubeconfigFile: string | undefined;
   leaseNamespace: string | undefined;
+  /** Serves the Organizations that name it. */
+  installation: string;
   /** Names the ClusterRoles that the controller binds in the namespaces of organizations, and their quotas. */
   installationName: string;
   kubernetesService: { host: string; port: number } | undefined;
@@ -299,6 +310,12 @@ export function readConfig(
   }
   if (given['POSTHORN_PUBLIC_URL'] === undefined && parsed.data?.POSTHORN_MAIL_CONFIRMATION === true && leadsToPage.has(role))
     mistakes.push('POSTHORN_PUBLIC_URL: is required with POSTHORN_MAIL_CONFIRMATION, for the links that are sent');
+  if (
+    parsed.success &&
+    parsed.data.POSTHORN_INSTALLATION !== defaultInstallation &&
+    (role === 'standalone' || parsed.data.POSTHORN_RESOURCE_STORE === 'redis')
+  )
+    mistakes.push('POSTHORN_INSTALLATION: must be default where resources live in Redis');
   if (parsed.success) mistakes.push(...redisMistakes(parsed.data), ...smtpMistakes(parsed.data));
   if (!parsed.success || mistakes.length > 0) throw new ConfigError(mistakes);
   const values = parsed.data;
@@ -317,6 +334,7 @@ export function readConfig(
     resourceStore: role === 'standalone' ? 'redis' : values.POSTHORN_RESOURCE_STORE,
     kubeconfigFile: values.KUBECONFIG,
     leaseNamespace: values.POSTHORN_LEASE_NAMESPACE,
+    installation: values.POSTHORN_INSTALLATION,
     installationName: values.POSTHORN_INSTALLATION_NAME,
     kubernetesService:
       values.KUBERNETES_SERVICE_HOST === undefined

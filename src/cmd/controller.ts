@@ -22,6 +22,7 @@ import { RedisMessagePurger } from '../data/purge/message-purger.ts';
 import { CircuitFeed, circuitFeedBlockMs } from '../data/queue/circuit-feed.ts';
 import { Circuits } from '../data/queue/circuits.ts';
 import { RedisRegistryPublisher } from '../data/registry/registry-publisher.ts';
+import { claimStore } from '../data/registry/store-installation.ts';
 import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
 import { WebhookSweeper } from '../data/webhooks/webhook-sweeper.ts';
 import { blockingGroups } from '../redis/connection.ts';
@@ -39,6 +40,7 @@ import { createStoreMetrics, type StoreMetrics } from '../store/metrics.ts';
 import { adminKeySource } from './admin-key-file.ts';
 import { agreedShards } from './agreed-shards.ts';
 import { bootstrapInstallation, checkBootstrap } from './bootstrap.ts';
+import { askRedis } from './ask-redis.ts';
 import type { BootstrapSource } from './bootstrap-check.ts';
 import { BootstrapReport, bootstrapGauge } from './bootstrap-report.ts';
 import type { Config } from './config.ts';
@@ -92,7 +94,7 @@ async function runControllerRole(context: RoleContext): Promise<void> {
   readiness.note('leadership', () => (leading.isLeading ? 'leading' : 'waiting for leadership'));
   const objects = await clusterObjects(opened, clock);
   const ownNamespace = objects === null ? null : leaseNamespace(config);
-  const caches = controllerCaches({ store: opened.store, clock, logger, metrics: storeMetrics, ownNamespace });
+  const caches = controllerCaches({ store: opened.store, clock, logger, metrics: storeMetrics, ownNamespace, servedInstallation: config.installation });
   const recorder: EventRecorder =
     opened.kubernetes === null ? new LoggingEventRecorder(logger) : new KubernetesEventRecorder({ api: opened.kubernetes, clock, logger });
   const bootstrap = new BootstrapReport({
@@ -111,6 +113,7 @@ async function runControllerRole(context: RoleContext): Promise<void> {
     if (!(await link.waitUntilReachable(clock, stopping))) return;
     await checkRedisSettings(link.main, logger);
     await readableLayout(link, context);
+    await askRedis(context, 'whose the data is', () => claimStore({ redis: link.main, prefix: config.redisKeyPrefix }, config.installation));
     const shared = { redis: link.main, prefix: config.redisKeyPrefix, clock, logger };
     following = Promise.all([
       following,
@@ -153,7 +156,7 @@ async function judgeBootstrap({ config, logger, clock }: RoleContext, report: Bo
 
 function bootstrapSource(config: Config): BootstrapSource | undefined {
   const directory = config.bootstrapDirectory;
-  return directory === undefined ? undefined : { directory, namespace: leaseNamespace(config) };
+  return directory === undefined ? undefined : { directory, namespace: leaseNamespace(config), installation: config.installation };
 }
 
 async function bootstrapConfigMap(objects: ClusterObjects | null, config: Config): Promise<ObjectEvent['object'] | null> {
@@ -259,6 +262,7 @@ async function lead(
       {
         store: opened.store,
         source: bootstrapSource(config),
+        installation: config.installation,
         adminKey: adminKeySource({ key: config.apiKey, file: config.apiKeyFile }),
         changes: [...configurationKinds.map((kind) => caches[kind]), ...(poolCache === null ? [] : [poolCache])],
         clock,

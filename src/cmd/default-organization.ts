@@ -1,12 +1,12 @@
 import { apiKeyPrefix, hashApiKey } from '../core/api-keys.ts';
 import type { ApplyObject } from '../store/store.ts';
 
-/** Name of the organization that an installation begins with; in standalone that of its namespace, too. */
+/** Name of the organization that standalone begins with, and of its namespace. In a cluster it has the name of the installation. */
 export const defaultOrganization = 'default';
 /** Name of the admin key's resource in its namespace. */
 export const adminKeyName = 'admin';
 
-/** The resource of the admin key of the organization `default`. */
+/** The resource of the admin key of the organization that the installation begins with. */
 export function adminKey(namespace: string, apiKey: string, name: string): ApplyObject {
   return {
     kind: 'ApiKey',

@@ -8,14 +8,14 @@ import { type UninstallOptions, uninstall } from './uninstall.ts';
 /** `posthorn uninstall`, by the configuration of the process. */
 export async function uninstallFromCluster(
   config: Config,
-  { controller, deletesOrganizations }: Pick<UninstallOptions, 'controller' | 'deletesOrganizations'>,
+  command: Pick<UninstallOptions, 'controller' | 'deletesOrganizations' | 'deletesCrds'>,
   write: (line: string) => void,
 ): Promise<void> {
   const clock = systemClock;
   const api = connectKubernetes(config, clock);
   try {
     const store = new KubernetesStore({ api, clock });
-    await uninstall({ api, store, clock, namespace: leaseNamespace(config), controller, deletesOrganizations, write });
+    await uninstall({ ...command, api, store, clock, namespace: leaseNamespace(config), installation: config.installation, write });
   } finally {
     await api.close();
   }

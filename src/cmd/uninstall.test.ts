@@ -25,7 +25,8 @@ test.each([false, true])('waits for no controllers that are scaled to 0 (deletes
   };
   const lines: string[] = [];
   const write = (line: string): void => void lines.push(line);
-  await uninstall({ api: { request }, store, clock, namespace, controller: 'posthorn-controller', deletesOrganizations, write });
+  const where = { namespace, installation: 'default', controller: 'posthorn-controller' };
+  await uninstall({ ...where, api: { request }, store, clock, deletesOrganizations, deletesCrds: false, write });
   expect(lines[0]).toBe('the controllers have not ended all pools of workers');
   expect((await store.list('DeliveryPool')).items).toEqual([]);
   const { items } = await store.list('Organization');

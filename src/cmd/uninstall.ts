@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import type { Clock } from '../core/clock.ts';
-import { isPosthornError } from '../core/errors.ts';
+import { isPosthornError, PosthornError } from '../core/errors.ts';
+import type { PosthornObject } from '../resources/kinds.ts';
 import type { KubernetesApi } from '../store/kubernetes/kubernetes-api.ts';
+import { installationOf } from '../store/served-objects.ts';
 import type { Key, ResourceStore } from '../store/store.ts';
 import { release, releaseManager } from './bootstrap-release.ts';
 
@@ -11,24 +13,32 @@ export interface UninstallOptions {
   clock: Clock;
   /** Where the installation is. */
   namespace: string;
+  /** The Organizations of others are not touched. */
+  installation: string;
   /** Name of the controllers' Deployment. */
   controller: string;
   /** Organizations are deleted, as their deletionPolicy says, while the controllers can still clean up after them. */
   deletesOrganizations: boolean;
+  /** The kinds themselves go afterwards, with every Organization of the cluster. */
+  deletesCrds: boolean;
   write(line: string): void;
 }
 
 const pollMs = 500;
+/** Organizations that an error names. */
+const namedMax = 5;
 const goneDeadlineMs = 120_000;
 const scaled = z.looseObject({ spec: z.looseObject({ replicas: z.int().default(1) }) });
 
 /**
  * What comes before the objects of an installation are deleted, so that nothing is left that waits for a controller which is no more:
  * deletes the pools of workers, which finish what they have begun, stops the controllers, and takes their finalizer off the
- * organizations that stay. Controllers that are scaled to 0 are not waited for.
+ * organizations that stay. Controllers that are scaled to 0 are not waited for. Throws INVALID_CONFIG, before anything is done, where the kinds are to go
+ * and another installation has Organizations.
  */
 export async function uninstall(options: UninstallOptions): Promise<void> {
   const { write } = options;
+  if (options.deletesCrds) await requireNoOthers(options);
   await deletePools(options);
   if (options.deletesOrganizations) {
     const names = await organizations(options);
@@ -44,6 +54,18 @@ export async function uninstall(options: UninstallOptions): Promise<void> {
     );
   }
   write(`controllers stopped; organizations that stay: ${left.length}`);
+}
+
+/** With the kinds the Organizations of every installation would go. */
+async function requireNoOthers(options: UninstallOptions): Promise<void> {
+  const others = (await allOrganizations(options)).filter((each) => installationOf(each) !== options.installation);
+  if (others.length === 0) return;
+  const named = others.slice(0, namedMax).map((each) => `${each.metadata.name} (${installationOf(each)})`);
+  const rest = others.length > namedMax ? ` and ${others.length - namedMax} more` : '';
+  throw new PosthornError(
+    'INVALID_CONFIG',
+    `nothing is uninstalled: the CRDs would go with the release, and other installations have Organizations: ${named.join(', ')}${rest}. Upgrade the release with crds.keep=true before, or delete these Organizations.`,
+  );
 }
 
 async function deletePools(options: UninstallOptions): Promise<void> {
@@ -88,15 +110,21 @@ function controllersPath({ namespace, controller }: UninstallOptions): string {
   return `/apis/apps/v1/namespaces/${namespace}/deployments/${controller}`;
 }
 
-async function organizations({ store }: UninstallOptions): Promise<string[]> {
-  const names: string[] = [];
+/** Names of those of the installation. */
+async function organizations(options: UninstallOptions): Promise<string[]> {
+  const all = await allOrganizations(options);
+  return all.filter((each) => installationOf(each) === options.installation).map(({ metadata }) => metadata.name);
+}
+
+async function allOrganizations({ store }: UninstallOptions): Promise<PosthornObject<'Organization'>[]> {
+  const all: PosthornObject<'Organization'>[] = [];
   let continueToken: string | undefined;
   do {
     const page = await store.list('Organization', continueToken === undefined ? {} : { continueToken });
-    names.push(...page.items.map(({ metadata }) => metadata.name));
+    all.push(...page.items);
     continueToken = page.continueToken;
   } while (continueToken !== undefined);
-  return names;
+  return all;
 }
 
 /** Undefined when there is no such object, or kind. */

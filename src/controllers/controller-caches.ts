@@ -14,6 +14,7 @@ import { isSharedKind, sharedFromOf } from '../resources/sharing.ts';
 import { type IndexFunction, ResourceCache } from '../store/cache.ts';
 import type { StoreMetrics } from '../store/metrics.ts';
 import { type CacheByKind, ReflectedCaches } from '../store/reflected-caches.ts';
+import { ServedObjects } from '../store/served-objects.ts';
 import type { ResourceStore } from '../store/store.ts';
 import { isDisabled } from './disabled.ts';
 import { IdOwners } from './id-owners.ts';
@@ -27,6 +28,8 @@ export interface ControllerCachesOptions {
   metrics: StoreMetrics;
   /** That of the installation, which no organization may have; null or absent: it has none. */
   ownNamespace?: string | null;
+  /** Whose Organizations, with what is in their namespaces, the caches have; null: those of all. */
+  servedInstallation: string | null;
 }
 
 /** Value of the indexes that find objects by the name of another one in their namespace. */
@@ -52,6 +55,8 @@ type ReflectedKind = ConfigurationKind | 'Namespace';
  */
 export interface ControllerCaches extends CacheByKind<ReflectedKind | 'Secret'> {
   readonly owners: IdOwners;
+  /** Which namespaces are those of other installations. */
+  readonly served: Pick<ServedObjects, 'isElsewhere' | 'onChange'>;
   readonly retained: RetainedOrganizations;
   /** Resolves once the first complete list of every kind is in; Secrets do not count, they are read by `get`. */
   readonly synced: Promise<void>;
@@ -61,8 +66,10 @@ export interface ControllerCaches extends CacheByKind<ReflectedKind | 'Secret'> 
 
 export function controllerCaches(options: ControllerCachesOptions): ControllerCaches {
   const { logger, ownNamespace = null } = options;
+  const served = new ServedObjects(options.servedInstallation);
   const reflected = new ReflectedCaches<ReflectedKind>(['Namespace', ...configurationKinds], {
     ...options,
+    served,
     // Of what is disabled, the condition Ready says who did that.
     cached: (kind) => (kind === 'Namespace' ? {} : { indexes: indexesOf(kind, ownNamespace), keepManagedFields: isDisabled }),
   });
@@ -73,6 +80,7 @@ export function controllerCaches(options: ControllerCachesOptions): ControllerCa
     ...caches,
     Secret: secrets,
     owners: new IdOwners(),
+    served,
     retained: new RetainedOrganizations(),
     synced: reflected.synced,
     run: async (signal) => {

@@ -112,6 +112,7 @@ export function requeueOnChange({ caches, queues, reconcilers, status, pools }: 
       for (const kind of kindsWithSecrets) addAll(into, kind, indexes.secret, nameIn(namespace, name));
     }),
     caches.Namespace.onChange(({ name }) => addAll(into, 'Organization', indexes.namespace, name)),
+    caches.served.onChange((namespace) => addAll(into, 'Organization', indexes.namespace, namespace)),
   );
   const ofPool = pools?.cache.onChange(({ name }, { before, after }) => {
     if ((before !== undefined && isLive(before)) === (after !== undefined && isLive(after))) return;

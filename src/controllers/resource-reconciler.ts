@@ -104,6 +104,8 @@ const idOfApi: Refusal = {
   message: 'the id that the annotation posthorn.dev/id requests is reserved for objects created through the API',
 };
 
+const withoutOrganization = 'OrganizationNotFound';
+
 interface Result {
   verdict: Verdict;
   fields: Record<string, unknown>;
@@ -167,6 +169,8 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
     signal.throwIfAborted();
     const graceMs = Math.max(lacksAnObject(verdict) ? this.#graceMs(object) : 0, this.#unseenMs(unseen));
     if (graceMs > 0) return { requeueAfterMs: graceMs };
+    // Every installation sees what no Organization has: the first to say so is enough.
+    if (organization === undefined && isSaidToBeWithoutOrganization(object)) return {};
     const judgement = { ...judgementOf(verdict), advice: adviceOn(literalCredentialsIn(object.spec)) };
     await this.#status.write(this.#cache, object, judgement, { id, ...fields });
     if (isObstructed) return { requeueAfterMs: obstacleLookMs * (0.8 + 0.4 * Math.random()) };
@@ -197,7 +201,7 @@ export class ResourceReconciler<K extends PosthornKind, Published, Stored = Publ
     if (organization === undefined) {
       // What a retained organization has queued needs the records by which it was to be delivered.
       if (!this.#keepsRecords(namespace)) await this.#retract(id, namespace);
-      return nothing(refused({ reason: 'OrganizationNotFound', message: `the namespace ${namespace} belongs to no Organization` }, false));
+      return nothing(refused({ reason: withoutOrganization, message: `the namespace ${namespace} belongs to no Organization` }, false));
     }
     if (asksForOwnedId(this.#caches, this.#cache, object)) return nothing(refused(idOfAnother, true));
     if (!holdsItsId(this.#caches, this.#cache, object)) return nothing(refused(taken, true));
@@ -299,6 +303,10 @@ function lacksAnObject({ accepted, resolvedRefs }: Verdict): boolean {
   return [accepted, resolvedRefs].some(
     ({ reason }) => reason === refNotPermitted || (reason.endsWith('NotFound') && !reason.endsWith('KeyNotFound')),
   );
+}
+
+function isSaidToBeWithoutOrganization({ metadata, status }: ObjectOf<PosthornKind>): boolean {
+  return status?.conditions?.some((each) => each.reason === withoutOrganization && each.observedGeneration === metadata.generation) === true;
 }
 
 function nothing(verdict: Verdict): Result {

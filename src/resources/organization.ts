@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defaultInstallation } from '../core/installation.ts';
 import { plans } from '../core/records.ts';
 import { cidr, cidrRule } from './cidr.ts';
 import { defineKind, type Rule } from './definition.ts';
@@ -56,6 +57,11 @@ const archive = z.strictObject({
 const spec = z.strictObject({
   name: displayName.optional(),
   namespace: objectName.describe('Namespace of the organization; created when it is missing. Cannot be changed.'),
+  installation: objectName
+    .default(defaultInstallation)
+    .describe(
+      'Installation of Posthorn in this cluster that serves the organization and everything in its namespace; the others leave both alone. Cannot be changed.',
+    ),
   plan: z
     .enum(plans)
     .default('enterprise')
@@ -81,6 +87,13 @@ const spec = z.strictObject({
 const rules: readonly Rule[] = [
   {
     at: 'namespace',
+    transition: true,
+    cel: 'self == oldSelf',
+    message: 'cannot be changed; make another organization',
+    check: (self: string, oldSelf: string) => self === oldSelf,
+  },
+  {
+    at: 'installation',
     transition: true,
     cel: 'self == oldSelf',
     message: 'cannot be changed; make another organization',
@@ -122,6 +135,7 @@ export const organization = defineKind({
     ...readyColumns,
     { name: 'Namespace', type: 'string', jsonPath: '.spec.namespace' },
     { name: 'Plan', type: 'string', jsonPath: '.spec.plan' },
+    { name: 'Installation', type: 'string', jsonPath: '.spec.installation', priority: 1 },
     ageColumn,
   ],
 });

@@ -96,12 +96,17 @@ export class ResourceCache<K extends Kind> {
     return () => this.#listeners.delete(listener);
   }
 
+  /** The object as the cache would keep it. */
+  asKept(object: ObjectOf<K>): ObjectOf<K> {
+    return this.#keepsManagedFields(object) ? object : withoutManagedFields(object);
+  }
+
   /** Takes in an added or changed object. */
   upsert(object: ObjectOf<K>): void {
     const key = keyText(object.metadata);
     const before = this.#objects.get(key);
     if (before?.metadata.resourceVersion === object.metadata.resourceVersion && before.metadata.uid === object.metadata.uid) return;
-    const after = this.#keepsManagedFields(object) ? object : withoutManagedFields(object);
+    const after = this.asKept(object);
     this.#forget(key);
     this.#objects.set(key, after);
     this.#newestFirst.delete(after.metadata.namespace ?? '');

@@ -4,6 +4,7 @@ import { byKind, type Kind } from '../resources/kinds.ts';
 import { ResourceCache, type ResourceCacheOptions } from './cache.ts';
 import type { StoreMetrics } from './metrics.ts';
 import { Reflector } from './reflector.ts';
+import type { ServedObjects } from './served-objects.ts';
 import type { ResourceStore } from './store.ts';
 
 export type CacheByKind<K extends Kind> = { readonly [Each in K]: ResourceCache<Each> };
@@ -13,6 +14,8 @@ export interface ReflectedCachesOptions<K extends Kind> {
   clock: Clock;
   logger: Logger;
   metrics: StoreMetrics;
+  /** Absent: the caches have the objects of all installations. */
+  served?: ServedObjects;
   /** Of the cache of one kind. */
   cached(kind: K): Omit<ResourceCacheOptions<K>, 'logger'>;
 }
@@ -22,10 +25,10 @@ export class ReflectedCaches<K extends Kind> {
   readonly caches: CacheByKind<K>;
   readonly #reflectors: readonly Reflector<K>[];
 
-  constructor(kinds: readonly K[], { cached, ...options }: ReflectedCachesOptions<K>) {
+  constructor(kinds: readonly K[], { cached, served, ...options }: ReflectedCachesOptions<K>) {
     const caches = byKind(kinds, (kind) => new ResourceCache(kind, { logger: options.logger, ...cached(kind) }));
     this.caches = caches as unknown as CacheByKind<K>;
-    this.#reflectors = kinds.map((kind) => new Reflector({ ...options, cache: caches[kind] }));
+    this.#reflectors = kinds.map((kind) => new Reflector({ ...options, cache: served?.before(caches[kind]) ?? caches[kind] }));
   }
 
   /** Resolves once the first complete list of every kind is in. */

@@ -2,9 +2,9 @@ import type { Clock } from '../core/clock.ts';
 import { isPosthornError, type PosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import type { Kind } from '../resources/kinds.ts';
-import type { ResourceCache } from './cache.ts';
 import type { StoreMetrics } from './metrics.ts';
 import { ReflectorBackoff } from './reflector-backoff.ts';
+import type { ReflectorSink } from './served-objects.ts';
 import { type ListQuery, type ResourceStore, type Version, versionOf } from './store.ts';
 
 /** `syncing` until the first complete list; `degraded` while the store fails, the cache then being stale. */
@@ -12,7 +12,7 @@ export type ReflectorState = 'syncing' | 'synced' | 'degraded';
 
 export interface ReflectorOptions<K extends Kind> {
   store: Pick<ResourceStore, 'list' | 'watch'>;
-  cache: ResourceCache<K>;
+  cache: ReflectorSink<K>;
   clock: Clock;
   logger: Logger;
   metrics: StoreMetrics;

@@ -43,7 +43,8 @@ async function lead(spec: object): Promise<void> {
   const running = bootstrapInstallation(
     {
       store,
-      source: { directory, namespace },
+      source: { directory, namespace, installation: 'default' },
+        installation: 'default',
       adminKey: null,
       changes: [],
       clock: systemClock,

@@ -5,6 +5,7 @@ import type { ObjectEvent } from '../../src/controllers/event-recorder.ts';
 import type { RunControllersOptions } from '../../src/controllers/run-controllers.ts';
 import { runControllers } from '../../src/controllers/run-controllers.ts';
 import type { Clock } from '../../src/core/clock.ts';
+import { defaultInstallation } from '../../src/core/installation.ts';
 import { Keyring } from '../../src/core/sealing.ts';
 import { SpentMailBudgets } from '../../src/data/alerts/mail-budget.ts';
 import { CronRuns } from '../../src/data/cron/cron-runs.ts';
@@ -35,7 +36,7 @@ export interface RunningControllers {
 
 /** The controllers as a leader runs them, in this process. */
 export function startControllers(
-  options: { store: CompleteStore; redis: RedisServer['client']; prefix: string; clock?: Clock } & Partial<
+  options: { store: CompleteStore; redis: RedisServer['client']; prefix: string; clock?: Clock; servedInstallation?: string } & Partial<
     Omit<RunControllersOptions, 'circuits' | 'feed'>
   >,
 ): RunningControllers {
@@ -48,6 +49,7 @@ export function startControllers(
     clock,
     logger,
     metrics: createStoreMetrics(new Registry()),
+    servedInstallation: options.servedInstallation ?? defaultInstallation,
     ownNamespace: options.installation?.namespace ?? null,
   });
   const registry = new RedisRegistryPublisher(redis, prefix);

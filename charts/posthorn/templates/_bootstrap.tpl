@@ -1,14 +1,18 @@
 {{/* What the leading controller makes, as files: Helm cannot, as the kinds come with the same release. They name no namespace: that of the controller is meant. */}}
 {{- define "posthorn.bootstrap" -}}
+{{- $installation := .Values.installation -}}
 {{- with .Values.organization -}}
 {{- if .create -}}
 organization.yaml: |
   apiVersion: posthorn.dev/v1alpha1
   kind: Organization
   metadata:
-    name: default
+    name: {{ $installation | quote }}
   spec:
     namespace: {{ .namespace }}
+    {{- if ne $installation "default" }}
+    installation: {{ $installation | quote }}
+    {{- end }}
     plan: {{ .plan }}
     {{- if or .allowedCidrs .allowedHosts }}
     egress:
@@ -22,6 +26,9 @@ delivery-pool.yaml: |
   kind: DeliveryPool
   metadata:
     name: default
+    {{- if ne $installation "default" }}
+    labels: { posthorn.dev/installation: {{ $installation | quote }} }
+    {{- end }}
   spec:
     {{- include "posthorn.defaultPool" . | nindent 4 }}
 {{- end -}}

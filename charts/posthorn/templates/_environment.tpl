@@ -51,6 +51,7 @@ POSTHORN_MAIL_CONFIRMATION: "true"
 {{- define "posthorn.settings.controller" -}}
 {{ include "posthorn.settings.common" . }}
 POSTHORN_SECRET_CONSENT: {{ .Values.secrets.requireConsent | quote }}
+POSTHORN_INSTALLATION: {{ .Values.installation | quote }}
 POSTHORN_INSTALLATION_NAME: {{ include "posthorn.fullname" . }}
 {{- if .Values.apiKey.create }}
 POSTHORN_API_KEY_FILE: /etc/posthorn/api-key/api-key

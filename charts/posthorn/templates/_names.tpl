@@ -2,15 +2,19 @@
 {{- default .Chart.Name .Values.nameOverride | trunc 40 | trimSuffix "-" -}}
 {{- end -}}
 
-{{/* Names of the objects begin with this: the release, which need not say the chart's name twice. */}}
+{{/* Names of the objects begin with this: the release, which need not say the chart's name twice, and the installation, unless that is default. */}}
 {{- define "posthorn.fullname" -}}
 {{- $name := include "posthorn.name" . -}}
+{{- $installation := .Values.installation -}}
 {{- if .Values.fullnameOverride -}}
 {{- .Values.fullnameOverride | trunc 40 | trimSuffix "-" -}}
-{{- else if contains $name .Release.Name -}}
-{{- .Release.Name | trunc 40 | trimSuffix "-" -}}
 {{- else -}}
-{{- printf "%s-%s" .Release.Name $name | trunc 40 | trimSuffix "-" -}}
+{{- $base := contains $name .Release.Name | ternary .Release.Name (printf "%s-%s" .Release.Name $name) -}}
+{{- if eq $installation "default" -}}
+{{- $base | trunc 40 | trimSuffix "-" -}}
+{{- else -}}
+{{- printf "%s-%s" (trunc (sub 39 (len $installation) | int) $base | trimSuffix "-") $installation -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}
 
@@ -64,12 +68,13 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- .Values.redis.existingSecret | default (printf "%s-redis" (include "posthorn.fullname" .)) -}}
 {{- end -}}
 
-{{/* Text of files/rbac and files/policies with the names of this installation in place of those in config: (list $ text). */}}
+{{/* Text of files/rbac and files/policies with the names of this installation in place of those in config, and the installation in place of default:
+     (list $ text). */}}
 {{- define "posthorn.named" -}}
 {{- $text := index . 1 -}}
 {{- with index . 0 -}}
 {{- $name := include "posthorn.fullname" . -}}
-{{- $text | replace "posthorn-organization-" (printf "%s-organization-" $name) | replace "'posthorn-system'" (printf "'%s'" .Release.Namespace) | replace ":posthorn-system:posthorn-" (printf ":%s:%s-" .Release.Namespace $name) -}}
+{{- $text | replace "posthorn-organization-" (printf "%s-organization-" $name) | replace "'posthorn-system'" (printf "'%s'" .Release.Namespace) | replace ":posthorn-system:posthorn-" (printf ":%s:%s-" .Release.Namespace $name) | replace "== 'default'" (printf "== '%s'" .Values.installation) -}}
 {{- end -}}
 {{- end -}}
 

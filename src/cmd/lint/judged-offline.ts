@@ -44,7 +44,13 @@ export async function judgedOffline(store: CompleteStore, options: OfflineOption
   const logger = pino({ level: 'silent' });
   const stopping = new AbortController();
   const sandbox = new Sandbox({ clock: systemClock, processes: 1 });
-  const caches = controllerCaches({ store, clock: systemClock, logger, metrics: createStoreMetrics(new Registry()) });
+  const caches = controllerCaches({
+    store,
+    servedInstallation: null,
+    clock: systemClock,
+    logger,
+    metrics: createStoreMetrics(new Registry()),
+  });
   const following = caches.run(stopping.signal);
   try {
     await caches.synced;

@@ -35,7 +35,7 @@ beforeEach(async () => {
   clock = new FakeClock(startMs);
   stopping = new AbortController();
   const shared = { store, logger: silentLogger };
-  const caches = controllerCaches({ ...shared, clock: systemClock, metrics: createStoreMetrics(new Registry()) });
+  const caches = controllerCaches({ servedInstallation: null, ...shared, clock: systemClock, metrics: createStoreMetrics(new Registry()) });
   const following = caches.run(stopping.signal);
   await caches.synced;
   running = Promise.all([following, runScheduleStatus({ ...shared, caches, cronRuns: runs, clock }, stopping.signal)]);

@@ -1,13 +1,17 @@
 import type { Refusal } from '../../compile/compiled.ts';
 import { isPosthornError } from '../../core/errors.ts';
+import { defaultInstallation } from '../../core/installation.ts';
 import type { NamespaceObject, PosthornObject } from '../../resources/kinds.ts';
 import type { ObjectMeta } from '../../resources/metadata.ts';
 import type { ResourceCache } from '../../store/cache.ts';
+import { installationOf } from '../../store/served-objects.ts';
 import type { ResourceStore } from '../../store/store.ts';
 import { idOf, isLive } from '../references.ts';
 
 /** On the namespace of an organization: the organization's name. */
 export const organizationLabel = 'posthorn.dev/organization';
+/** On the namespace of an organization of another installation than `default`: the name of that. */
+const installationLabel = 'posthorn.dev/installation';
 /** On a namespace that no installation may touch: `true`. */
 const protectedLabel = 'posthorn.dev/protected';
 /** On a namespace that was made for an organization and goes with it: the organization's uid. */
@@ -29,6 +33,14 @@ function wasMadeFor(organization: ObjectMeta, namespace: NamespaceObject): boole
   );
 }
 
+function labelsOf(organization: PosthornObject<'Organization'>): Record<string, string> {
+  const installation = installationOf(organization);
+  return {
+    [organizationLabel]: organization.metadata.name,
+    ...(installation !== defaultInstallation && { [installationLabel]: installation }),
+  };
+}
+
 export function protectedNamespace(name: string): Refusal {
   const message = `the namespace ${name} is the namespace of the installation or has the label ${protectedLabel}; an organization cannot use it`;
   return { reason: 'NamespaceProtected', message };
@@ -48,7 +60,8 @@ export class OrganizationNamespaces {
   }
 
   /** A namespace that the organization had and that was deleted is not made again: somebody wanted it gone. */
-  async ensure({ metadata, spec, status }: PosthornObject<'Organization'>): Promise<NamespaceState> {
+  async ensure(organization: PosthornObject<'Organization'>): Promise<NamespaceState> {
+    const { metadata, spec, status } = organization;
     const name = spec.namespace;
     const cached = this.#cache.get({ name });
     const namespace = cached ?? (await this.#read(name));
@@ -58,13 +71,16 @@ export class OrganizationNamespaces {
         const message = `the namespace ${name} was deleted; recreate it or delete the Organization`;
         return { state: 'gone', unresolved: { reason: 'NamespaceGone', message } };
       }
-      const made = await this.#label(name, metadata.name, metadata.uid);
+      const made = await this.#label(organization, metadata.uid);
       return { state: 'ready', uid: made.metadata.uid };
     }
     if (!isLive(namespace))
       return { state: 'waiting', unresolved: { reason: 'NamespaceTerminating', message: `the namespace ${name} is being deleted` } };
     const madeFor = namespace.metadata.annotations?.[madeForAnnotation];
-    if (namespace.metadata.labels?.[organizationLabel] !== metadata.name) await this.#label(name, metadata.name, madeFor);
+    const { labels = {} } = namespace.metadata;
+    const isLabelled = Object.entries(labelsOf(organization)).every(([label, value]) => labels[label] === value);
+    if (!isLabelled || (labels[installationLabel] ?? defaultInstallation) !== installationOf(organization))
+      await this.#label(organization, madeFor);
     return { state: 'ready', uid: namespace.metadata.uid };
   }
 
@@ -103,10 +119,10 @@ export class OrganizationNamespaces {
     return name === this.#ownNamespace || namespace?.metadata.labels?.[protectedLabel] === 'true';
   }
 
-  async #label(name: string, organization: string, madeFor: string | undefined): Promise<NamespaceObject> {
+  async #label(organization: PosthornObject<'Organization'>, madeFor: string | undefined): Promise<NamespaceObject> {
     const annotations = madeFor === undefined ? {} : { annotations: { [madeForAnnotation]: madeFor } };
     return this.#store.apply(
-      { kind: 'Namespace', metadata: { name, labels: { [organizationLabel]: organization }, ...annotations } },
+      { kind: 'Namespace', metadata: { name: organization.spec.namespace, labels: labelsOf(organization), ...annotations } },
       { manager, force: true },
     );
   }

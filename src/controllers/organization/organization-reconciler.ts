@@ -111,6 +111,12 @@ export class OrganizationReconciler {
       });
     }
     if (object.spec.namespace === this.#options.installation?.namespace) return this.#keepOutOfInstallation(object);
+    if (caches.served.isElsewhere(object.spec.namespace)) {
+      return this.#refuse(object, {
+        reason: 'NamespaceTaken',
+        message: `an older Organization of another installation uses the namespace ${object.spec.namespace}`,
+      });
+    }
     if (organizationOf(caches.Organization, object.spec.namespace)?.metadata.uid !== object.metadata.uid) {
       return this.#refuse(object, {
         reason: 'NamespaceTaken',
@@ -209,14 +215,14 @@ export class OrganizationReconciler {
     if (object.metadata.finalizers?.includes(purgeFinalizer) !== true) return {};
     const { caches, publisher, clock, logger, recorder } = this.#options;
     const { namespace } = object.spec;
-    const successor = organizationOf(caches.Organization, namespace);
+    const hasSuccessor = organizationOf(caches.Organization, namespace) !== undefined || caches.served.isElsewhere(namespace);
     const nowMs = clock.now();
     const deletedForMs = nowMs - Date.parse(object.metadata.deletionTimestamp ?? '');
     try {
       const isRetained = object.spec.deletionPolicy !== 'Delete';
-      const isToGo = !isRetained && successor === undefined && (await this.#isNamespaceToGo(object));
+      const isToGo = !isRetained && !hasSuccessor && (await this.#isNamespaceToGo(object));
       await this.#options.rights?.remove(object);
-      if (successor === undefined) await this.#namespaces.release(object, { isToGo, keepsMark: isRetained });
+      if (!hasSuccessor) await this.#namespaces.release(object, { isToGo, keepsMark: isRetained });
       const id = idOf('Organization', object);
       const inForce = await publisher.get('organization', id);
       // Another Organization may have this id in force; what is there is not ours then.
@@ -227,7 +233,7 @@ export class OrganizationReconciler {
         await this.#setFinalizers(object, []);
         return {};
       }
-      if (isOurs && (await this.#records.remove(id, successor === undefined ? namespace : null, signal)))
+      if (isOurs && (await this.#records.remove(id, hasSuccessor ? null : namespace, signal)))
         this.#retractedAtMs.set(name, clock.now());
       const retractedForMs = nowMs - (this.#retractedAtMs.get(name) ?? 0);
       if (Math.min(deletedForMs, retractedForMs) < secondPurgeAfterMs) return { requeueAfterMs: secondPurgeAfterMs };

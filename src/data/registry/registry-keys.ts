@@ -5,6 +5,7 @@ export interface RegistryKeys {
   marker: string;
   complete: string;
   layout: string;
+  installation: string;
   epoch: string;
   sequence: string;
   changes: string;
@@ -20,6 +21,7 @@ export function registryKeys(prefix: string): RegistryKeys {
     marker: `${base}marker`,
     complete: `${base}complete`,
     layout: `${base}layout`,
+    installation: `${base}installation`,
     epoch: `${base}epoch`,
     sequence: `${base}seq`,
     changes: `${base}changes`,

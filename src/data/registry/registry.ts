@@ -6,6 +6,7 @@ import type { OwnedRecordKind, RecordByKind, RecordKind } from '../../core/recor
  * - `<prefix>{cfg}:marker` random value written when the store was made; another value means data loss
  * - `<prefix>{cfg}:complete` there once a leader has published everything into this store: only then is what is absent unknown
  * - `<prefix>{cfg}:layout` in which form everything in Redis is (`store-layout.ts`); absent: never migrated
+ * - `<prefix>{cfg}:installation` whose it is (`store-installation.ts`)
  * - `<prefix>{cfg}:epoch` leader epoch, integer; publishing under an older one is refused
  * - `<prefix>{cfg}:seq` dense number of the last change
  * - `<prefix>{cfg}:changes` stream, entry id `<seq>-0`, field `k` = `<record kind>:<id>`, first of all also `m` the marker; trimmed by length

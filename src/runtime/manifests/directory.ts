@@ -1,9 +1,11 @@
 import { watch } from 'chokidar';
 import { Gauge, type Registry } from 'prom-client';
 import type { Clock } from '../../core/clock.ts';
+import { defaultInstallation } from '../../core/installation.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { ApplyObject } from '../../store/store.ts';
 import type { ManifestApplier } from './apply.ts';
+import { ofInstallation } from './of-installation.ts';
 import type { ManifestError } from './parse.ts';
 import { readManifests } from './read-directory.ts';
 
@@ -102,7 +104,9 @@ export class ManifestsDirectory {
     let load: ManifestsLoad;
     let isComplete = true;
     try {
-      const { files, objects, errors } = await readManifests(directory);
+      const { files, objects: found, errors: unreadable } = await readManifests(directory);
+      const { own: objects, refused: ofOthers } = ofInstallation(found, defaultInstallation);
+      const errors = [...unreadable, ...ofOthers];
       const failures = await applier.apply(objects);
       isComplete = failures.every(({ passing }) => !passing);
       // Organizations make their namespaces in a moment; what lies in them is no error before that takes too long.
