@@ -39,8 +39,8 @@ import type { ClusterObjects } from '../store/cluster-objects.ts';
 import { createStoreMetrics, type StoreMetrics } from '../store/metrics.ts';
 import { adminKeySource } from './admin-key-file.ts';
 import { agreedShards } from './agreed-shards.ts';
-import { bootstrapInstallation, checkBootstrap } from './bootstrap.ts';
 import { askRedis } from './ask-redis.ts';
+import { bootstrapInstallation, checkBootstrap } from './bootstrap.ts';
 import type { BootstrapSource } from './bootstrap-check.ts';
 import { BootstrapReport, bootstrapGauge } from './bootstrap-report.ts';
 import type { Config } from './config.ts';
@@ -94,7 +94,14 @@ async function runControllerRole(context: RoleContext): Promise<void> {
   readiness.note('leadership', () => (leading.isLeading ? 'leading' : 'waiting for leadership'));
   const objects = await clusterObjects(opened, clock);
   const ownNamespace = objects === null ? null : leaseNamespace(config);
-  const caches = controllerCaches({ store: opened.store, clock, logger, metrics: storeMetrics, ownNamespace, servedInstallation: config.installation });
+  const caches = controllerCaches({
+    store: opened.store,
+    clock,
+    logger,
+    metrics: storeMetrics,
+    ownNamespace,
+    servedInstallation: config.installation,
+  });
   const recorder: EventRecorder =
     opened.kubernetes === null ? new LoggingEventRecorder(logger) : new KubernetesEventRecorder({ api: opened.kubernetes, clock, logger });
   const bootstrap = new BootstrapReport({
@@ -113,7 +120,9 @@ async function runControllerRole(context: RoleContext): Promise<void> {
     if (!(await link.waitUntilReachable(clock, stopping))) return;
     await checkRedisSettings(link.main, logger);
     await readableLayout(link, context);
-    await askRedis(context, 'whose the data is', () => claimStore({ redis: link.main, prefix: config.redisKeyPrefix }, config.installation));
+    await askRedis(context, 'whose the data is', () =>
+      claimStore({ redis: link.main, prefix: config.redisKeyPrefix }, config.installation),
+    );
     const shared = { redis: link.main, prefix: config.redisKeyPrefix, clock, logger };
     following = Promise.all([
       following,

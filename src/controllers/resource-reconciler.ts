@@ -306,7 +306,9 @@ function lacksAnObject({ accepted, resolvedRefs }: Verdict): boolean {
 }
 
 function isSaidToBeWithoutOrganization({ metadata, status }: ObjectOf<PosthornKind>): boolean {
-  return status?.conditions?.some((each) => each.reason === withoutOrganization && each.observedGeneration === metadata.generation) === true;
+  return (
+    status?.conditions?.some((each) => each.reason === withoutOrganization && each.observedGeneration === metadata.generation) === true
+  );
 }
 
 function nothing(verdict: Verdict): Result {

@@ -62,7 +62,13 @@ async function lead(routes: number): Promise<void> {
   const made = routeNames.map((name) => store.apply({ kind: 'Route', metadata: { namespace, name }, spec }, manager));
   routeIds = (await Promise.all(made)).map((object) => idOf('Route', object));
   const abort = new AbortController();
-  const caches = controllerCaches({ servedInstallation: null, store, clock, logger: silentLogger, metrics: createStoreMetrics(new Registry()) });
+  const caches = controllerCaches({
+    servedInstallation: null,
+    store,
+    clock,
+    logger: silentLogger,
+    metrics: createStoreMetrics(new Registry()),
+  });
   const following = caches.run(abort.signal);
   await eventually(() => expect([caches.Route.size, caches.Destination.size]).toEqual([routes, 1]));
   const options: HealthOptions = {

@@ -233,8 +233,7 @@ export class OrganizationReconciler {
         await this.#setFinalizers(object, []);
         return {};
       }
-      if (isOurs && (await this.#records.remove(id, hasSuccessor ? null : namespace, signal)))
-        this.#retractedAtMs.set(name, clock.now());
+      if (isOurs && (await this.#records.remove(id, hasSuccessor ? null : namespace, signal))) this.#retractedAtMs.set(name, clock.now());
       const retractedForMs = nowMs - (this.#retractedAtMs.get(name) ?? 0);
       if (Math.min(deletedForMs, retractedForMs) < secondPurgeAfterMs) return { requeueAfterMs: secondPurgeAfterMs };
     } catch (error) {

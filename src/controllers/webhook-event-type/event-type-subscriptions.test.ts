@@ -73,7 +73,13 @@ test('subscriptions of an event type that the leader has not heard of yet stay',
   const { store, webhooks, org } = world;
   const fresh = await subscribe(await eventType('fresh'));
   const gone = await subscribe(`etp_${'b'.repeat(26)}`);
-  const caches = controllerCaches({ servedInstallation: null, store, clock: systemClock, logger: silentLogger, metrics: createStoreMetrics(new Registry()) });
+  const caches = controllerCaches({
+    servedInstallation: null,
+    store,
+    clock: systemClock,
+    logger: silentLogger,
+    metrics: createStoreMetrics(new Registry()),
+  });
   caches.Organization.upsert(await store.get('Organization', { name: 'acme' }));
   const publisher = { ids: async () => [org], write: <T>(write: () => Promise<T>) => write() };
   await sweepEventTypes({ caches, publisher, webhooks, store, logger: silentLogger }, new AbortController().signal);
