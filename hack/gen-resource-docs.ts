@@ -49,6 +49,9 @@ name with the group: \`kubectl get routes.posthorn.dev\`.
 The order in which manifests are applied does not matter. An object that refers to one that does not exist has no status for three seconds after its creation, then \`Ready=False\`
 with a reason such as \`SourceNotFound\`. It is put in force as soon as the other one exists.
 
+An Organization belongs to the installation that \`spec.installation\` names, \`default\` when absent, and so does everything in its namespace. Where no installation of this name runs, nobody
+writes a condition: [two installations in one cluster](install.md#two-installations-in-one-cluster). \`kubectl get phorg -o wide\` has the column INSTALLATION.
+
 | kind | short name | scope | what it is |
 |---|---|---|---|
 ${overview.join('\n')}

@@ -50,6 +50,11 @@ test.each([
   ['DeliveryPool', { replica: 2 }, 'replica'],
   ['Organization', { namespace: 'default', egress: { allowedCidrs: ['10.0.0.0/99'] } }, 'must be a network such as 10.0.0.0/8'],
   ['Organization', { namespace: 'kube-system' }, 'must not be a namespace of Kubernetes itself'],
+  [
+    'Organization',
+    { namespace: 'default', installation: 'two' },
+    'Organization default: spec.installation is two: only default is served here',
+  ],
   ['Deployment', {}, 'Deployment.yaml: Deployment of posthorn.dev/v1alpha1 is not a kind'],
 ])('a controller sees without an API server what it would refuse of a %s: %j', async (kind, spec, complaint) => {
   put(kind, spec);

@@ -57,7 +57,7 @@ afterEach(async () => {
 
 const write = (name: string, manifest: object): void => writeFileSync(join(directory, `${name}.yaml`), JSON.stringify(manifest));
 
-function start(): void {
+function start(installation = 'default'): void {
   ending = new AbortController();
   applied = Promise.withResolvers();
   const { signal } = ending;
@@ -72,8 +72,8 @@ function start(): void {
     bootstrapInstallation(
       {
         store,
-        source: { directory, namespace, installation: 'default' },
-        installation: 'default',
+        source: { directory, namespace, installation },
+        installation,
         adminKey: adminKeySource({ key: undefined, file: keyFile }),
         changes: Object.values(caches),
         clock: systemClock,
@@ -130,6 +130,35 @@ test('the admin key of an organization that others create is no complaint, and i
   expect(complaints).toEqual([]);
   await store.apply({ kind: 'Organization', metadata: { name: 'default' }, spec: { namespace: 'shop' } }, owner);
   await eventually(async () => expect(await store.get('ApiKey', { namespace: 'shop', name: 'admin' })).toBeDefined());
+});
+
+test('another installation than default begins with an organization of its name, and its admin key is there', async () => {
+  await stop();
+  rmSync(join(directory, 'organization.yaml'));
+  store = new MemoryStore(systemClock);
+  write('organization', {
+    apiVersion: 'posthorn.dev/v1alpha1',
+    kind: 'Organization',
+    metadata: { name: 'two' },
+    spec: { namespace: 'shop' },
+  });
+  for (const name of [namespace, 'shop', 'default']) await store.apply({ kind: 'Namespace', metadata: { name } }, owner);
+  await store.apply({ kind: 'Organization', metadata: { name: 'default' }, spec: { namespace: 'default' } }, owner);
+  start('two');
+  await applied.promise;
+  expect((await store.get('Organization', { name: 'two' })).spec.installation).toBe('two');
+  expect((await store.list('ApiKey')).items.map(({ metadata }) => metadata.namespace)).toEqual(['shop']);
+});
+
+test('no admin key comes into the organization of another installation that has the name', async () => {
+  await stop();
+  rmSync(join(directory, 'organization.yaml'));
+  store = new MemoryStore(systemClock);
+  for (const name of [namespace, 'two']) await store.apply({ kind: 'Namespace', metadata: { name } }, owner);
+  await store.apply({ kind: 'Organization', metadata: { name: 'two' }, spec: { namespace: 'two' } }, owner);
+  start('two');
+  await eventually(() => expect(complaints).toEqual(['the admin key: the Organization two is of the installation default']));
+  expect((await store.list('ApiKey')).items).toEqual([]);
 });
 
 test('an object that is released before its deletion is not made again, and others still are', async () => {

@@ -12,8 +12,15 @@ test.each([
     { name: 'lint', paths: ['a'], namespace: 'n', output: 'json', isPartial: true },
   ],
   [['lint', '--help'], { name: 'help', of: 'lint' }],
-  [['uninstall', '--controller=c'], { name: 'uninstall', controller: 'c', deletesOrganizations: false }],
-  [['uninstall', '--controller=c', '--delete-organizations'], { name: 'uninstall', controller: 'c', deletesOrganizations: true }],
+  [['uninstall', '--controller=c'], { name: 'uninstall', controller: 'c', deletesOrganizations: false, deletesCrds: false }],
+  [
+    ['uninstall', '--controller=c', '--delete-organizations'],
+    { name: 'uninstall', controller: 'c', deletesOrganizations: true, deletesCrds: false },
+  ],
+  [
+    ['uninstall', '--controller=c', '--delete-organizations', '--delete-crds'],
+    { name: 'uninstall', controller: 'c', deletesOrganizations: true, deletesCrds: true },
+  ],
   [['--version'], { name: 'version' }],
   [['standalone', '--help'], { name: 'help', of: 'standalone' }],
 ])('%j is understood', (argv, command) => {

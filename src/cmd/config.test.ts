@@ -38,6 +38,21 @@ describe('the configuration', () => {
     expect(mistakesOf(() => readConfig('controller', { ...needed, POSTHORN_INSTALLATION_NAME: 'Relay' }))).toHaveLength(1);
   });
 
+  test('a process is of the installation default unless another is named, which only resources in Kubernetes can have', () => {
+    expect(readConfig('controller', needed).installation).toBe('default');
+    expect(readConfig('controller', { ...needed, POSTHORN_INSTALLATION: 'two' }).installation).toBe('two');
+    expect(readConfig('uninstall', { POSTHORN_INSTALLATION: 'two' }).installation).toBe('two');
+    for (const wrong of ['Two', 'two.three', '-', 'x'.repeat(64)])
+      expect(mistakesOf(() => readConfig('controller', { ...needed, POSTHORN_INSTALLATION: wrong }))).toHaveLength(1);
+    const inRedis = { ...needed, POSTHORN_RESOURCE_STORE: 'redis' };
+    for (const [role, environment] of [['standalone', needed] as const, ['controller', inRedis] as const]) {
+      expect(mistakesOf(() => readConfig(role, { ...environment, POSTHORN_INSTALLATION: 'two' }))).toEqual([
+        'POSTHORN_INSTALLATION: must be default where resources live in Redis',
+      ]);
+      expect(readConfig(role, { ...environment, POSTHORN_INSTALLATION: 'default' }).installation).toBe('default');
+    }
+  });
+
   test('lists all mistakes at once', () => {
     const mistakes = mistakesOf(() =>
       readConfig('delivery', {

@@ -2,13 +2,13 @@ import { z } from 'zod';
 import type { PoolDefaults } from '../compile/delivery-pool/pool-setting.ts';
 import type { AttemptDetailMode } from '../core/attempt-detail-mode.ts';
 import { defaultPool } from '../core/default-pool.ts';
-import { defaultInstallation } from '../core/installation.ts';
 import { largestPayloadBytes, wholePayloadBytes } from '../core/payload-sizes.ts';
 import { defaultWebhookRetryDelaysMs } from '../core/webhook.ts';
 import { cidrList, count, flag, optionalPort, port, portNumber, retryDelays, wholeNumber } from './config-values.ts';
 import { deliveryPoolEnvironment, poolDefaults } from './delivery-pool-config.ts';
 import { type EgressConfig, egressConfig, egressEnvironment } from './egress-config.ts';
 import { type ReadText, readTextFile, withFileVariables } from './file-variables.ts';
+import { installationEnvironment, installationMistakes } from './installation-config.ts';
 import { type RedisConfig, redisConfig, redisEnvironment, redisMistakes } from './redis-config.ts';
 import { type SecretsConfig, secretsConfig, secretsEnvironment } from './secrets-config.ts';
 import { type SmtpConfig, smtpConfig, smtpEnvironment, smtpMistakes } from './smtp-config.ts';
@@ -103,22 +103,7 @@ export const environmentSchema = z.object({
       'Namespace of the Lease `posthorn-controller` by which controllers elect their leader. Default: that of the pod, else `default`.',
     )
     .meta({ roles: ['controller'] }),
-  POSTHORN_INSTALLATION: z
-    .string()
-    .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'must be a DNS label, as in spec.installation of an Organization')
-    .default(defaultInstallation)
-    .describe(
-      'Installation that the process is of: the controllers serve the Organizations whose `spec.installation` is this, with everything in their namespaces, and leave all others alone; `posthorn uninstall` lets go of these alone. Of two installations in one cluster each has a value, a namespace and a Redis (or a key prefix) of its own. Resources in Redis are of `default`. Default: `default`. The Helm chart sets it.',
-    )
-    .meta({ roles: ['controller'] }),
-  POSTHORN_INSTALLATION_NAME: z
-    .string()
-    .regex(/^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$/, 'must be the name of an installation')
-    .default('posthorn')
-    .describe(
-      'Name of the installation, with which the names of its ServiceAccounts and ClusterRoles begin: the controllers bind `NAME-api` to `NAME-organization-api`, and `NAME-controller` to `NAME-organization-controller`, in the namespace of each organization. The ServiceAccounts are in the namespace of the Lease, which no organization may have. Default: `posthorn`, as in `config/rbac`. The Helm chart sets it.',
-    )
-    .meta({ roles: ['controller'] }),
+  ...installationEnvironment,
   ...secretsEnvironment,
   POSTHORN_DATA_DIR: z
     .string()
@@ -310,13 +295,8 @@ export function readConfig(
   }
   if (given['POSTHORN_PUBLIC_URL'] === undefined && parsed.data?.POSTHORN_MAIL_CONFIRMATION === true && leadsToPage.has(role))
     mistakes.push('POSTHORN_PUBLIC_URL: is required with POSTHORN_MAIL_CONFIRMATION, for the links that are sent');
-  if (
-    parsed.success &&
-    parsed.data.POSTHORN_INSTALLATION !== defaultInstallation &&
-    (role === 'standalone' || parsed.data.POSTHORN_RESOURCE_STORE === 'redis')
-  )
-    mistakes.push('POSTHORN_INSTALLATION: must be default where resources live in Redis');
-  if (parsed.success) mistakes.push(...redisMistakes(parsed.data), ...smtpMistakes(parsed.data));
+  if (parsed.success)
+    mistakes.push(...redisMistakes(parsed.data), ...smtpMistakes(parsed.data), ...installationMistakes({ ...parsed.data, role }));
   if (!parsed.success || mistakes.length > 0) throw new ConfigError(mistakes);
   const values = parsed.data;
   return {

@@ -33,3 +33,38 @@ test.each([false, true])('waits for no controllers that are scaled to 0 (deletes
   expect(items.map(({ metadata }) => [metadata.name, metadata.finalizers])).toEqual(deletesOrganizations ? [] : [['acme', []]]);
   expect(isThere).toBe(false);
 });
+
+test.each([true, false])(
+  'the Organizations of other installations are not touched (deletes organizations: %s)',
+  async (deletesOrganizations) => {
+    const clock = new FakeClock();
+    const store = new MemoryStore(clock);
+    for (const [name, spec] of Object.entries({ acme: {}, shop: { installation: 'two' }, park: { installation: 'three' } })) {
+      await store.apply({ kind: 'Organization', metadata: { name }, spec: { namespace: name, ...spec } }, owner);
+      await store.apply({ kind: 'Organization', metadata: { name, finalizers: ['posthorn.dev/purge'] } }, holder);
+    }
+    let isThere = true;
+    const request = async (method: string): Promise<unknown> => {
+      if (!isThere) throw new PosthornError('RESOURCE_NOT_FOUND', 'there is no such Deployment');
+      if (method === 'DELETE') isThere = false;
+      return { spec: { replicas: 0 } };
+    };
+    const lines: string[] = [];
+    const options = { api: { request }, store, clock, namespace, installation: 'two', controller: 'c', deletesOrganizations };
+    const run = (deletesCrds: boolean) => uninstall({ ...options, deletesCrds, write: (line) => void lines.push(line) });
+    const held = async () => (await store.list('Organization')).items.map(({ metadata }) => [metadata.name, metadata.finalizers]);
+    const before = await held();
+    await expect(run(true)).rejects.toMatchObject({
+      code: 'INVALID_CONFIG',
+      message: expect.stringContaining('acme (default), park (three).'),
+    });
+    expect([lines, await held()]).toEqual([[], before]);
+    await run(false);
+    const purge = ['posthorn.dev/purge'];
+    const left = [
+      ['acme', purge],
+      ['park', purge],
+    ];
+    expect(await held()).toEqual(deletesOrganizations ? left : [...left, ['shop', []]]);
+  },
+);

@@ -131,7 +131,7 @@ test('no object of the cluster that one release has is in the other, and those o
   expect(first.filter((each) => second.includes(each))).toEqual([]);
   const named = first.map((each) => each.split(' ')[1] ?? '');
   expect(named.filter((name) => !name.startsWith('posthorn-') || name.endsWith('-default'))).toEqual(['posthorn-installation-default']);
-  const longest = await clusterWide('--set', `installation=${'x'.repeat(30)},nameOverride=${'y'.repeat(50)}`);
+  const longest = await clusterWide('--set', `installation=${'x'.repeat(30)},nameOverride=${'y'.repeat(40)}`);
   expect(longest.filter((each) => each.includes('x'.repeat(30))).length).toBeGreaterThan(5);
 });
 

@@ -129,6 +129,19 @@ describe('a role', () => {
     expect(await redis.client.keys('*')).toEqual(['posthorn:{cfg}:layout']);
   }, 120_000);
 
+  test('controllers refuse a Redis that is of another installation, and change nothing in it', async () => {
+    const redis = await redisServer();
+    await redis.client.set('posthorn:{cfg}:installation', 'two');
+    const controller = program(['controller'], {
+      POSTHORN_REDIS_URL: redis.url,
+      POSTHORN_RESOURCE_STORE: 'redis',
+      POSTHORN_OPS_PORT: String(await freePort()),
+    });
+    expect(await controller.ended).toBe(1);
+    expect(controller.output()).toContain('is of the installation two, and POSTHORN_INSTALLATION is default');
+    expect(await redis.client.keys('*{cfg}*')).toEqual(['posthorn:{cfg}:installation']);
+  });
+
   test('lists every mistake of its configuration and ends with 2', async () => {
     const wrong = startProgram(['api'], { POSTHORN_PORT: 'http', POSTHORN_LOG_LEVEL: 'loud' });
     expect(await wrong.ended).toBe(2);

@@ -66,3 +66,16 @@ test.each([
     expect(loads[0]?.errors).toMatchObject([{ file: 'Source shop', message: expect.stringContaining(namespace) }]),
   );
 });
+
+test('an Organization of another installation is an error, and is not applied', async () => {
+  writeFileSync(
+    join(directory, 'all.yaml'),
+    `${organization}---\n${organization.replace('acme}', 'two}').replace('-hooks', '-two, installation: two')}`,
+  );
+  start();
+  await eventually(() =>
+    expect(loads[0]?.errors).toEqual([{ file: 'Organization two', message: 'spec.installation is two: only default is served here' }]),
+  );
+  expect(loads[0]?.objects).toHaveLength(1);
+  expect((await store.list('Organization')).items.map(({ metadata }) => metadata.name)).toEqual(['acme']);
+});
