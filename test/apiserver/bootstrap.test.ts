@@ -44,7 +44,7 @@ async function lead(spec: object): Promise<void> {
     {
       store,
       source: { directory, namespace, installation: 'default' },
-        installation: 'default',
+      installation: 'default',
       adminKey: null,
       changes: [],
       clock: systemClock,
