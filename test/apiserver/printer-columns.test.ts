@@ -43,8 +43,8 @@ const statuses: Partial<Record<PosthornKind, Record<string, unknown>>> = {
 /** What the columns between Name, Ready, Reason and Age show; the wide ones last. */
 const shown: Record<PosthornKind, [names: string[], cells: unknown[]]> = {
   Organization: [
-    ['Namespace', 'Plan'],
-    ['acme', 'enterprise'],
+    ['Namespace', 'Plan', 'Installation'],
+    ['acme', 'enterprise', 'default'],
   ],
   Source: [
     ['Provider', 'Enabled', 'Path'],
