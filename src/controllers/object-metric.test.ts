@@ -10,7 +10,7 @@ import { objectMetric } from './object-metric.ts';
 test('the leader counts the objects of each kind by their condition Ready, and another process none', async () => {
   const store = new MemoryStore(clock);
   const registry = new Registry();
-  const caches = controllerCaches({ store, clock, logger, metrics: createStoreMetrics(new Registry()) });
+  const caches = controllerCaches({ store, servedInstallation: null, clock, logger, metrics: createStoreMetrics(new Registry()) });
   let isLeading = true;
   objectMetric(registry, { caches, isLeading: () => isLeading });
   const condition = (status: string, reason: string) => ({

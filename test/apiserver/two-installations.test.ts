@@ -297,6 +297,23 @@ test('the API of one installation does not know the organizations of the other',
   }
 }, 90_000);
 
+test('an organization shares nothing with one of another installation', async () => {
+  const [mine, neighbour, other] = [`one-${runs}`, `next-${runs}`, `two-${runs}`];
+  await organization(mine);
+  await organization(neighbour);
+  await organization(other, 'two');
+  for (const name of [mine, neighbour, other]) await ready(name);
+  const spec = { code: 'payload.id', sharedWith: [neighbour, other] };
+  await store.create({ kind: 'Transform', metadata: { namespace: mine, name: 'short' }, spec }, { manager: 'test' });
+  for (const namespace of [neighbour, other]) {
+    const sharedFrom = { organization: mine, name: 'short' };
+    await store.create({ kind: 'Transform', metadata: { namespace, name: 'taken' }, spec: { sharedFrom } }, { manager: 'test' });
+  }
+  await readyAs(store, 'Transform', { namespace: neighbour, name: 'taken' }, 'Ready');
+  const refused = { namespace: other, name: 'taken' };
+  await eventually(async () => expect(await conditionOf('Transform', refused, 'ResolvedRefs')).toBe('False RefNotPermitted'));
+}, 60_000);
+
 test('uninstall lets go of the organizations of its installation alone, and refuses while the CRDs would go with those of others', async () => {
   const [mine, other] = [`one-${runs}`, `two-${runs}`];
   await organization(mine);

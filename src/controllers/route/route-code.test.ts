@@ -23,7 +23,13 @@ let meanwhile: () => Promise<unknown>;
 
 beforeEach(async () => {
   store = new MemoryStore(systemClock);
-  caches = controllerCaches({ store, clock: systemClock, logger: silentLogger, metrics: createStoreMetrics(new Registry()) });
+  caches = controllerCaches({
+    store,
+    servedInstallation: null,
+    clock: systemClock,
+    logger: silentLogger,
+    metrics: createStoreMetrics(new Registry()),
+  });
   stopping = new AbortController();
   inForce = null;
   void caches.run(stopping.signal);
