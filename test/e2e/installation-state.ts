@@ -1,13 +1,14 @@
-import { execFile } from 'node:child_process';
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { z } from 'zod';
 import { chartTools, manifests, template } from '../support/helm.ts';
-import { kubectl } from './kubectl.ts';
+import { system } from './system-commands.ts';
 
-const system = 'posthorn-system';
 const podList = z.object({
   items: z.array(
     z.object({
@@ -26,41 +27,66 @@ export interface Sample {
   value: number;
 }
 
-async function podsOf(wanted: readonly Component[]): Promise<string[]> {
-  const { items } = podList.parse(JSON.parse(await kubectl(['-n', system, 'get', 'pods', '-o', 'json'])));
-  return items
-    .filter(
-      ({ metadata }) =>
-        metadata.deletionTimestamp === undefined && wanted.some((each) => each === metadata.labels['app.kubernetes.io/component']),
-    )
-    .map(({ metadata }) => metadata.name);
-}
+/** Ports `ops` of pods, through one `kubectl proxy`. */
+export class PodOps {
+  readonly #url: string;
+  readonly #proxy: ChildProcess;
 
-/** What each pod of the component answers at the path of its port `ops`, whatever the status is. */
-async function ops(pod: string, path: string): Promise<string> {
-  try {
-    return await kubectl(['get', '--raw', `/api/v1/namespaces/${system}/pods/${pod}:9090/proxy/${path}`]);
-  } catch (error) {
-    return error instanceof Error ? error.message : String(error);
+  private constructor(url: string, proxy: ChildProcess) {
+    this.#url = url;
+    this.#proxy = proxy;
   }
-}
 
-/** What `/readyz` of the pods of the components says. */
-export async function readyz(...wanted: Component[]): Promise<string[]> {
-  return Promise.all((await podsOf(wanted)).map((pod) => ops(pod, 'readyz')));
-}
+  static async open(): Promise<PodOps> {
+    const proxy = spawn('kubectl', ['proxy', '--port=0'], { stdio: ['ignore', 'pipe', 'inherit'] });
+    for await (const line of createInterface(proxy.stdout)) {
+      const address = /127\.0\.0\.1:\d+/.exec(line)?.[0];
+      if (address !== undefined) return new PodOps(`http://${address}`, proxy);
+    }
+    throw new Error('kubectl proxy ended');
+  }
 
-/** All series of Posthorn in all pods. */
-export async function scrape(): Promise<Sample[]> {
-  const pods = await podsOf(components);
-  const texts = await Promise.all(pods.map((pod) => ops(pod, 'metrics')));
-  return texts.flatMap((text, i) =>
-    [...text.matchAll(/^(posthorn_\w+)(?:\{(.*)\})? (\S+)$/gm)].map(([, name = '', labels = '', value]) => ({
-      name,
-      labels: [`namespace="${system}"`, `pod="${pods[i]}"`, ...(labels === '' ? [] : [labels])].join(','),
-      value: Number(value),
-    })),
-  );
+  async close(): Promise<void> {
+    const ended = once(this.#proxy, 'exit');
+    this.#proxy.kill('SIGTERM');
+    await ended;
+  }
+
+  /** What `/readyz` of the pods of the components says. */
+  async readyz(...wanted: Component[]): Promise<string[]> {
+    return Promise.all((await this.#podsOf(wanted)).map((pod) => this.#read(pod, 'readyz')));
+  }
+
+  /** All series of Posthorn in all pods. */
+  async scrape(): Promise<Sample[]> {
+    const pods = await this.#podsOf(components);
+    const texts = await Promise.all(pods.map((pod) => this.#read(pod, 'metrics')));
+    return texts.flatMap((text, i) =>
+      [...text.matchAll(/^(posthorn_\w+)(?:\{(.*)\})? (\S+)$/gm)].map(([, name = '', labels = '', value]) => ({
+        name,
+        labels: [`namespace="${system}"`, `pod="${pods[i]}"`, ...(labels === '' ? [] : [labels])].join(','),
+        value: Number(value),
+      })),
+    );
+  }
+
+  async #podsOf(wanted: readonly Component[]): Promise<string[]> {
+    const { items } = podList.parse(await (await fetch(`${this.#url}/api/v1/namespaces/${system}/pods`)).json());
+    return items
+      .filter(
+        ({ metadata }) =>
+          metadata.deletionTimestamp === undefined && wanted.some((each) => each === metadata.labels['app.kubernetes.io/component']),
+      )
+      .map(({ metadata }) => metadata.name);
+  }
+
+  /** The body, whatever the status is. */
+  async #read(pod: string, path: string): Promise<string> {
+    const answer = await fetch(`${this.#url}/api/v1/namespaces/${system}/pods/${pod}:9090/proxy/${path}`, {
+      signal: AbortSignal.timeout(10_000),
+    });
+    return answer.text();
+  }
 }
 
 /**
