@@ -32,7 +32,9 @@ async function startSecured(
 ): Promise<{ check(files: Record<string, string>): Promise<unknown>; stop(): Promise<void> }> {
   const port = await freePort();
   const files = ['--tls-cert-file', at('server.crt'), '--tls-key-file', at('server.key'), '--tls-ca-cert-file', ca.file];
-  const redis = await startRedis(['--save', '', '--tls-port', String(port), '--tls-auth-clients', 'yes', ...files, ...more]);
+  // Else it is 10,000 above the other port, where the system takes ports for outgoing connections.
+  const bus = mode === 'cluster' ? ['--cluster-port', String(await freePort())] : [];
+  const redis = await startRedis(['--save', '', '--tls-port', String(port), '--tls-auth-clients', 'yes', ...files, ...bus, ...more]);
   const environment = { POSTHORN_REDIS_MODE: mode, POSTHORN_REDIS_URL: `rediss://127.0.0.1:${port}` };
   if (mode === 'cluster') {
     await redis.client.call('CLUSTER', 'ADDSLOTSRANGE', 0, 16383);
