@@ -23,14 +23,25 @@ test('the leader counts the objects of each kind by their condition Ready, and a
   filter('one', { status: condition('True', 'Ready') });
   filter('two', { status: condition('True', 'PartiallyInForce') });
   filter('three', { status: condition('False', 'SecretNotFound') });
-  filter('four', { status: condition('False', 'Disabled') });
+  filter('four', { spec: { conditions: [], enabled: false }, status: condition('False', 'SecretNotFound') });
+  filter('six', { status: condition('False', 'OrganizationNotFound') });
+  filter('seven', { status: condition('False', 'Expired') });
   filter('five', {});
   const counted = async () =>
     ((await registry.getSingleMetric('posthorn_objects')?.get())?.values ?? [])
       .filter(({ labels }) => labels['kind'] === 'Filter' || labels['kind'] === 'Route')
       .map(({ labels, value }) => `${labels['kind']} ${labels['state']} ${value}`);
   expect(new Set(await counted())).toEqual(
-    new Set(['Route ready 0', 'Route not_ready 0', 'Route disabled 0', 'Filter ready 2', 'Filter not_ready 2', 'Filter disabled 1']),
+    new Set([
+      'Route ready 0',
+      'Route not_ready 0',
+      'Route disabled 0',
+      'Route ended 0',
+      'Filter ready 2',
+      'Filter not_ready 2',
+      'Filter disabled 1',
+      'Filter ended 2',
+    ]),
   );
   isLeading = false;
   expect(await counted()).toEqual([]);

@@ -1,23 +1,27 @@
 import { Gauge, type Registry } from 'prom-client';
 import { type ConfigurationKind, configurationKinds, type ObjectOf } from '../resources/kinds.ts';
 import type { CacheByKind } from '../store/reflected-caches.ts';
-import { disabledReason } from './disabled.ts';
+import { isDisabled } from './disabled.ts';
+import { suspended } from './in-force.ts';
 
-const states = ['ready', 'not_ready', 'disabled'] as const;
+const states = ['ready', 'not_ready', 'disabled', 'ended'] as const;
 type ObjectState = (typeof states)[number];
+
+/** Reasons of what is not Ready because its time or its organization has ended, or because its plan suspends it: nobody has to mend it. */
+const ended: ReadonlySet<string> = new Set(['Expired', 'OrganizationNotFound', suspended]);
 
 /** Counts the objects of the caches by their condition Ready while `isLeading` returns true. */
 export function objectMetric(registry: Registry, of: { caches: CacheByKind<ConfigurationKind>; isLeading(): boolean } | null): void {
   new Gauge({
     name: 'posthorn_objects',
-    help: `Custom resources by kind and by their condition Ready: ${states.join(', ')}. The leader reports them.`,
+    help: 'Custom resources by kind and by their condition Ready: ready, not_ready, disabled by their spec, or ended: expired, without an organization or suspended by a plan. The leader reports them.',
     labelNames: ['kind', 'state'],
     registers: [registry],
     collect() {
       this.reset();
       if (of?.isLeading() !== true) return;
       for (const kind of configurationKinds) {
-        const counts: Record<ObjectState, number> = { ready: 0, not_ready: 0, disabled: 0 };
+        const counts: Record<ObjectState, number> = { ready: 0, not_ready: 0, disabled: 0, ended: 0 };
         for (const object of of.caches[kind].list()) counts[stateOf(object)]++;
         for (const state of states) this.set({ kind, state }, counts[state]);
       }
@@ -25,8 +29,9 @@ export function objectMetric(registry: Registry, of: { caches: CacheByKind<Confi
   });
 }
 
-function stateOf({ status }: ObjectOf<ConfigurationKind>): ObjectState {
-  const ready = status?.conditions?.find(({ type }) => type === 'Ready');
-  if (ready?.reason === disabledReason) return 'disabled';
-  return ready?.status === 'True' ? 'ready' : 'not_ready';
+function stateOf(object: ObjectOf<ConfigurationKind>): ObjectState {
+  if (isDisabled(object)) return 'disabled';
+  const ready = object.status?.conditions?.find(({ type }) => type === 'Ready');
+  if (ready?.status === 'True') return 'ready';
+  return ended.has(ready?.reason ?? '') ? 'ended' : 'not_ready';
 }

@@ -152,7 +152,7 @@ describe('routes', () => {
     await ingest.send('/ingest/acme/github', { body: '{"ref":"main"}' });
     const [dev, main] = ingest.kept.events;
     expect(dev?.targets.map(({ routeId }) => routeId)).toEqual(['rte_high', 'rte_low']);
-    expect(dev?.filtered).toEqual([{ messageId: expect.any(String), routeId: 'rte_filtered' }]);
+    expect(dev?.filtered).toEqual([{ routeId: 'rte_filtered', why: { condition: 0, reason: 'condition', rule: expect.any(String) } }]);
     expect(main?.targets.map(({ routeId }) => routeId)).toEqual(['rte_high', 'rte_filtered', 'rte_low']);
     expect(main?.filtered).toEqual([]);
   });

@@ -165,3 +165,22 @@ test('an Organization that was made anew under its name is not removed with the 
   ofOrganizations.upsert(organization('two', { installation: 'two' }, { age: 4 }));
   expect([served.isElsewhere('two'), seen()]).toEqual([true, []]);
 });
+
+test.each(['default', 'two'])('an Organization keeps the installation that it was seen with when the field is lost (%s)', (name) => {
+  start(name);
+  const known = organization('one', { installation: name });
+  const other = organization('other', { installation: 'three' });
+  ofOrganizations.replace([known, other]);
+  const lost = ({ metadata: { uid } }: PosthornObject<'Organization'>, called: string) => {
+    const again = organization(called, {});
+    return { ...again, metadata: { ...again.metadata, uid } };
+  };
+  ofOrganizations.upsert(lost(known, 'one'));
+  ofOrganizations.upsert(lost(other, 'other'));
+  expect(seen()).toEqual(['one']);
+  ofOrganizations.replace([lost(known, 'one'), lost(other, 'other')]);
+  expect(seen()).toEqual(['one']);
+  // Made anew under its name, it is another one.
+  ofOrganizations.replace([organization('one', { installation: 'three' }, { age: 2 }), lost(other, 'other')]);
+  expect(seen()).toEqual([]);
+});

@@ -65,11 +65,15 @@ export class ServedObjects {
     return sink;
   }
 
-  serves(organization: Organization): boolean {
-    return this.#installation === null || installationOf(organization) === this.#installation;
+  /** `organization`: as it was noted last. */
+  serves({ metadata }: Organization): boolean {
+    return this.#installation === null || this.#claims.get(metadata.name)?.installation === this.#installation;
   }
 
-  /** Of the Organization of this name; null: it is gone. */
+  /**
+   * Of the Organization of this name; null: it is gone. Its installation never changes: where the API server has lost the field, with
+   * CustomResourceDefinitions of an earlier release, the Organization stays with the one that it was seen with.
+   */
   note(name: string, organization: Organization | null): void {
     const before = this.#claims.get(name);
     if (before !== undefined) {
@@ -79,7 +83,8 @@ export class ServedObjects {
       this.#claims.delete(name);
     }
     if (organization === null) return;
-    const claim = claimOf(organization);
+    const seen = claimOf(organization);
+    const claim = before?.uid === seen.uid ? { ...seen, installation: before.installation } : seen;
     this.#claims.set(name, claim);
     const claims = this.#byNamespace.get(claim.namespace);
     if (claims === undefined) this.#byNamespace.set(claim.namespace, new Set([claim]));
@@ -151,7 +156,8 @@ class OrganizationSink implements ReflectorSink<'Organization'> {
   replace(objects: readonly Organization[]): void {
     const { names, namespaces } = this.#served.claimed;
     this.#served.settle(new Set([...namespaces, ...this.#served.namespacesOf(objects)]), () => {
-      for (const name of names) this.#served.note(name, null);
+      const present = new Set(objects.map(({ metadata }) => metadata.name));
+      for (const name of names) if (!present.has(name)) this.#served.note(name, null);
       for (const object of objects) this.#served.note(object.metadata.name, object);
       this.#cache.replace(objects.filter((object) => this.#served.serves(object)));
     });

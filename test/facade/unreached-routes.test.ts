@@ -123,6 +123,14 @@ const falseConditions: [
   ['a header of the connection', { field: 'headers.host', operator: 'equals', value: 'other.example' }, '••••'],
 ];
 
+test('a value of many lists within each other is told by its beginning', async () => {
+  const { send } = await sourceWith([{ conditions: [{ field: 'nested', operator: 'equals', value: 1 }] }]);
+  const record = await read(await send(`{"nested":${'['.repeat(20_000)}${']'.repeat(20_000)}}`));
+  expect(record.unreached.routes[0].conditions).toEqual([
+    { index: 0, field: 'nested', operator: 'equals', expected: 1, actual: expect.stringMatching(/^\[+…\]+$/) },
+  ]);
+});
+
 test('the condition that was false is told with the expected and the actual value, without credentials', async () => {
   const { ids, send } = await sourceWith(
     falseConditions.map(([, condition]) => ({ conditions: [{ field: 'amount', operator: 'equals', value: 12 }, condition] })),

@@ -121,6 +121,27 @@ test('the circuits of a deleted route do not count, for its destination neither,
   await eventually(async () => expect(await counted()).toEqual([0, 0]));
 });
 
+test('a deleted route that only claimed the id of another one does not clear the circuits of that', async () => {
+  await open();
+  await eventually(async () => expect(await status('Route', 'Delivering')).toBe('False'));
+  const copy = { namespace: 'elsewhere', name: 'copy' };
+  const annotations = { 'posthorn.dev/id': ids.route };
+  const spec = { sourceRef: { name: 'orders' }, destinationRefs: [{ name: 'shop' }] };
+  await store.apply({ kind: 'Namespace', metadata: { name: copy.namespace } }, { manager: 'test' });
+  await store.apply({ kind: 'Route', metadata: { ...copy, annotations }, spec }, { manager: 'test', force: true });
+  await eventually(async () => expect((await store.get('Route', copy)).status?.conditions).toBeDefined());
+  await store.delete('Route', copy);
+  // A later deletion is seen after it.
+  const other = { namespace: 'elsewhere', name: 'other' };
+  await store.apply({ kind: 'Route', metadata: other, spec }, { manager: 'test', force: true });
+  await eventually(async () => expect((await store.get('Route', other)).status?.conditions).toBeDefined());
+  const shown = (await controllers.metrics.getSingleMetric('posthorn_circuits')?.get())?.values.find(
+    ({ labels }) => labels['state'] === 'open',
+  );
+  expect(shown?.value).toBe(1);
+  expect(await status('Route', 'Delivering')).toBe('False');
+});
+
 test('what changed while nobody led is found by the next leader', async () => {
   await controllers.stop();
   await open();

@@ -57,7 +57,10 @@ export async function runHealth(options: HealthOptions, signal: AbortSignal): Pr
   };
   const unfollow = caches.Route.onChange((_, { before, after }) => {
     if (before === undefined || after !== undefined) return;
-    look(broken.forget(idOf('Route', before)));
+    const id = idOf('Route', before);
+    // Another route has it where the deleted one only claimed it.
+    if (caches.Route.getById(id) !== undefined) return;
+    look(broken.forget(id));
     metrics.showCircuits(broken.counts());
   });
   const controller = (kind: keyof typeof queues, reconciler: { reconcile: typeof routes.reconcile }) =>

@@ -4,6 +4,7 @@ import { Script } from '../../redis/script.ts';
 import { redisUnavailable } from '../../redis/unavailable.ts';
 import type { MessageLocation } from '../history/message-view.ts';
 import { batchMarker } from '../queue/batch-reply.ts';
+import { packOfResult } from '../shard/packed-results.ts';
 import { recordId, recordKey } from '../shard/record-key.ts';
 import { list, text } from '../shard/script-reply.ts';
 import { shardBase, shardKeys } from '../shard/shard-keys.ts';
@@ -172,8 +173,13 @@ class ShardWalk {
   }
 
   async #walkHistory(name: string, place: string): Promise<void> {
+    const packs = new Set<string>();
     await this.#pages(`${this.#base}${name}`, (_, [kind, id = '']) => {
-      if (kind === 'i') this.#note(id, place);
+      if (kind !== 'i') return;
+      const pack = packOfResult(id);
+      if (pack === null) this.#note(id, place);
+      else if (!packs.has(pack)) this.#note(pack, place);
+      if (pack !== null) packs.add(pack);
     });
   }
 

@@ -203,7 +203,8 @@ export class RedisMessageReader implements MessageReader {
     const kind = of === 'events' ? 'e' : 'm';
     const isOwn = async (shard: ShardReader): Promise<boolean> => {
       const [entry] = await shard.entries(`i:${id}`, kind, { position: newest, fromMs: 0, count: 1 });
-      if (entry === undefined || entry.reply === null) return of === 'deliveries' && (await this.#hasResult(shard, org, id));
+      if (entry === undefined || entry.reply === null)
+        return of === 'deliveries' && id.startsWith('rte_') && (await this.#hasResult(shard, org, id));
       const { view } = kind === 'e' ? eventView(shard.shard, entry.key, entry.reply) : deliveryView(shard.shard, entry.key, entry.reply);
       return view.org === org;
     };

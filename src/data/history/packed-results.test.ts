@@ -159,6 +159,7 @@ test('an archive has each result once, and the results stay until all of them ar
   const written: string[] = [];
   for (;;) {
     expect((await reader.deliveriesOfEvent(org, event.id)).length).toBe(250);
+    expect((await checkShards({ redis: redis.client, prefix })).findings).toEqual([]);
     const batch = await archive.batch(org, 'w1', { layout: 'jsonl', destinationId: 'dst_w' });
     if (batch === null) break;
     let count = 0;

@@ -216,7 +216,7 @@ local function store(e)
   end
   if #e.targets + #sent > 0 then
     hold_event(e.id, e.org, #sent)
-    unfinished = unfinished and unfinished + #e.text + e.chunk_bytes
+    unfinished = unfinished and unfinished + #e.text + e.chunk_bytes + (e.filtered > 0 and packed.bytes_of(e.results) or 0)
   end
   if messages == '*' then
     call('SET', P .. 'x:' .. e.id, table.concat(ids, ' '))

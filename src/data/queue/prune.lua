@@ -38,7 +38,7 @@ local function prune_history(until_ms)
     local kind, id = entry[2][1], entry[2][2]
     local org = has_archives and kind == 'i' and archive_of(id)
     if org then
-      move_to_archive(org, entry[1], id)
+      done = done + math.max(1, move_to_archive(org, entry[1], id))
     else
       if kind == 'e' then
         remove_event(id)
@@ -47,8 +47,8 @@ local function prune_history(until_ms)
       end
       history_remove(P .. 'fin', entry[1])
       removed = removed + 1
+      done = done + 1
     end
-    done = done + 1
   end
   return #entries
 end

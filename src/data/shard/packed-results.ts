@@ -15,7 +15,9 @@ const reasons = new Map<string, FilterFailure['reason']>(
 
 const noRule = '-';
 const maxTextLength = 500;
-const packLength = 'evt_00'.length + 21;
+const keyLength = 21;
+const packLength = 'evt_00'.length + keyLength;
+const numberLength = 4;
 
 /** Of an event that `filtered` routes have not taken. */
 export function packedResults(filtered: readonly FilteredRoute[]): { text: string; routes: string } {
@@ -26,6 +28,11 @@ export function packedResults(filtered: readonly FilteredRoute[]): { text: strin
     return untried === undefined ? line : `${line} ${numberOf(texts, untried)}`;
   });
   return { text: [texts.join('\t'), ...lines].join('\n'), routes: filtered.map(({ routeId }) => routeId).join(' ') };
+}
+
+/** The key of the pack of a result by the key of the result; null for the key of another message. */
+export function packOfResult(key: string): string | null {
+  return key.length === keyLength + numberLength ? key.slice(0, keyLength) : null;
 }
 
 /** From 1; of a text that is not among them it is appended. */
@@ -53,5 +60,5 @@ export function unpackedResults(eventId: string, packed: string): FilterResult[]
 /** The id of the delivery that stands for the result with this number, in the order of `filtered`. */
 export function resultId(eventId: string, number: number): string {
   const bits = Buffer.from([number >> 12, (number >> 4) & 255, (number & 15) << 4]);
-  return `msg_${eventId.slice('evt_'.length, packLength)}${base32(bits).slice(0, 4)}`;
+  return `msg_${eventId.slice('evt_'.length, packLength)}${base32(bits).slice(0, numberLength)}`;
 }

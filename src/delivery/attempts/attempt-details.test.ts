@@ -266,13 +266,13 @@ describe('a secret is in no byte that is stored of an attempt', () => {
   });
 
   test('cookies and credentials of the receiver, and those in the URLs to which it redirects', async () => {
-    const secrets = ['CANARY-session', 'CANARY-key', 'CANARY-in-query', 'CANARY-in-url', 'CANARY-user'];
+    const secrets = ['CANARY-session', 'CANARY-key', 'CANARY-in-query', 'CANARY-in-url', 'CANARY-user', 'CANARY-fragment'];
     const to = await receiver((response) =>
       response
         .writeHead(302, {
           'set-cookie': [`session=${secrets[0]}; Path=/`, 'lang=en'],
           'x-api-key': secrets[1],
-          location: `https://${secrets[4]}:${secrets[3]}@receiver.test/?page=2&access_token=${secrets[2]}`,
+          location: `https://${secrets[4]}:${secrets[3]}@receiver.test/?page=2&access_token=${secrets[2]}#id_token=${secrets[5]}&state=1`,
         })
         .end(),
     );
@@ -284,7 +284,7 @@ describe('a secret is in no byte that is stored of an attempt', () => {
     expect(attempt?.detail?.responseHeaders).toEqual(
       expect.arrayContaining([
         ['set-cookie', '••••'],
-        ['location', 'https://••••@receiver.test/?page=2&access_token=••••'],
+        ['location', 'https://••••@receiver.test/?page=2&access_token=••••#id_token=••••&state=1'],
       ]),
     );
   });

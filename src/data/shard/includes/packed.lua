@@ -114,12 +114,21 @@ do
     return { m, pack.org, result[2], '', '', '', '', '', '', '' }
   end
 
-  -- The same of a result by its key; nil where there is none.
+  -- The pack that was viewed last, with all its results: an archive reads one after the other.
+  local viewed, viewed_pack, viewed_results
+
+  -- The same of a result by its key; nil where there is none. For scripts that only read.
   function packed.view_of(id)
     local name, number = packed.place_of(id)
-    local pack = name and packed.read(name)
-    local result = pack and packed.results(pack, number, 1)[1]
-    return result and packed.view(pack, result) or nil
+    if not name then
+      return nil
+    end
+    if viewed ~= name then
+      viewed, viewed_pack = name, packed.read(name)
+      viewed_results = viewed_pack and packed.results(viewed_pack, 0, viewed_pack.count)
+    end
+    local result = viewed_pack and viewed_results[number + 1]
+    return result and packed.view(viewed_pack, result) or nil
   end
 
   -- The event of a message or of a result of a pack; nil when it is gone.

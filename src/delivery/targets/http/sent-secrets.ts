@@ -87,7 +87,7 @@ export interface MaskedHeaders {
 /** A value of a header without the credentials of the URLs in it: those of their queries, and before the host. */
 function withoutUrlCredentials(value: string): string {
   return value
-    .replace(/([?&;])([^?&;=#\s]{1,200})=([^&;#\s"'>,]+)/g, (whole, before: string, name: string) =>
+    .replace(/([?&;#])([^?&;=#\s]{1,200})=([^&;#\s"'>,]+)/g, (whole, before: string, name: string) =>
       isCredentialParameter(name) ? `${before}${name}=${maskedUnread}` : whole,
     )
     .replace(/:\/\/[^/\s@]{1,500}@/g, `://${maskedUnread}@`);

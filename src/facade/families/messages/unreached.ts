@@ -183,16 +183,19 @@ function shownValue(of: unknown): string | number | boolean | null {
 }
 
 const beginnings = new WeakMap<object, string>();
+/** Lists and objects within each other of which something is shown. */
+const maxDepth = 20;
 
 /** JSON of a list or an object, at least until it is longer than what is shown: many conditions may name the same large value. */
-function beginningOf(container: object): string {
+function beginningOf(container: object, depth = 0): string {
+  if (depth === maxDepth) return '…';
   const known = beginnings.get(container);
   if (known !== undefined) return known;
   const isList = Array.isArray(container);
   let text = isList ? '[' : '{';
-  for (const [name, member] of Object.entries(container)) {
+  for (const [name, member] of membersOf(container)) {
     const shown = isContainer(member)
-      ? beginningOf(member)
+      ? beginningOf(member, depth + 1)
       : JSON.stringify(typeof member === 'string' ? member.slice(0, maxValueLength) : member);
     text += `${text.length > 1 ? ',' : ''}${isList ? '' : `${JSON.stringify(name)}:`}${shown}`;
     if (text.length > maxValueLength) break;
@@ -200,4 +203,10 @@ function beginningOf(container: object): string {
   text += isList ? ']' : '}';
   beginnings.set(container, text);
   return text;
+}
+
+/** One after the other: the walk ends after a few. */
+function* membersOf(container: object): Generator<[string, unknown]> {
+  if (Array.isArray(container)) for (const [i, member] of container.entries()) yield [String(i), member];
+  else for (const name of Object.keys(container)) yield [name, (container as Record<string, unknown>)[name]];
 }
