@@ -88,6 +88,8 @@ class ShardWalk {
   readonly #places = new Map<string, string[]>();
   readonly #holders = new Map<string, string>();
   readonly #findings = new Map<string, Finding>();
+  /** What may be results of a pack that an archive has one by one, by the pack. */
+  readonly #results = new Map<string, string[]>();
   /** Batch → its members. */
   readonly #batches = new Map<string, Set<string>>();
   /** Event → how many of its messages are still to be made. */
@@ -173,13 +175,8 @@ class ShardWalk {
   }
 
   async #walkHistory(name: string, place: string): Promise<void> {
-    const packs = new Set<string>();
     await this.#pages(`${this.#base}${name}`, (_, [kind, id = '']) => {
-      if (kind !== 'i') return;
-      const pack = packOfResult(id);
-      if (pack === null) this.#note(id, place);
-      else if (!packs.has(pack)) this.#note(pack, place);
-      if (pack !== null) packs.add(pack);
+      if (kind === 'i') this.#note(id, place);
     });
   }
 
@@ -216,8 +213,9 @@ class ShardWalk {
   }
 
   #checkPlace(id: string, status: string): void {
-    const places = this.#places.get(id) ?? [];
-    this.#places.delete(id);
+    const results = this.#results.get(id) ?? [];
+    const places = this.#places.get(id) ?? results.slice(0, 1).flatMap((result) => this.#places.get(result) ?? []);
+    for (const each of [id, ...results]) this.#places.delete(each);
     const expected = expectedPlaces(status);
     if (places.length === 0) this.#complain(id, `has status ${status} and is nowhere`);
     else if (places.length > 1) this.#complain(id, `is ${places.join(' and ')}`);
@@ -247,8 +245,16 @@ class ShardWalk {
 
   #note(id: string, place: string): void {
     const places = this.#places.get(id);
-    if (places === undefined) this.#places.set(id, [place]);
-    else places.push(place);
+    if (places !== undefined) {
+      places.push(place);
+      return;
+    }
+    this.#places.set(id, [place]);
+    const pack = packOfResult(id);
+    if (pack === null) return;
+    const results = this.#results.get(pack);
+    if (results === undefined) this.#results.set(pack, [id]);
+    else results.push(id);
   }
 
   #complain(key: string, complaint: string): void {

@@ -30,7 +30,7 @@ export function packedResults(filtered: readonly FilteredRoute[]): { text: strin
   return { text: [texts.join('\t'), ...lines].join('\n'), routes: filtered.map(({ routeId }) => routeId).join(' ') };
 }
 
-/** The key of the pack of a result by the key of the result; null for the key of another message. */
+/** The key of the pack that a key is one of the results of, if there is such a pack; null where the key cannot be that of a result. */
 export function packOfResult(key: string): string | null {
   return key.length === keyLength + numberLength ? key.slice(0, keyLength) : null;
 }
