@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { crdFor } from '../../src/resources/custom-resource-definitions.ts';
 import { eventually } from '../support/eventually.ts';
+import { helm } from '../support/helm.ts';
 import { describeInCluster } from '../support/in-cluster.ts';
 import { type PortForward, portForward } from '../support/port-forward.ts';
 import { addressOfThisMachine } from './cluster-world.ts';
@@ -17,6 +17,7 @@ import {
   patienceMs,
   putSecret,
   redisCli,
+  releaseRevision,
   restart,
   rolledOut,
   secretValue,
@@ -35,11 +36,8 @@ interface Failure {
   mend(): Promise<unknown>;
   /** Cells of the table that are shown while it is broken. */
   shows(): Promise<unknown>;
-  metric?: {
-    name: string;
-    labels: RegExp /** `before`: the sum of all series before the failure. */;
-    is(value: number, before: number): boolean;
-  };
+  /** `is`: of one series; `before` is the sum of all of them before the failure. */
+  metric?: { name: string; labels: RegExp; is(value: number, before: number): boolean };
   alerts?: readonly string[];
   /** What happens between two scrapes. */
   meanwhile?(): Promise<unknown>;
@@ -96,6 +94,8 @@ async function refusedEvent(): Promise<void> {
 let redisPassword: string;
 let redisMemory: string;
 let encryptionKeys: string;
+/** Of the release before an upgrade that fails. */
+let revision: string;
 const encrypted = ['posthorn-api', 'posthorn-controller'];
 
 const failures: Record<string, Failure> = {
@@ -281,6 +281,7 @@ const failures: Record<string, Failure> = {
   },
   'the CustomResourceDefinitions are of an earlier release': {
     make: async () => {
+      revision = await releaseRevision();
       const path = '/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/description';
       await kubectl([
         'patch',
@@ -292,7 +293,8 @@ const failures: Record<string, Failure> = {
       ]);
       await restart('posthorn-controller');
     },
-    mend: () => kubectl(['apply', '--server-side', '--force-conflicts', '-f', '-'], JSON.stringify(crdFor('Route'))),
+    // The release that failed has the value.
+    mend: () => helm('rollback', 'posthorn', revision, '--namespace', system),
     shows: async () => {
       await eventually(
         async () => expect((await pods.readyz('controller')).join(' ')).toMatch(/crds.*routes\.posthorn\.dev lacks spec\.description/),

@@ -35,3 +35,5 @@ export const secretValue = async (name: string, key: string): Promise<string> =>
   Buffer.from(await inSystem('get', 'secret', name, '-o', `jsonpath={.data.${key}}`), 'base64').toString();
 export const putSecret = (name: string, key: string, value: string) =>
   inSystem('patch', 'secret', name, '--type=merge', '-p', JSON.stringify({ stringData: { [key]: value } }));
+export const releaseRevision = async (): Promise<string> =>
+  String(JSON.parse(await helm('status', 'posthorn', '--namespace', system, '--output', 'json')).version);
