@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { crdFor } from '../../src/resources/custom-resource-definitions.ts';
 import { eventually } from '../support/eventually.ts';
 import { helm } from '../support/helm.ts';
 import { describeInCluster } from '../support/in-cluster.ts';
@@ -293,8 +294,12 @@ const failures: Record<string, Failure> = {
       ]);
       await restart('posthorn-controller');
     },
-    // The release that failed has the value.
-    mend: () => helm('rollback', 'posthorn', revision, '--namespace', system),
+    mend: async () => {
+      // Else the field would be that of the patch, and Helm would not overwrite it.
+      await kubectl(['apply', '--server-side', '--force-conflicts', '-f', '-'], JSON.stringify(crdFor('Route')));
+      // The release that failed has the value.
+      await helm('rollback', 'posthorn', revision, '--namespace', system);
+    },
     shows: async () => {
       await eventually(
         async () => expect((await pods.readyz('controller')).join(' ')).toMatch(/crds.*routes\.posthorn\.dev lacks spec\.description/),
