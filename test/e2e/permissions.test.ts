@@ -118,6 +118,15 @@ describeInCluster('the permissions of the chart', () => {
     await kubectl(['delete', 'customresourcedefinition', scaledObjects.metadata.name, '--ignore-not-found', '--timeout=60s']);
   }, 150_000);
 
+  test('let the controller delete the namespace that it made for an organization whose data is to go', async () => {
+    const organization = { name: `${tenant}-brief` };
+    const spec = { namespace: organization.name, deletionPolicy: 'Delete' };
+    await kubectlApply([{ apiVersion: 'posthorn.dev/v1alpha1', kind: 'Organization', metadata: organization, spec }]);
+    await kubectl(['wait', '--for=condition=Ready', `organization/${organization.name}`, '--timeout=30s']);
+    await kubectl(['delete', 'organization', organization.name, '--timeout=60s']);
+    await kubectl(['wait', '--for=delete', `namespace/${organization.name}`, '--timeout=60s']);
+  }, 180_000);
+
   test('let the API make, change and delete resources of each kind with their secrets, and ask who a token is', async () => {
     const made: string[] = [];
     const make = async (path: string, body: object, change: object | null): Promise<string> => {
