@@ -64,7 +64,7 @@ const failure = {
   },
 };
 
-/** Delivers everything, or fails every attempt; answers how many attempts were made. */
+/** Ends every attempt as a success or as a failure. Returns the number of attempts. */
 async function deliver(fails = false): Promise<number> {
   let delivered = 0;
   for (;;) {

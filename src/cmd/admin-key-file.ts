@@ -2,6 +2,7 @@ import type { Clock } from '../core/clock.ts';
 import { PosthornError } from '../core/errors.ts';
 import { adminApiKey } from './config-values.ts';
 import { readTextFile } from './file-variables.ts';
+import { issuesText } from './issues-text.ts';
 
 const recheckMs = 10_000;
 
@@ -29,9 +30,9 @@ class AdminKeyFile implements AdminKeySource {
   read(): string {
     const text = this.#text();
     if (text === null) throw new PosthornError('INVALID_CONFIG', `${this.#file} cannot be read`);
-    const { data, error } = adminApiKey.safeParse(text);
-    if (data !== undefined) return data;
-    throw new PosthornError('INVALID_CONFIG', `${this.#file} ${error?.issues.map(({ message }) => message).join(', ')}`);
+    const { success, data, error } = adminApiKey.safeParse(text);
+    if (success) return data;
+    throw new PosthornError('INVALID_CONFIG', `${this.#file} ${issuesText(error)}`);
   }
 
   #text(): string | null {

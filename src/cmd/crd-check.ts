@@ -3,9 +3,9 @@ import { withJitter } from '../core/backoff.ts';
 import { group, version } from '../resources/definition.ts';
 import { kinds, posthornKinds } from '../resources/kinds.ts';
 import type { KubernetesApi } from '../store/kubernetes/kubernetes-api.ts';
+import { lastingComplaint } from './lasting-complaint.ts';
 import type { RoleContext } from './role-process.ts';
 
-const check = 'crds';
 const lookMs = 300_000;
 const lookAgainMs = 10_000;
 /** Of one kind, in a message. */
@@ -33,18 +33,21 @@ const document = z.object({
  * CustomResourceDefinitions lack without a word, so a controller with earlier ones is not ready.
  */
 export async function checkCrds(api: KubernetesApi, { clock, logger, readiness, stopping }: RoleContext): Promise<void> {
-  let complaint: string | null = null;
+  const judge = lastingComplaint(
+    { logger, readiness },
+    { check: 'crds', message: 'the CustomResourceDefinitions are of an earlier release' },
+  );
+  let isCurrent = true;
   while (!stopping.aborted) {
     try {
-      const found = (await crdComplaints(api)).join('; ') || null;
-      if (found !== null && found !== complaint) logger.error({ reason: found }, 'the CustomResourceDefinitions are of an earlier release');
-      if (found !== complaint) readiness.set(check, found === null ? { ok: true } : { ok: false, detail: found });
-      complaint = found;
+      const complaints = await crdComplaints(api);
+      isCurrent = complaints.length === 0;
+      judge(isCurrent ? null : complaints.join('; '));
     } catch (error) {
       // That the API server does not answer is told by the caches.
       logger.debug({ err: error }, 'the kinds of the API server cannot be read');
     }
-    await clock.sleep(withJitter(complaint === null ? lookMs : lookAgainMs), stopping);
+    await clock.sleep(withJitter(isCurrent ? lookMs : lookAgainMs), stopping);
   }
 }
 

@@ -2,6 +2,7 @@ import { Gauge, type Registry } from 'prom-client';
 import { type EncryptionKey, Keyring } from '../core/sealing.ts';
 import { encryptionKeys } from './config-values.ts';
 import { readTextFile } from './file-variables.ts';
+import { issuesText } from './issues-text.ts';
 import type { RoleContext } from './role-process.ts';
 import type { SecretsConfig } from './secrets-config.ts';
 
@@ -13,8 +14,8 @@ type Context = Pick<RoleContext, 'clock' | 'logger' | 'registry' | 'stopping'>;
 
 /**
  * Returns the keyring of a role. Where the keys stand in a file, the role reads it every 10 seconds until it stops, and at once when a value
- * was sealed with a key that it does not know. A file that cannot be used leaves the earlier keys in force. `onChange`: throws away what is
- * kept of sealed values, which may be sealed with a key that is no longer there.
+ * was sealed with an unknown key. If the file cannot be used, the earlier keys remain in force. `onChange` is called
+ * after each change of the keys: the caller drops its cached records, whose values may be sealed with a key that was removed.
  */
 export function roleKeyring(
   { encryptionKeys: keys, encryptionKeysFile: file }: Pick<SecretsConfig, 'encryptionKeys' | 'encryptionKeysFile'>,
@@ -66,8 +67,8 @@ class KeysFile {
     this.#readAtMs = nowMs;
     const text = readTextFile(this.#file);
     if (text === null) return this.#refused('cannot be read');
-    const { data: keys, error } = encryptionKeys.safeParse(text);
-    if (keys === undefined) return this.#refused(error?.issues.map(({ message }) => message).join(', ') ?? '');
+    const { success, data: keys, error } = encryptionKeys.safeParse(text);
+    if (!success) return this.#refused(issuesText(error));
     this.#complaint = '';
     const identity = identityOf(keys);
     if (identity === this.#last) return null;

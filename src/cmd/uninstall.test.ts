@@ -8,6 +8,19 @@ const namespace = 'posthorn-system';
 const owner = { manager: 'test', force: true };
 const holder = { manager: 'posthorn-controller', force: true };
 
+/** The API server of a Deployment without pods. */
+function scaledDown(): { isThere: boolean; request(method: string): Promise<unknown> } {
+  const deployment = {
+    isThere: true,
+    request: async (method: string): Promise<unknown> => {
+      if (!deployment.isThere) throw new PosthornError('RESOURCE_NOT_FOUND', 'there is no such Deployment');
+      if (method === 'DELETE') deployment.isThere = false;
+      return { spec: { replicas: 0 } };
+    },
+  };
+  return deployment;
+}
+
 test.each([false, true])('waits for no controllers that are scaled to 0 (deletes organizations: %s)', async (deletesOrganizations) => {
   // Nothing moves it.
   const clock = new FakeClock();
@@ -17,21 +30,16 @@ test.each([false, true])('waits for no controllers that are scaled to 0 (deletes
   await store.apply({ kind: 'Namespace', metadata: { name: namespace } }, owner);
   await store.apply({ kind: 'DeliveryPool', metadata: { namespace, name: 'default' }, spec: {} }, owner);
   await store.apply({ kind: 'DeliveryPool', metadata: { namespace, name: 'default', finalizers: ['posthorn.dev/drain'] } }, holder);
-  let isThere = true;
-  const request = async (method: string): Promise<unknown> => {
-    if (!isThere) throw new PosthornError('RESOURCE_NOT_FOUND', 'there is no such Deployment');
-    if (method === 'DELETE') isThere = false;
-    return { spec: { replicas: 0 } };
-  };
+  const deployment = scaledDown();
   const lines: string[] = [];
   const write = (line: string): void => void lines.push(line);
   const where = { namespace, installation: 'default', controller: 'posthorn-controller' };
-  await uninstall({ ...where, api: { request }, store, clock, deletesOrganizations, deletesCrds: false, write });
+  await uninstall({ ...where, api: deployment, store, clock, deletesOrganizations, deletesCrds: false, write });
   expect(lines[0]).toBe('the controllers have not ended all pools of workers');
   expect((await store.list('DeliveryPool')).items).toEqual([]);
   const { items } = await store.list('Organization');
   expect(items.map(({ metadata }) => [metadata.name, metadata.finalizers])).toEqual(deletesOrganizations ? [] : [['acme', []]]);
-  expect(isThere).toBe(false);
+  expect(deployment.isThere).toBe(false);
 });
 
 test.each([true, false])(
@@ -43,14 +51,9 @@ test.each([true, false])(
       await store.apply({ kind: 'Organization', metadata: { name }, spec: { namespace: name, ...spec } }, owner);
       await store.apply({ kind: 'Organization', metadata: { name, finalizers: ['posthorn.dev/purge'] } }, holder);
     }
-    let isThere = true;
-    const request = async (method: string): Promise<unknown> => {
-      if (!isThere) throw new PosthornError('RESOURCE_NOT_FOUND', 'there is no such Deployment');
-      if (method === 'DELETE') isThere = false;
-      return { spec: { replicas: 0 } };
-    };
+    const deployment = scaledDown();
     const lines: string[] = [];
-    const options = { api: { request }, store, clock, namespace, installation: 'two', controller: 'c', deletesOrganizations };
+    const options = { api: deployment, store, clock, namespace, installation: 'two', controller: 'c', deletesOrganizations };
     const run = (deletesCrds: boolean) => uninstall({ ...options, deletesCrds, write: (line) => void lines.push(line) });
     const held = async () => (await store.list('Organization')).items.map(({ metadata }) => [metadata.name, metadata.finalizers]);
     const before = await held();

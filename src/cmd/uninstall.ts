@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Clock } from '../core/clock.ts';
 import { isPosthornError, PosthornError } from '../core/errors.ts';
-import type { PosthornObject } from '../resources/kinds.ts';
+import { listAll } from '../store/all-objects.ts';
 import type { KubernetesApi } from '../store/kubernetes/kubernetes-api.ts';
 import { installationOf } from '../store/served-objects.ts';
 import type { Key, ResourceStore } from '../store/store.ts';
@@ -58,7 +58,7 @@ export async function uninstall(options: UninstallOptions): Promise<void> {
 
 /** With the kinds the Organizations of every installation would go. */
 async function requireNoOthers(options: UninstallOptions): Promise<void> {
-  const others = (await allOrganizations(options)).filter((each) => installationOf(each) !== options.installation);
+  const others = (await listAll(options.store, 'Organization')).filter((each) => installationOf(each) !== options.installation);
   if (others.length === 0) return;
   const named = others.slice(0, namedMax).map((each) => `${each.metadata.name} (${installationOf(each)})`);
   const rest = others.length > namedMax ? ` and ${others.length - namedMax} more` : '';
@@ -112,19 +112,8 @@ function controllersPath({ namespace, controller }: UninstallOptions): string {
 
 /** Names of those of the installation. */
 async function organizations(options: UninstallOptions): Promise<string[]> {
-  const all = await allOrganizations(options);
+  const all = await listAll(options.store, 'Organization');
   return all.filter((each) => installationOf(each) === options.installation).map(({ metadata }) => metadata.name);
-}
-
-async function allOrganizations({ store }: UninstallOptions): Promise<PosthornObject<'Organization'>[]> {
-  const all: PosthornObject<'Organization'>[] = [];
-  let continueToken: string | undefined;
-  do {
-    const page = await store.list('Organization', continueToken === undefined ? {} : { continueToken });
-    all.push(...page.items);
-    continueToken = page.continueToken;
-  } while (continueToken !== undefined);
-  return all;
 }
 
 /** Undefined when there is no such object, or kind. */

@@ -1,6 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import { isPosthornError } from '../core/errors.ts';
 import { mastersOf } from '../redis/connection.ts';
+import { lastingComplaint } from './lasting-complaint.ts';
 import type { RedisLink } from './redis-link.ts';
 import { checkRedisSettings } from './redis-settings.ts';
 import type { RoleContext } from './role-process.ts';
@@ -8,7 +9,6 @@ import type { RoleContext } from './role-process.ts';
 type Context = Pick<RoleContext, 'clock' | 'registry' | 'logger' | 'readiness' | 'stopping'>;
 
 const lookMs = 30_000;
-const settingsCheck = 'redis-settings';
 
 /** The gauge of `watchRedis`. */
 export function clockSkewMetric(registry: Registry): Gauge {
@@ -26,14 +26,11 @@ export function clockSkewMetric(registry: Registry): Gauge {
 export async function watchRedis(link: RedisLink, context: Context, { settings }: { settings: boolean }): Promise<void> {
   const { clock, registry, logger, readiness, stopping } = context;
   const skew = clockSkewMetric(registry);
-  let complaint: string | null = null;
+  const judge = lastingComplaint({ logger, readiness }, { check: 'redis-settings', message: 'Redis has settings that would lose data' });
   while (!stopping.aborted) {
     try {
       skew.set(await skewSeconds(link, context));
-      const found = settings ? await settingsComplaint(link) : null;
-      if (found !== null && found !== complaint) logger.error({ reason: found }, 'Redis has settings that would lose data');
-      if (found !== complaint) readiness.set(settingsCheck, found === null ? { ok: true } : { ok: false, detail: found });
-      complaint = found;
+      if (settings) judge(await settingsComplaint(link));
     } catch (error) {
       // That Redis does not answer is told by the connection.
       logger.debug({ err: error }, 'clock and settings of Redis cannot be read');

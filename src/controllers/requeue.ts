@@ -36,7 +36,7 @@ export function requeueReferrers(into: Requeuing, kind: ConfigurationKind, refer
   requeueTakers(into, takersOf(into.caches, kind, referred));
 }
 
-/** Requeues these with what refers to them: what has no record of its own goes into theirs. */
+/** Requeues the takers and the objects that refer to them, such as routes, whose records contain the filter of a taker. */
 function requeueTakers(into: Requeuing, takers: readonly ObjectOf<SharedKind>[]): void {
   for (const { kind, metadata } of takers) {
     into.queues[kind].add(formatKey(metadata));

@@ -36,7 +36,7 @@ export function contentOf<K extends SharedKind>(
   };
 }
 
-/** What is wrong with the content of an object; of another organization's, its owner has to mend it, and what was taken over before stays in force. */
+/** Returns the result for content that is not valid. Own content is refused. Content of another organization leaves the object unresolved: its owner has to correct it, and the earlier record stays published. */
 export function refusedContent({ kind, spec }: ObjectOf<SharedKind>, refusal: Refusal): { refusal: Refusal } | { unresolved: Refusal } {
   const from = sharedFromOf(spec);
   if (from === undefined) return { refusal };

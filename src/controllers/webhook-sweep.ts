@@ -2,6 +2,7 @@ import { isPosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import type { WebhookStore } from '../data/webhooks/webhooks.ts';
 import { kinds } from '../resources/kinds.ts';
+import { allObjects } from '../store/all-objects.ts';
 import type { ResourceStore } from '../store/store.ts';
 import { type ControllerCaches, indexes } from './controller-caches.ts';
 import type { FencedPublisher } from './fenced-publisher.ts';
@@ -71,11 +72,7 @@ export async function sweepEventTypes(
 
 async function storedEventTypeIds(store: Pick<ResourceStore, 'list'>, namespace: string): Promise<Set<string>> {
   const ids = new Set<string>();
-  let continueToken: string | undefined;
-  do {
-    const page = await store.list('WebhookEventType', { namespace, continueToken });
-    for (const object of page.items.filter(isLive)) ids.add(idOf('WebhookEventType', object));
-    continueToken = page.continueToken;
-  } while (continueToken !== undefined);
+  for await (const object of allObjects(store, 'WebhookEventType', namespace))
+    if (isLive(object)) ids.add(idOf('WebhookEventType', object));
   return ids;
 }

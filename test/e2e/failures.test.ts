@@ -67,6 +67,15 @@ const notReady = (kind: string) => ({
   labels: new RegExp(`kind="${kind}",state="not_ready"`),
   is: (value: number, before: number) => value > before,
 });
+/** What a destination with a False condition shows. */
+const destinationNotReady = (name: string, type: string, reason: string): Omit<Failure, 'make' | 'mend'> => ({
+  shows: async () => {
+    await says(`destination/${name}`, type, `False ${reason}`);
+    await hasWarning(reason);
+  },
+  metric: notReady('Destination'),
+  alerts: ['PosthornObjectsNotReady'],
+});
 const failing = (check: string) => ({
   name: 'posthorn_readiness',
   labels: new RegExp(`check="${check}"`),
@@ -231,22 +240,12 @@ const failures: Record<string, Failure> = {
   'a Secret is deleted': {
     make: () => inShop('delete', 'secret', 'signing'),
     mend: () => kubectlApply(shop.secrets),
-    shows: async () => {
-      await says('destination/dead', 'ResolvedRefs', 'False SecretNotFound');
-      await hasWarning('SecretNotFound');
-    },
-    metric: notReady('Destination'),
-    alerts: ['PosthornObjectsNotReady'],
+    ...destinationNotReady('dead', 'ResolvedRefs', 'SecretNotFound'),
   },
   'a destination is forbidden by the egress rules': {
     make: () => kubectlApply([object('Destination', 'forbidden', { type: 'http', http: { url: 'https://10.255.255.1/hooks' } })]),
     mend: () => inShop('delete', 'destination/forbidden'),
-    shows: async () => {
-      await says('destination/forbidden', 'Accepted', 'False AddressNotAllowed');
-      await hasWarning('AddressNotAllowed');
-    },
-    metric: notReady('Destination'),
-    alerts: ['PosthornObjectsNotReady'],
+    ...destinationNotReady('forbidden', 'Accepted', 'AddressNotAllowed'),
   },
   'a receiver fails': {
     make: async () => {

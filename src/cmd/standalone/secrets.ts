@@ -5,6 +5,7 @@ import { newApiKey } from '../../core/api-keys.ts';
 import { PosthornError } from '../../core/errors.ts';
 import type { EncryptionKey } from '../../core/sealing.ts';
 import { encryptionKeys } from '../config-values.ts';
+import { issuesText } from '../issues-text.ts';
 import type { SecretsConfig } from '../secrets-config.ts';
 
 /** What standalone keeps in its data directory, readable by its user only. */
@@ -44,8 +45,8 @@ function encryptionKeysOf(
   if (given.encryptionKeys.length > 0) return given;
   const encryptionKeysFile = resolve(dataDirectory, 'encryption-keys');
   const { text } = keep(encryptionKeysFile, () => `k1:${randomBytes(32).toString('base64')}`);
-  const { data, error } = encryptionKeys.safeParse(text);
-  if (data === undefined) throw new Error(`${encryptionKeysFile} ${error?.issues.map(({ message }) => message).join(', ')}`);
+  const { success, data, error } = encryptionKeys.safeParse(text);
+  if (!success) throw new Error(`${encryptionKeysFile} ${issuesText(error)}`);
   return { encryptionKeys: data, encryptionKeysFile };
 }
 

@@ -47,7 +47,7 @@ export class BrokenCircuits {
     return this.#set({ routeId, destinationId, state, sinceMs: atMs });
   }
 
-  /** Leaves out the circuits of a route; answers the ids that they concern. */
+  /** Removes the circuits of a route. Returns the ids of the route and its destinations. */
   forget(routeId: string): string[] {
     return [...(this.#byId.get(routeId)?.values() ?? [])].flatMap((circuit) => this.#set({ ...circuit, state: 'closed' }));
   }

@@ -16,7 +16,7 @@ import { RouteCode } from './route-code.ts';
 let store: MemoryStore;
 let caches: ControllerCaches;
 let stopping: AbortController;
-/** What is in force. */
+/** The published record; null: none. */
 let inForce: TransformRecord | null;
 /** Runs while the first record is being published. */
 let meanwhile: () => Promise<unknown>;

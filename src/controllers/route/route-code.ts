@@ -28,7 +28,7 @@ type CodeKind = 'Transform' | 'PayloadSchema';
 interface Making<K extends CodeKind, R extends 'transform' | 'payloadSchema'> {
   cache: ResourceCache<K>;
   recordKind: R;
-  /** Of a content that is accepted; `published` is in force now. */
+  /** Compiles `content` into a record, or refuses it. `published` is the present record; null: there is none. */
   compile(
     object: ObjectOf<K>,
     content: ContentOf<K>,

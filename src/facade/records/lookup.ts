@@ -1,6 +1,7 @@
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import { resourceId } from '../../core/ids.ts';
 import { type ConfigurationKind, kinds, type ObjectOf, type PosthornObject } from '../../resources/kinds.ts';
+import { allObjects } from '../../store/all-objects.ts';
 import type { Call, Place } from '../http/operation.ts';
 import type { ResourceCaches, ServedKind } from '../http/services.ts';
 import { mapConcurrently } from './concurrently.ts';
@@ -114,12 +115,7 @@ async function nameInStore(call: Place, kind: ServedKind, id: string): Promise<s
 async function namesInStore(call: Place, kind: ServedKind, isWanted: (id: string) => boolean): Promise<string[]> {
   const { namespace } = call.caller.organization;
   const names: string[] = [];
-  let continueToken: string | undefined;
-  do {
-    const page = await call.services.store.list(kind, { namespace, continueToken });
-    names.push(...page.items.filter((object) => isWanted(idOf(object))).map(({ metadata }) => metadata.name));
-    continueToken = page.continueToken;
-  } while (continueToken !== undefined);
+  for await (const object of allObjects(call.services.store, kind, namespace)) if (isWanted(idOf(object))) names.push(object.metadata.name);
   return names;
 }
 

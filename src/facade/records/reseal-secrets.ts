@@ -2,9 +2,10 @@ import { isPosthornError } from '../../core/errors.ts';
 import { resourceId } from '../../core/ids.ts';
 import { isSealed, type Keyring } from '../../core/sealing.ts';
 import { secretSealingContext } from '../../core/sealing-contexts.ts';
-import { type Kind, kinds, type ObjectOf, type SecretObject } from '../../resources/kinds.ts';
+import { kinds, type SecretObject } from '../../resources/kinds.ts';
 import { madeForIn } from '../../resources/secret-use.ts';
-import { type CompleteStore, type ResourceStore, versionOf } from '../../store/store.ts';
+import { listAll } from '../../store/all-objects.ts';
+import { type CompleteStore, versionOf } from '../../store/store.ts';
 import { facadeManager } from './owned-spec.ts';
 
 const writeAttempts = 8;
@@ -69,15 +70,4 @@ async function reseal(
 
 function isOurs({ metadata: { labels } }: SecretObject): boolean {
   return labels?.['app.kubernetes.io/managed-by'] === 'posthorn';
-}
-
-async function listAll<K extends Kind>(store: ResourceStore, kind: K, namespace?: string): Promise<ObjectOf<K>[]> {
-  const items: ObjectOf<K>[] = [];
-  let continueToken: string | undefined;
-  do {
-    const page = await store.list(kind, { namespace, continueToken });
-    items.push(...page.items);
-    continueToken = page.continueToken;
-  } while (continueToken !== undefined);
-  return items;
 }

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import type { Kind } from '../../resources/kinds.ts';
 import { targetsFirst } from '../../resources/references.ts';
+import { allObjects } from '../../store/all-objects.ts';
 import type { ApplyObject, Key, ResourceStore } from '../../store/store.ts';
 
 /** The field manager of what comes from files. */
@@ -109,18 +110,11 @@ export class ManifestApplier {
 
   async #stored(kind: Kind): Promise<{ key: Key; managers: string[] }[]> {
     const found: { key: Key; managers: string[] }[] = [];
-    let continueToken: string | undefined;
-    do {
-      const page = await this.#store.list(kind, continueToken === undefined ? {} : { continueToken });
-      for (const { metadata } of page.items) {
-        const managers = (metadata.managedFields ?? [])
-          .filter(({ subresource }) => subresource === undefined)
-          .map(({ manager }) => manager);
-        const { name, namespace } = metadata;
-        found.push({ key: namespace === undefined ? { name } : { namespace, name }, managers });
-      }
-      continueToken = page.continueToken;
-    } while (continueToken !== undefined);
+    for await (const { metadata } of allObjects(this.#store, kind)) {
+      const managers = (metadata.managedFields ?? []).filter(({ subresource }) => subresource === undefined).map(({ manager }) => manager);
+      const { name, namespace } = metadata;
+      found.push({ key: namespace === undefined ? { name } : { namespace, name }, managers });
+    }
     return found;
   }
 }
