@@ -17,6 +17,7 @@ export const field = {
     subscription: 'sb',
     transform: 'tf',
     unsentReason: 'fm',
+    endErrorType: 'er',
     hasOutput: 'y',
     detailBytes: 'ad',
     batch: 'bt',

@@ -143,6 +143,8 @@ function lastError(
       lastErrorType: reason,
       lastErrorMessage: 'a secret that the delivery needs does not open with the encryption keys that there are',
     };
+  if (record.get('er') === 'disabled')
+    return { lastErrorType: 'disabled', lastErrorMessage: 'the endpoint or its application was disabled for too long' };
   return {
     lastErrorType: last === null ? errorWithoutAttempt(status, record) : last.errorType,
     lastErrorMessage: record.get('fm') ?? (last?.errorType == null ? null : last.errorMessage),

@@ -1,5 +1,5 @@
 #!lua flags=allow-oom
--- Sends what has waited in paused targets for too long to the dead letters; what waits for a webhook endpoint stays. Every call looks at
+-- Sends what has waited in paused targets for too long to the dead letters, also what waits for a webhook endpoint. Every call looks at
 -- the next of the paused targets, whoever made the one before, until about 100 messages have ended.
 --
 -- KEYS: see ../shard/includes/shard.lua.
@@ -17,14 +17,19 @@ local expired, more = 0, false
 
 local function expire_paused(n)
   local t = call('HMGET', P .. 't:' .. n, 'o', 'p')
-  if not t[2] or is_for_webhooks(t[1]) then
+  if not t[2] then
     return
   end
   if t[2] == '1' then
     call('HSET', P .. 't:' .. n, 'p', whole(now))
     return
   end
-  local count, has_more = expire_waits(n, t[1], tonumber(t[2]), longest_ms, 'queue_limit_exceeded')
+  local reason, error_type = 'queue_limit_exceeded', nil
+  if is_for_webhooks(t[1]) then
+    -- The reasons of messages to webhook endpoints are a closed list.
+    reason, error_type = 'circuit_breaker_exhausted', 'disabled'
+  end
+  local count, has_more = expire_waits(n, t[1], tonumber(t[2]), longest_ms, reason, { error_type = error_type })
   expired = expired + count
   more = more or has_more
 end

@@ -62,7 +62,7 @@ describe('a paused target', () => {
     expect(await takeFrom(queue, 'w1', 64)).toMatchObject([{ messageId: young.targets[0]?.messageId }]);
   });
 
-  test('a paused target whose pause has just begun keeps what is older, and so does one whose begin was not noted, or a webhook endpoint', async () => {
+  test('a paused target whose pause has just begun keeps what is older, and so does one whose begin was not noted', async () => {
     await acceptor.accept(newEvent());
     await pause();
     await age();
@@ -72,9 +72,30 @@ describe('a paused target', () => {
     expect((await queue.expirePaused(7 * dayMs)).expired).toBe(0);
     expect(Number(await redis.client.hget(key, field.target.pausedSinceMs))).toBeGreaterThan(Date.now() - dayMs);
     await age();
-    await redis.client.hset(key, field.target.organization, webhookOrganization('org_a'));
-    expect((await queue.expirePaused(7 * dayMs)).expired).toBe(0);
-    await redis.client.hset(key, field.target.organization, 'org_a');
     expect((await queue.expirePaused(7 * dayMs)).expired).toBe(1);
+  });
+
+  test('what has waited too long for a disabled webhook endpoint is a dead letter of the error type disabled, also after a failed attempt', async () => {
+    const org = webhookOrganization('org_a');
+    const toEndpoint = () => newEvent({ org });
+    const [retried, untried] = [toEndpoint(), toEndpoint()];
+    await acceptor.accept(retried);
+    await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 1), { type: 'retry', attempt: failure, delayMs: 0 });
+    await queue.promote();
+    await acceptor.accept(untried);
+    await pause();
+    await age();
+    expect((await queue.expirePaused(7 * dayMs)).expired).toBe(2);
+    for (const event of [retried, untried]) {
+      expect(await reader.deliveriesOfEvent(org, event.id)).toMatchObject([
+        {
+          status: 'dlq',
+          deadLetterReason: 'circuit_breaker_exhausted',
+          lastErrorType: 'disabled',
+          lastErrorMessage: expect.stringContaining('disabled'),
+        },
+      ]);
+    }
+    expect(await checkShards({ redis: redis.client, prefix, shards: 1 })).toMatchObject({ findings: [], unfinished: 0 });
   });
 });

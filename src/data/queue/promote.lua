@@ -85,7 +85,7 @@ end
 
 -- Returns whether there may be more.
 local function expire_circuit_waits(n, org, began, fo)
-  local _, more = expire_waits(n, org, began, longest_circuit_wait_ms, 'circuit_breaker_exhausted', fo)
+  local _, more = expire_waits(n, org, began, longest_circuit_wait_ms, 'circuit_breaker_exhausted', { fo = fo })
   return more
 end
 

@@ -128,8 +128,11 @@ export type DeadLetterReason =
 /** `gone`: a webhook endpoint that answered 410. */
 export type AttemptErrorType = 'timeout' | 'http_error' | 'network' | 'dns' | 'tls' | 'blocked' | 'gone';
 
-/** `circuit_open`: no attempt was made yet, for an open circuit. `secret_decryption_failed`: none could be made. */
-export type DeliveryErrorType = AttemptErrorType | 'circuit_open' | 'secret_decryption_failed';
+/**
+ * `circuit_open`: no attempt was made yet, for an open circuit. `secret_decryption_failed`: none could be made. `disabled`: it has waited too long for a
+ * disabled webhook endpoint.
+ */
+export type DeliveryErrorType = AttemptErrorType | 'circuit_open' | 'secret_decryption_failed' | 'disabled';
 
 export interface DeliveryView {
   id: string;

@@ -61,8 +61,9 @@ local function finish_unsent(id, event, org, n, status, why)
   return 's', status, 'c', stamp, 'fm', why
 end
 
--- Sends an unfinished message that nobody holds to the dead letters; of a batch each member.
-local function bury(id, org, reason)
+-- Sends an unfinished message that nobody holds to the dead letters; of a batch each member. `error_type`: what ended it, where that is no attempt and
+-- the reason does not say it; nil: nothing else.
+local function bury(id, org, reason, error_type)
   if call('HGET', P .. 'm:' .. id, 'e') == batch_marker then
     batch_end(id, 'q', reason)
     return
@@ -72,5 +73,8 @@ local function bury(id, org, reason)
   count_status(org, m[2], 'q')
   call('HDEL', P .. 'm:' .. id, 'd')
   call('HSET', P .. 'm:' .. id, finish(id, m[3], org, n, call('HGET', P .. 't:' .. n, 'd') or '', 'q', reason))
+  if error_type then
+    call('HSET', P .. 'm:' .. id, 'er', error_type)
+  end
   call('HINCRBY', ctl, 'open', -1)
 end

@@ -5,9 +5,9 @@
 -- @include "failover.lua"
 
 -- Ends the wait of messages of target n that have waited since `began` (ms), or since they were queued or due, for longer than `longest_ms`, at most 100
--- per lane: they go to one of the failover targets `fo`, if there are any and one is free, else to the dead letters. Returns how many, and whether there may
--- be more.
-local function expire_waits(n, org, began, longest_ms, reason, fo)
+-- per lane: they go to one of the failover targets `options.fo`, if there are any and one is free, else to the dead letters, with `options.error_type` if it is
+-- given. Returns how many, and whether there may be more.
+local function expire_waits(n, org, began, longest_ms, reason, options)
   local expired = 0
   if now - began < longest_ms then
     return expired, false
@@ -26,12 +26,12 @@ local function expire_waits(n, org, began, longest_ms, reason, fo)
       end
       remove_entry(lane, entry[1])
       if m[2] then
-        local moves = fo and failover.moves_of(id)
-        local place = moves and failover.candidate(moves, fo, 'refused')
+        local moves = options.fo and failover.moves_of(id)
+        local place = moves and failover.candidate(moves, options.fo, 'refused')
         if place then
           failover.move(moves, n, place, 'circuit_open')
         else
-          bury(id, org, reason)
+          bury(id, org, reason, options.error_type)
         end
       end
       expired = expired + 1

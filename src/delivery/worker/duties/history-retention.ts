@@ -92,7 +92,10 @@ export class HistoryRetention {
     }
     this.#prunedAtMs = clock.now();
     if (expired > 0)
-      logger.warn({ messages: expired }, 'messages that waited too long for a disabled route or destination became dead letters');
+      logger.warn(
+        { messages: expired },
+        'messages that waited too long for a disabled route, destination or webhook endpoint became dead letters',
+      );
   }
 
   #onLost(messages: number): void {

@@ -50,7 +50,7 @@ export const messageRecord = z
       .string()
       .nullable()
       .describe(
-        'timeout, http_error, network, dns, tls, blocked or gone: of the last attempt. Without one circuit_open where it waits for an open circuit or ended because of it; filtered or transform_failed where its transform is why it was not sent. secret_decryption_failed of a dead letter with this reason.',
+        'timeout, http_error, network, dns, tls, blocked or gone: of the last attempt. Without one circuit_open where it waits for an open circuit or ended because of it; filtered or transform_failed where its transform is why it was not sent. secret_decryption_failed of a dead letter with this reason; disabled of one that waited 7 days for a disabled endpoint.',
       ),
     lastErrorMessage: z.string().nullable().describe('What went wrong last, in words.'),
     labels: z.record(z.string(), z.string()).describe('Those of the event.'),
