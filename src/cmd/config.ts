@@ -148,6 +148,11 @@ export const environmentSchema = z.object({
       'Seconds from one attempt at a webhook endpoint to the next, separated by commas; with the first attempt there is one more than these. Default: 5,300,1800,7200,18000,36000,36000.',
     )
     .meta({ roles: ['api', 'delivery', 'standalone'] }),
+  POSTHORN_WEBHOOK_DISABLE_AFTER_HOURS: count(0, 8760, 0)
+    .describe(
+      'Hours of uninterrupted failure after which a webhook endpoint is disabled, unless it or its application has `disableAfterHours`. `0`: never.',
+    )
+    .meta({ roles: ['delivery', 'standalone'] }),
   POSTHORN_ALLOW_INSECURE_ENDPOINTS: flag
     .default(false)
     .describe('`true`: webhook endpoints may have `http://` URLs, for development. Otherwise they must have `https://`.')
@@ -246,7 +251,7 @@ export interface Config extends SecretsConfig {
   warehouse: WarehouseConfig;
   /** Secrets of users need their label to be used. */
   requiresSecretConsent: boolean;
-  webhooks: { retryDelaysMs: readonly number[]; allowsInsecureUrls: boolean };
+  webhooks: { retryDelaysMs: readonly number[]; disableAfterHours: number; allowsInsecureUrls: boolean };
   /** Without a slash at the end; undefined: nobody has said it. */
   publicIngestUrl: string | undefined;
   /** Of tokens that are taken in place of API keys. */
@@ -339,6 +344,7 @@ export function readConfig(
     requiresSecretConsent: values.POSTHORN_SECRET_CONSENT,
     webhooks: {
       retryDelaysMs: values.POSTHORN_WEBHOOK_RETRY_DELAYS ?? defaultWebhookRetryDelaysMs,
+      disableAfterHours: values.POSTHORN_WEBHOOK_DISABLE_AFTER_HOURS,
       allowsInsecureUrls: values.POSTHORN_ALLOW_INSECURE_ENDPOINTS,
     },
     publicIngestUrl: (values.POSTHORN_PUBLIC_INGEST_URL ?? values.POSTHORN_PUBLIC_URL)?.replace(/\/+$/, ''),

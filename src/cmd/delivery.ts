@@ -70,12 +70,13 @@ async function runDelivery(context: RoleContext): Promise<void> {
       logger.warn({}, 'an address of Redis or of the API server cannot be resolved; the egress policy cannot block it until then');
     const shards = await agreedShards(link, context);
     const shared = { redis: link.main, prefix, shards: () => shards };
+    const circuits = new Circuits(shared);
     const notifier = new Notifier({
       states: new AlertStates({ redis: link.main, prefix }),
       acceptor: new RedisMessageAcceptor({ ...shared, clock, memoryLimitBytes: config.redisMemoryLimitBytes }),
       registry: records,
       messages: new RedisMessageReader(shared),
-      circuits: new Circuits(shared),
+      circuits,
       shards,
       reader: randomUUID(),
       clock,
@@ -110,7 +111,12 @@ async function runDelivery(context: RoleContext): Promise<void> {
       warehouse: config.warehouse,
       webhooks: {
         directory: webhooks,
-        disableEndpoint: (org, id, reason) => disableEndpoint(webhookStore, org, id, reason),
+        disableEndpoint: async (org, id, reason) => {
+          await disableEndpoint(webhookStore, org, id, reason);
+          logger.warn({ organization: org, endpoint: id, reason }, 'a webhook endpoint was disabled');
+        },
+        circuits,
+        disableAfterHours: config.webhooks.disableAfterHours,
         retries: { delaysMs: config.webhooks.retryDelaysMs },
         allowsInsecureUrls: config.webhooks.allowsInsecureUrls,
       },

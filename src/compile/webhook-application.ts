@@ -15,6 +15,7 @@ export interface ManagedApplication {
   rateLimits: { perSecond: number; perMinute: number; perHour: number };
   isDisabled: boolean;
   disabledReason: string | null;
+  disableAfterHours: number | null;
   managedBy: string;
 }
 
@@ -38,6 +39,7 @@ export function compileWebhookApplication(
       rateLimits: { ...rateLimits },
       isDisabled: !spec.enabled,
       disabledReason: spec.enabled ? null : (spec.disabledReason ?? null),
+      disableAfterHours: spec.disableAfterHours ?? null,
       managedBy: managedBy(metadata),
     },
   };

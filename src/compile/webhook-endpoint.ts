@@ -33,6 +33,7 @@ export interface ManagedEndpoint {
   secret: ManagedSecret;
   /** Absent: as it is, which a 410 may have changed. */
   disabling?: { isDisabled: boolean; disabledReason: string | null };
+  disableAfterHours: number | null;
   managedBy: string;
 }
 
@@ -104,6 +105,7 @@ export function compileWebhookEndpoint(
         previous: previous.map((secret) => ({ sealed: seal(secret), validUntilMs: withoutEndMs })),
       },
       ...(disabling !== null && { disabling }),
+      disableAfterHours: spec.disableAfterHours ?? null,
       managedBy: managedBy(metadata),
     },
   };

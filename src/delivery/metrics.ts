@@ -18,6 +18,8 @@ export interface DeliveryMetrics {
   archived: Counter;
   archiveUploads: Counter<'outcome'>;
   archiveLost: Counter;
+  /** Webhook endpoints; cause gone (it answered 410) or failing (every attempt has failed for as long as it may). */
+  endpointsDisabled: Counter<'cause'>;
   /** Attempts to send alerts. */
   alerts: Counter<'channel' | 'outcome'>;
   /** Tests and triggers; outcome ok, error or late: nobody waited for the answer any more. */
@@ -171,6 +173,12 @@ export function deliveryMetrics(
     memoryShare: new Gauge({
       name: 'posthorn_redis_memory_share',
       help: 'Used share of the memory limit of Redis, from 0 to 1. It is 0 if Redis has no limit.',
+      registers,
+    }),
+    endpointsDisabled: new Counter({
+      name: 'posthorn_webhook_endpoints_disabled_total',
+      help: 'Webhook endpoints that were disabled, by cause: gone (it answered 410) or failing (every attempt has failed for its disableAfterHours).',
+      labelNames: ['cause'],
       registers,
     }),
     prunedEarly: new Counter({

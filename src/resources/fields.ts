@@ -40,6 +40,15 @@ export const secretKeyRef = z
   })
   .meta({ 'x-kubernetes-map-type': 'atomic' });
 
+/** Of a webhook application or endpoint. */
+export const disableAfterHours = z
+  .int()
+  .min(0)
+  .max(8760)
+  .optional()
+  .describe(
+    'Hours of uninterrupted failure after which an endpoint is disabled. 0: never. Default: that of the application, then POSTHORN_WEBHOOK_DISABLE_AFTER_HOURS.',
+  );
 export const displayName = line(1, 200).describe('Name shown to people; metadata.name when absent.');
 export const description = paragraph(0, 1000).describe('What this is for.');
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineKind, type Rule } from './definition.ts';
 import { isRecord } from './field-tree.ts';
-import { commonStatus, displayName } from './fields.ts';
+import { commonStatus, disableAfterHours, displayName } from './fields.ts';
 import { ageColumn, enabledColumn, readyColumns } from './printer-columns.ts';
 import { line, paragraph } from './text.ts';
 
@@ -32,6 +32,7 @@ const spec = z.strictObject({
     .optional()
     .describe('Messages to all its endpoints together.'),
   enabled: z.boolean().default(true).describe('While false, events skip it and queued messages wait.'),
+  disableAfterHours,
   disabledReason: paragraph(1, 500).optional().describe('Why it is not enabled.'),
 });
 type Spec = z.output<typeof spec>;

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineKind, type Rule } from './definition.ts';
-import { circuitStatus, commonStatus, reference, secretKeyRef } from './fields.ts';
+import { circuitStatus, commonStatus, disableAfterHours, reference, secretKeyRef } from './fields.ts';
 import { staticHeaderRules, staticHeaders } from './http-header.ts';
 import { ageColumn, enabledColumn, readyColumns } from './printer-columns.ts';
 import { paragraph } from './text.ts';
@@ -44,6 +44,7 @@ const spec = z.strictObject({
     .boolean()
     .default(true)
     .describe('While false, events skip it and queued messages wait. An endpoint that answered 410 is disabled until the spec is changed.'),
+  disableAfterHours,
   disabledReason: paragraph(1, 500).optional().describe('Why it is not enabled.'),
 });
 

@@ -54,7 +54,14 @@ export class MemoryDirectory {
       const endpoint = this.#endpoints.get(id);
       if (endpoint !== undefined) this.putEndpoint({ ...endpoint, isDisabled: true, revision: endpoint.revision + 1 });
     };
-    return { directory: this, disableEndpoint, retries: { delaysMs: [] }, allowsInsecureUrls: true };
+    return {
+      directory: this,
+      disableEndpoint,
+      circuits: { ofTargets: async () => [] },
+      disableAfterHours: 0,
+      retries: { delaysMs: [] },
+      allowsInsecureUrls: true,
+    };
   }
 
   #changed(applicationId: string, endpointId: string | null): void {
@@ -76,6 +83,7 @@ export function webhookApplication(changes: Partial<WebhookApplication> = {}): W
     rateLimits: { perSecond: 1000, perMinute: 1000, perHour: 10_000 },
     isDisabled: false,
     disabledReason: null,
+    disableAfterHours: null,
     shard: 0,
     createdAtMs: 1,
     updatedAtMs: 1,
@@ -98,6 +106,7 @@ export function webhookEndpoint(changes: Partial<WebhookEndpoint> & Pick<Webhook
     circuit: { failureThreshold: 1000, successThreshold: 2, cooldownSeconds: 60 },
     isDisabled: false,
     disabledReason: null,
+    disableAfterHours: null,
     createdAtMs: 1,
     updatedAtMs: 1,
     revision: 1,

@@ -116,6 +116,7 @@ POSTHORN_EGRESS_ONLY_HOSTS: {{ join "," $hosts | default "-" | quote }}
 POSTHORN_EGRESS_CA_FILE: /etc/posthorn/egress-ca/ca.crt
 {{- end }}
 {{- include "posthorn.setting" (list "POSTHORN_WEBHOOK_RETRY_DELAYS" (join "," $v.webhooks.retryDelaysSeconds)) }}
+POSTHORN_WEBHOOK_DISABLE_AFTER_HOURS: {{ $v.webhooks.disableAfterHours | quote }}
 {{- include "posthorn.setting" (list "POSTHORN_WAREHOUSE_S3_ENDPOINT" $v.warehouse.s3Endpoint) }}
 {{- include "posthorn.setting" (list "POSTHORN_WAREHOUSE_GCS_ENDPOINT" $v.warehouse.gcsEndpoint) }}
 {{- include "posthorn.setting" (list "POSTHORN_WAREHOUSE_AZURE_ENDPOINT" $v.warehouse.azureEndpoint) }}

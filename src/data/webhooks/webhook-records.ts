@@ -21,8 +21,8 @@ const defaultCircuit = { failureThreshold: 5, successThreshold: 2, cooldownSecon
 
 /** c created, u last changed when that is another time, v revision from the second on, g custom resource. */
 const common = { c: z.number(), u: z.number().optional(), v: z.number().optional(), g: z.string().optional() };
-/** x: disabled, with the reason or ''. i: the reason of what is not disabled. */
-const disabling = { x: z.string().optional(), i: z.string().optional() };
+/** x: disabled, with the reason or ''. i: the reason of what is not disabled. z: hours of failure after which it is disabled. */
+const disabling = { x: z.string().optional(), i: z.string().optional(), z: z.number().optional() };
 
 const applicationJson = z.object({
   ...common,
@@ -61,7 +61,7 @@ const subscriptionJson = z.object({
 });
 
 type Stamps = Pick<WebhookApplication, 'createdAtMs' | 'updatedAtMs' | 'revision' | 'managedBy'>;
-type Disabling = Pick<WebhookApplication, 'isDisabled' | 'disabledReason'>;
+type Disabling = Pick<WebhookApplication, 'isDisabled' | 'disabledReason' | 'disableAfterHours'>;
 
 /** What a record holds beside its head. */
 export type ApplicationContent = Omit<WebhookApplication, 'id' | 'org'>;
@@ -69,7 +69,7 @@ export type EndpointContent = Omit<WebhookEndpoint, 'id' | 'org' | 'applicationI
 export type SubscriptionContent = Omit<WebhookSubscription, 'id' | 'org' | 'endpointId' | 'applicationId' | 'eventTypeId'>;
 
 export function newApplicationContent(
-  { name, shard, externalId, metadata, rateLimits, isDisabled, disabledReason, managedBy }: NewWebhookApplication,
+  { name, shard, externalId, metadata, rateLimits, managedBy, ...rest }: NewWebhookApplication,
   nowMs: number,
 ): ApplicationContent {
   return {
@@ -78,15 +78,13 @@ export function newApplicationContent(
     externalId: externalId ?? null,
     metadata: metadata ?? {},
     rateLimits: { ...defaultRateLimits, ...definedOf(rateLimits ?? {}) },
-    isDisabled: isDisabled ?? false,
-    disabledReason: disabledReason ?? null,
+    ...newDisabling(rest),
     ...newStamps(managedBy, nowMs),
   };
 }
 
 export function newEndpointContent(endpoint: NewWebhookEndpoint, id: string, nowMs: number): EndpointContent {
-  const { url, description, timeoutSeconds, rateLimitPerSecond, rateLimitStrict, circuit, isDisabled, disabledReason, managedBy } =
-    endpoint;
+  const { url, description, timeoutSeconds, rateLimitPerSecond, rateLimitStrict, circuit, managedBy } = endpoint;
   return {
     url,
     description: description ?? null,
@@ -96,8 +94,7 @@ export function newEndpointContent(endpoint: NewWebhookEndpoint, id: string, now
     rateLimitStrict: rateLimitStrict ?? false,
     circuit: { ...defaultCircuit, ...definedOf(circuit ?? {}) },
     secret: endpoint.sealSecret(id),
-    isDisabled: isDisabled ?? false,
-    disabledReason: disabledReason ?? null,
+    ...newDisabling(endpoint),
     ...newStamps(managedBy, nowMs),
   };
 }
@@ -115,6 +112,10 @@ export function newSubscriptionContent(
     lastFilterError: null,
     ...newStamps(managedBy, nowMs),
   };
+}
+
+function newDisabling({ isDisabled, disabledReason, disableAfterHours }: Partial<Disabling>): Disabling {
+  return { isDisabled: isDisabled ?? false, disabledReason: disabledReason ?? null, disableAfterHours: disableAfterHours ?? null };
 }
 
 function newStamps(managedBy: string | null | undefined, nowMs: number): Stamps {
@@ -263,12 +264,12 @@ function decodeStamps({ c, u, v, g }: { c: number; u?: number; v?: number; g?: s
   return { createdAtMs: c, updatedAtMs: u ?? c, revision: v ?? 1, managedBy: g ?? null };
 }
 
-function encodeDisabling({ isDisabled, disabledReason }: Disabling) {
-  return isDisabled ? { x: disabledReason ?? '' } : { i: disabledReason ?? undefined };
+function encodeDisabling({ isDisabled, disabledReason, disableAfterHours }: Disabling) {
+  return { ...(isDisabled ? { x: disabledReason ?? '' } : { i: disabledReason ?? undefined }), z: disableAfterHours ?? undefined };
 }
 
-function decodeDisabling({ x, i }: { x?: string; i?: string }): Disabling {
-  return { isDisabled: x !== undefined, disabledReason: (x ?? i) || null };
+function decodeDisabling({ x, i, z: hours }: { x?: string; i?: string; z?: number }): Disabling {
+  return { isDisabled: x !== undefined, disabledReason: (x ?? i) || null, disableAfterHours: hours ?? null };
 }
 
 function isSame<T extends Record<string, number>>(one: T, other: T): boolean {

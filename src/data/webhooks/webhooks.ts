@@ -11,6 +11,8 @@ export interface WebhookApplication {
   rateLimits: WebhookRateLimits;
   isDisabled: boolean;
   disabledReason: string | null;
+  /** Hours of uninterrupted failure after which an endpoint is disabled; 0: never, null: as said elsewhere (`../../delivery/plans/webhook-plan.ts`). */
+  disableAfterHours: number | null;
   /** Where the messages of all its endpoints live. */
   shard: number;
   createdAtMs: number;
@@ -44,6 +46,8 @@ export interface WebhookEndpoint {
   secret: WebhookSecret;
   isDisabled: boolean;
   disabledReason: string | null;
+  /** As of an application. */
+  disableAfterHours: number | null;
   createdAtMs: number;
   updatedAtMs: number;
   revision: number;
@@ -98,7 +102,7 @@ interface Origin {
 }
 export type NewWebhookApplication = Pick<WebhookApplication, 'org' | 'name' | 'shard'> &
   Origin &
-  Partial<Pick<WebhookApplication, 'externalId' | 'metadata' | 'isDisabled' | 'disabledReason' | 'managedBy'>> & {
+  Partial<Pick<WebhookApplication, 'externalId' | 'metadata' | 'isDisabled' | 'disabledReason' | 'disableAfterHours' | 'managedBy'>> & {
     rateLimits?: Partial<WebhookRateLimits>;
   };
 
@@ -118,6 +122,7 @@ export type NewWebhookEndpoint = Pick<WebhookEndpoint, 'org' | 'applicationId' |
       | 'rateLimitStrict'
       | 'isDisabled'
       | 'disabledReason'
+      | 'disableAfterHours'
       | 'managedBy'
     >
   > & { circuit?: Partial<WebhookEndpoint['circuit']> };

@@ -20,7 +20,7 @@ interface Context {
   signal: AbortSignal;
 }
 
-/** Delivers a message to a webhook endpoint once and says what becomes of it. Rejects when the endpoint cannot be disabled. */
+/** Delivers a message to a webhook endpoint once and says what becomes of it. Rejects when the endpoint is to be disabled and cannot be. */
 export async function attemptWebhook(job: Job, plan: WebhookPlan, context: Context): Promise<Settlement> {
   const { clock, userAgent, metrics, signal, attemptDetail: mode } = context;
   const { event, messageId } = job;
@@ -39,9 +39,25 @@ export async function attemptWebhook(job: Job, plan: WebhookPlan, context: Conte
   if (attempt.responseStatus === gone) {
     // First this: a message that is settled no more says it.
     await plan.disable('the endpoint answered 410 Gone');
+    metrics.endpointsDisabled.inc({ cause: 'gone' });
     return settle({ type: 'dead', attempt: { ...attempt, errorType: 'gone' }, reason: 'destination_not_found' });
   }
-  return settle(attemptOutcome(attempt, result, plan, number));
+  const outcome = attemptOutcome(attempt, result, plan, number);
+  if (outcome.type !== 'delivered') await disableFailing(plan, metrics, clock.now());
+  return settle(outcome);
+}
+
+/** Disables the endpoint if every attempt has failed for as long as its plan allows. Rejects with UNAVAILABLE. */
+async function disableFailing(
+  plan: Pick<WebhookPlan, 'disable' | 'disableAfterMs' | 'failingSinceMs'>,
+  metrics: DeliveryMetrics,
+  nowMs: number,
+): Promise<void> {
+  if (plan.disableAfterMs === null) return;
+  const sinceMs = await plan.failingSinceMs();
+  if (sinceMs === null || nowMs - sinceMs < plan.disableAfterMs) return;
+  await plan.disable(`every attempt has failed since ${new Date(sinceMs).toISOString()}`);
+  metrics.endpointsDisabled.inc({ cause: 'failing' });
 }
 
 interface Sent {

@@ -1,6 +1,7 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Webhook } from 'svix';
 import { testKeyring } from '../../../test/support/controllers.ts';
+import { endCooldowns } from '../../../test/support/end-cooldowns.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
@@ -9,11 +10,14 @@ import { type Receiver, startReceiver } from '../../../test/support/receiver.ts'
 import { RecordRegistry } from '../../../test/support/record-registry.ts';
 import { organizationRecord } from '../../../test/support/records.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
+import { field } from '../../../test/support/redis-fields.ts';
 import { startTestDelivery } from '../../../test/support/test-delivery.ts';
+import type { Clock } from '../../core/clock.ts';
 import { newTimedId } from '../../core/ids.ts';
 import { webhookSecretSealingContext } from '../../core/sealing-contexts.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import { RedisMessageReader } from '../../data/history/message-reader.ts';
+import { Circuits } from '../../data/queue/circuits.ts';
 import { RedisMessageAcceptor } from '../../data/queue/message-acceptor.ts';
 import { changeStreamBlockMs } from '../../data/registry/change-stream.ts';
 import { disableEndpoint } from '../../data/webhooks/disable-endpoint.ts';
@@ -57,7 +61,14 @@ beforeEach(async () => {
   await new WebhookNotes({ redis: redis.client, prefix, logger: silentLogger }).note({ kind: 'application', id: 'app_z' });
   directory.start();
   const disable = (organization: string, id: string, reason: string) => disableEndpoint(store, organization, id, reason);
-  const webhooks = { directory, disableEndpoint: disable, retries: { delaysMs: [3_600_000] }, allowsInsecureUrls: true };
+  const webhooks = {
+    directory,
+    disableEndpoint: disable,
+    circuits: new Circuits({ redis: redis.client, prefix }),
+    disableAfterHours: 0,
+    retries: { delaysMs: [3_600_000] },
+    allowsInsecureUrls: true,
+  };
   delivery = startTestDelivery(redis, { prefix, registry, webhooks });
   application = await store.createApplication({ org, name: 'shop', shard: 0 });
   const sealSecret = (id: string): WebhookSecret => ({ sealed: seal(id, 1), prefix: 'whsec_AQEB…', version: 1, previous: [] });
@@ -90,6 +101,66 @@ test('an endpoint that answers 410 is disabled in the store; enabled again it ge
   await eventually(async () => expect(await redis.client.scard(`${prefix}{s0}:paused`)).toBe(1));
   await store.updateEndpoint(org, endpoint.id, { isDisabled: false, disabledReason: null });
   await shows(waiting, { status: 'delivered' });
+});
+
+describe('an endpoint whose every attempt fails', () => {
+  const dayMs = 86_400_000;
+  /** Lets an attempt fail that opens the circuit. */
+  async function fail(): Promise<void> {
+    answer = 500;
+    await shows(await send(), { status: 'circuit_open', attempts: 1 });
+  }
+  /** Lets a probe fail when the outage has lasted for so long. */
+  async function failAgainAfter(hours: number): Promise<void> {
+    await redis.client.hset(`${prefix}{s0}:t:1`, field.target.outageBeganMs, Date.now() - hours * 3_600_000);
+    const probing = await send();
+    await endCooldowns(redis.client, prefix);
+    await shows(probing, { attempts: 1 });
+  }
+  const configure = async (ofEndpoint: number | null, ofApplication: number | null) => {
+    const longAgo: Clock = { ...systemClock, now: () => Date.now() - 30 * dayMs };
+    const earlier = new RedisWebhookStore({ redis: redis.client, prefix, clock: longAgo, logger: silentLogger });
+    await earlier.updateApplication(org, application.id, { disableAfterHours: ofApplication });
+    const circuit = { failureThreshold: 1, successThreshold: 1, cooldownSeconds: 3600 };
+    await earlier.updateEndpoint(org, endpoint.id, { disableAfterHours: ofEndpoint, circuit });
+    await eventually(async () => {
+      expect(await directory.application(org, application.id)).toMatchObject({ disableAfterHours: ofApplication });
+      expect(await directory.endpoint(org, endpoint.id)).toMatchObject({ disableAfterHours: ofEndpoint, circuit });
+    });
+  };
+  const isDisabled = async () => (await store.endpoint(org, endpoint.id))?.isDisabled;
+
+  test('is disabled after its disableAfterHours, and the reason says since when it has failed', async () => {
+    await configure(48, null);
+    await fail();
+    await failAgainAfter(49);
+    const disabledReason = expect.stringMatching(/^every attempt has failed since \d{4}-/);
+    expect(await store.endpoint(org, endpoint.id)).toMatchObject({ isDisabled: true, disabledReason });
+  });
+
+  test('follows its application where it has no setting; 0 is never', async () => {
+    await configure(0, 48);
+    await fail();
+    await failAgainAfter(49);
+    expect(await isDisabled()).toBe(false);
+    await configure(null, 48);
+    await failAgainAfter(49);
+    expect(await isDisabled()).toBe(true);
+  });
+
+  test('stays enabled without a setting, before the time is over, and until it has failed for that long since its last change', async () => {
+    await configure(null, null);
+    await fail();
+    await failAgainAfter(10_000);
+    expect(await isDisabled()).toBe(false);
+    await configure(48, null);
+    await failAgainAfter(47);
+    expect(await isDisabled()).toBe(false);
+    await store.updateEndpoint(org, endpoint.id, { description: 'moved' });
+    await eventually(async () => expect(await directory.endpoint(org, endpoint.id)).toMatchObject({ description: 'moved' }));
+    await failAgainAfter(240);
+    expect(await isDisabled()).toBe(false);
+  });
 });
 
 test('a rotation of the secret and a new URL are in force for the next attempt', async () => {

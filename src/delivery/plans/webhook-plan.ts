@@ -7,6 +7,8 @@ import type { OrganizationRecord, ThrottleRecord, TransformRecord } from '../../
 import type { Keyring } from '../../core/sealing.ts';
 import { webhookHeaderSealingContext, webhookSecretSealingContext } from '../../core/sealing-contexts.ts';
 import { signingKey, withoutPrefix } from '../../core/signing.ts';
+import { webhookOrganization } from '../../core/webhook.ts';
+import type { Circuits } from '../../data/queue/circuits.ts';
 import type { SharedLimiter, TargetSetting } from '../../data/queue/delivery-queue.ts';
 import { Doorkeeper } from '../../data/registry/doorkeeper.ts';
 import type { RegistryReader } from '../../data/registry/registry.ts';
@@ -38,6 +40,10 @@ export interface WebhookPlan {
   /** Null when there is none any more. */
   transform: (id: string) => Promise<TransformRecord | null>;
   disable: (reason: string) => Promise<void>;
+  /** Uninterrupted failure after which the endpoint is disabled, in milliseconds; null: it never is. */
+  disableAfterMs: number | null;
+  /** Since when every attempt has failed, counted from the last change of the endpoint at the earliest; null: they have not. Rejects with UNAVAILABLE. */
+  failingSinceMs: () => Promise<number | null>;
 }
 
 interface EndpointSecret {
@@ -51,6 +57,9 @@ export interface WebhookPlanSources {
   directory: EndpointReader & Pick<WebhookDirectory, 'onChange'>;
   /** Nothing happens when the endpoint is gone. Rejects with UNAVAILABLE. */
   disableEndpoint: (org: string, id: string, reason: string) => Promise<void>;
+  circuits: Pick<Circuits, 'ofTargets'>;
+  /** For endpoints that have no setting of their own or of their application; 0: never. */
+  disableAfterHours: number;
   retries: RetrySchedule;
   /** Endpoints may be reached by http. */
   allowsInsecureUrls: boolean;
@@ -74,6 +83,7 @@ interface Made {
 
 const plansKept = 20_000;
 const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
 
 /** The plans of webhook endpoints, kept from their third use on, each made anew when its endpoint, application or organization is another one. */
 export class WebhookPlans {
@@ -146,6 +156,12 @@ export class WebhookPlans {
       dispatcher: dispatchers.forRules({ egress, tls: null, usesProxy: false }),
       transform: (transformId) => registry.getOf(org, 'transform', transformId),
       disable: (reason) => webhooks.disableEndpoint(org, id, reason),
+      disableAfterMs: (endpoint.disableAfterHours ?? application.disableAfterHours ?? webhooks.disableAfterHours) * hourMs || null,
+      failingSinceMs: async () => {
+        const target = { routeId: application.id, destinationId: id };
+        const [circuit] = await webhooks.circuits.ofTargets(webhookOrganization(org), [target]);
+        return circuit?.openedAtMs == null ? null : Math.max(circuit.openedAtMs, endpoint.updatedAtMs);
+      },
     };
   }
 }

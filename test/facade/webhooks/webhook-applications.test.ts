@@ -32,6 +32,7 @@ describe('creating an application', () => {
         rateLimitPerHour: 10_000,
         isDisabled: false,
         disabledReason: null,
+        disableAfterHours: null,
         totalEndpoints: 0,
         totalMessagesSent: 0,
         totalMessagesFailed: 0,
@@ -150,6 +151,13 @@ describe('changing an application', () => {
       disabledReason: 'Unpaid.',
     });
     expect((await change(id, { isDisabled: false })).body.data).toMatchObject({ isDisabled: false, disabledReason: null });
+  });
+
+  test('changing an application sets disableAfterHours, and null takes it away', async () => {
+    const { id } = (await create({ name: 'Failing' })).body.data;
+    expect((await change(id, { disableAfterHours: 72 })).body.data).toMatchObject({ disableAfterHours: 72 });
+    expect((await change(id, { disableAfterHours: null })).body.data).toMatchObject({ disableAfterHours: null });
+    expect((await change(id, { disableAfterHours: 8761 })).status).toBe(400);
   });
 
   test('changing an application sets the reason alone, too, and keeps it when it is disabled', async () => {

@@ -76,6 +76,7 @@ describe('creating an endpoint', () => {
       secretVersion: 1,
       isDisabled: false,
       disabledReason: null,
+      disableAfterHours: null,
       isVerified: false,
       totalMessages: 0,
       totalSuccesses: 0,
@@ -192,6 +193,14 @@ describe('changing an endpoint', () => {
       disabledReason: 'Moved.',
     });
     expect((await change(id, { isDisabled: false })).body.data).toMatchObject({ isDisabled: false, disabledReason: null });
+  });
+
+  test('changing an endpoint sets disableAfterHours from 0 to a year, and null takes it away', async () => {
+    const { id } = await made();
+    for (const disableAfterHours of [72, 0, 8760, null])
+      expect((await change(id, { disableAfterHours })).body.data).toMatchObject({ disableAfterHours });
+    for (const disableAfterHours of [-1, 8761, 1.5, '72'])
+      expect((await change(id, { disableAfterHours })).body.details).toEqual({ disableAfterHours: [expect.any(String)] });
   });
 
   test('changing an endpoint sets the reason alone, too, and keeps it when it is disabled', async () => {

@@ -23,6 +23,7 @@ export const applicationFields = {
   rateLimitPerHour: shownField(rateLimits.perHour),
   isDisabled: z.boolean().describe('Whether events skip it and queued messages wait.'),
   disabledReason: paragraph(1, 500).nullable().describe('Why it is disabled. Enabling it takes the reason away.'),
+  disableAfterHours: shownField(webhookApplication.spec.shape.disableAfterHours).nullable(),
 };
 
 export const applicationRecord = z
@@ -54,7 +55,8 @@ export async function applicationRecords(
   ]);
   return applications.map((application, i) => {
     const { deliveries = 0, successes = 0 } = totals[i] ?? {};
-    const { id, externalId, name, metadata, rateLimits, isDisabled, disabledReason, createdAtMs, updatedAtMs } = application;
+    const { id, externalId, name, metadata, rateLimits, isDisabled, disabledReason, disableAfterHours, createdAtMs, updatedAtMs } =
+      application;
     return {
       id,
       organizationId: org,
@@ -66,6 +68,7 @@ export async function applicationRecords(
       rateLimitPerHour: rateLimits.perHour,
       isDisabled,
       disabledReason,
+      disableAfterHours,
       totalEndpoints: endpoints.get(id) ?? 0,
       totalMessagesSent: successes,
       totalMessagesFailed: deliveries - successes,

@@ -12,7 +12,7 @@ import { deleted, isDeleted, single } from '../../shared/envelope.ts';
 import { isManagedAsWanted, refuseManaged } from '../shared/managed.ts';
 import { applicationFields, applicationRecord, applicationRecords, toApplication } from './application-record.ts';
 
-const { externalId, name, metadata, isDisabled, disabledReason } = applicationFields;
+const { externalId, name, metadata, isDisabled, disabledReason, disableAfterHours } = applicationFields;
 const rateLimits = webhookApplication.spec.shape.rateLimits.unwrap().shape;
 const settings = {
   metadata: metadata.optional(),
@@ -21,6 +21,7 @@ const settings = {
   rateLimitPerHour: specField(rateLimits.perHour),
   isDisabled: isDisabled.optional().meta({ default: false }),
   disabledReason: disabledReason.optional(),
+  disableAfterHours: disableAfterHours.optional(),
 };
 const createBody = z.strictObject({ name, externalId: externalId.nullable().optional(), ...settings });
 const upsertBody = z.strictObject({ externalId, name, ...settings });
@@ -47,6 +48,7 @@ export const webhookApplications: Family = {
     rateLimitPerHour: 10_000,
     isDisabled: false,
     disabledReason: null,
+    disableAfterHours: null,
     totalEndpoints: 2,
     totalMessagesSent: 1200,
     totalMessagesFailed: 3,

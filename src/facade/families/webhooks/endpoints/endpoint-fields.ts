@@ -34,6 +34,7 @@ export const endpointFields = {
   circuitCooldownSeconds: shownField(circuit.cooldownSeconds),
   isDisabled: z.boolean().describe('Whether new events skip it and queued messages wait.'),
   disabledReason: paragraph(1, 500).nullable().describe('Why it is disabled. Enabling it takes the reason away.'),
+  disableAfterHours: shownField(spec.disableAfterHours).nullable(),
 };
 
 const pace = {
@@ -55,7 +56,11 @@ const notHad = {
 
 const description = endpointFields.description.nullable().optional().describe('What this is for.');
 const headers = endpointFields.headers.optional();
-const disabling = { isDisabled: endpointFields.isDisabled.optional(), disabledReason: endpointFields.disabledReason.optional() };
+const disabling = {
+  isDisabled: endpointFields.isDisabled.optional(),
+  disabledReason: endpointFields.disabledReason.optional(),
+  disableAfterHours: endpointFields.disableAfterHours.optional(),
+};
 
 export const newEndpointBody = z.strictObject({
   applicationId: text(1, 128).describe('Id of the application that it belongs to.'),

@@ -70,6 +70,7 @@ export async function endpointRecords(endpoints: readonly WebhookEndpoint[], { s
       secretVersion: endpoint.secret.version,
       isDisabled: endpoint.isDisabled,
       disabledReason: endpoint.disabledReason,
+      disableAfterHours: endpoint.disableAfterHours,
       isVerified: successes > 0,
       totalMessages: deliveries,
       totalSuccesses: successes,

@@ -50,6 +50,7 @@ export const webhookEndpoints: Family = {
     secretVersion: 1,
     isDisabled: false,
     disabledReason: null,
+    disableAfterHours: null,
     totalMessages: 1203,
     totalSuccesses: 1200,
     totalFailures: 3,
