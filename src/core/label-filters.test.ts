@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { type LabelFilterMode, type LabelFilters, matchesLabels } from './label-filters.ts';
+import { type LabelFilterMode, type LabelFilters, matchesLabels, unmetLabels } from './label-filters.ts';
 
 const labels = { tier: 'gold', region: 'eu', shop: 7, test: false, tags: ['a'] };
 
@@ -21,4 +21,12 @@ test.each<[LabelFilters, LabelFilterMode, boolean]>([
   [{ constructor: 'x' }, 'all', false],
 ])('%j in mode %s: %s', (filters, mode, isMet) => {
   expect(matchesLabels(filters, mode, labels)).toBe(isMet);
+});
+
+test.each<[LabelFilters, LabelFilterMode, string[]]>([
+  [{ tier: 'silver', region: 'us' }, 'all', ['tier']],
+  [{ tier: 'silver', missing: 'x' }, 'any', ['tier', 'missing']],
+  [{ tier: 'gold', region: 'us' }, 'any', []],
+])('of %j in mode %s the filters %j are not met', (filters, mode, unmet) => {
+  expect(unmetLabels(filters, mode, labels).map(({ label }) => label)).toEqual(unmet);
 });

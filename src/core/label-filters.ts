@@ -9,11 +9,34 @@ export type LabelFilterMode = 'all' | 'any';
 export function matchesLabels(filters: LabelFilters, mode: LabelFilterMode, labels: Readonly<Record<string, unknown>>): boolean {
   const entries = Object.entries(filters);
   if (entries.length === 0) return true;
-  const isMet = ([key, wanted]: [string, string | readonly string[]]): boolean => {
-    const label = Object.hasOwn(labels, key) ? labelText(labels[key]) : null;
-    return label !== null && (typeof wanted === 'string' ? wanted === label : wanted.includes(label));
-  };
+  const isMet = ([key, wanted]: Entry): boolean => isLabelMet(wanted, labels, key);
   return mode === 'all' ? entries.every(isMet) : entries.some(isMet);
+}
+
+/** A label filter that an event does not meet. `actual` null: the event has no such label. */
+export interface UnmetLabel {
+  label: string;
+  expected: string | readonly string[];
+  actual: string | null;
+}
+
+/** Returns why `matchesLabels` is false: the first filter that is not met, or with the mode `any` all of them. Empty: the labels match. */
+export function unmetLabels(filters: LabelFilters, mode: LabelFilterMode, labels: Readonly<Record<string, unknown>>): UnmetLabel[] {
+  if (matchesLabels(filters, mode, labels)) return [];
+  const unmet = Object.entries(filters).filter(([key, wanted]) => !isLabelMet(wanted, labels, key));
+  const told = mode === 'all' ? unmet.slice(0, 1) : unmet;
+  return told.map(([label, expected]) => ({ label, expected, actual: ownLabel(labels, label) }));
+}
+
+type Entry = [string, string | readonly string[]];
+
+function isLabelMet(wanted: string | readonly string[], labels: Readonly<Record<string, unknown>>, key: string): boolean {
+  const label = ownLabel(labels, key);
+  return label !== null && (typeof wanted === 'string' ? wanted === label : wanted.includes(label));
+}
+
+function ownLabel(labels: Readonly<Record<string, unknown>>, key: string): string | null {
+  return Object.hasOwn(labels, key) ? labelText(labels[key]) : null;
 }
 
 function labelText(label: unknown): string | null {

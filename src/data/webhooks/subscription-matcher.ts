@@ -30,7 +30,8 @@ export interface JudgeOfEvent {
 const maxCompiled = 5000;
 /** All expressions of one event together; what is asked after it fails. Label filters only take turns: each is bounded, and they decide for good. */
 const maxMsPerEvent = 500;
-const tooLong: CelVerdict = { isMatch: false, error: 'the filters of the event take too long together' };
+export const filtersTakeTooLong = 'the filters of the event take too long together';
+const tooLong: CelVerdict = { isMatch: false, error: filtersTakeTooLong };
 
 /** Whether an event meets what subscriptions want of it: their labels first, then their expression. */
 export class SubscriptionMatcher {

@@ -37,6 +37,8 @@ export interface WebhookMessageView {
 /** An event that was sent to webhook endpoints. */
 export interface WebhookEventView {
   id: string;
+  /** Id of the event type. */
+  typeId: string;
   typeName: string;
   labels: Record<string, string>;
   metadata: Record<string, unknown>;
@@ -51,10 +53,20 @@ export interface WebhookEventView {
 export type FoundMessage = Pick<ReturnType<typeof deliveryView>, 'view' | 'webhook'>;
 
 /** `internal`: the organization for webhooks. Null for one of another organization, and for the part of an event. */
-export function webhookEventView(internal: string, { org, id, source, receivedAtMs, deliveryCount, webhook }: Omit<EventView, 'status'>) {
+export function webhookEventView(
+  internal: string,
+  { org, id, source, sourceId, receivedAtMs, deliveryCount, webhook }: Omit<EventView, 'status'>,
+) {
   if (org !== internal || webhook === null || webhook.partOf !== undefined) return null;
   const { total, partOf: _, ...sent } = webhook;
-  return { ...sent, id, typeName: source, createdAtMs: receivedAtMs, messageCount: total ?? deliveryCount } satisfies WebhookEventView;
+  return {
+    ...sent,
+    id,
+    typeId: sourceId,
+    typeName: source,
+    createdAtMs: receivedAtMs,
+    messageCount: total ?? deliveryCount,
+  } satisfies WebhookEventView;
 }
 
 export function webhookMessageView(

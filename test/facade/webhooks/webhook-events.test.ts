@@ -50,6 +50,13 @@ test('an event shows what was sent, and its messages with what became of them', 
             labels: { country: 'at' },
           }),
         ),
+        unreached: {
+          total: 0,
+          byReason: {},
+          subscriptions: [],
+          scanned: 1,
+          isComplete: true,
+        },
       },
     },
   ]);

@@ -20,7 +20,7 @@ export const eventItem = z
   .meta({ id: 'WebhookEventItem' });
 
 export function toEventItem(
-  { typeName, createdAtMs, endpointIds, ...rest }: WebhookEventView,
+  { typeId: _typeId, typeName, createdAtMs, endpointIds, ...rest }: WebhookEventView,
   { caller }: Pick<Call, 'caller'>,
 ): z.input<typeof eventItem> {
   return {

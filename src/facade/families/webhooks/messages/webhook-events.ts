@@ -4,6 +4,7 @@ import { type Family, operation } from '../../../http/operation.ts';
 import { single } from '../../shared/envelope.ts';
 import { shownPayload } from '../../shared/payload-fields.ts';
 import { MessageNames, messageRecord, shownMessage } from './message-record.ts';
+import { subscriptionsUnreachedBy, unreachedSubscriptions } from './unreached-subscriptions.ts';
 import { eventItem, toEventItem } from './webhook-event-record.ts';
 
 const record = eventItem
@@ -11,6 +12,7 @@ const record = eventItem
     endpointId: z.string().nullable().describe('The one endpoint that it was sent to alone.'),
     payload: z.unknown().describe('The payload; null when it is no longer stored.'),
     messages: z.array(messageRecord).describe('At most the first 1,000: messageCount says how many there are.'),
+    unreached: unreachedSubscriptions,
   })
   .meta({ id: 'WebhookEvent' });
 
@@ -30,6 +32,7 @@ export const webhookEvents: Family = {
     messageCount: 1,
     payload: { id: 'o-17', total: 12.5 },
     messages: [],
+    unreached: { total: 0, byReason: {}, subscriptions: [], scanned: 1, isComplete: true },
   },
   operations: [
     operation({
@@ -51,6 +54,7 @@ export const webhookEvents: Family = {
             endpointId: item.endpointIds.length === 1 ? item.endpointIds[0] : null,
             payload: shownPayload(found.payload).payload,
             messages: await new MessageNames(call).records(found.messages),
+            unreached: await subscriptionsUnreachedBy(call, found),
           },
         };
       },
