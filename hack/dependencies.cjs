@@ -78,6 +78,7 @@ module.exports = {
     'facade/families/analytics',
     ...family,
   ],
+  'facade/families/explain': ['facade/families/messages', 'facade/families/webhooks/messages', 'facade/families/cron-jobs', ...family],
   'facade/families/families.ts': ['facade/families', 'facade/http'],
   'facade/app.ts': ['facade', 'store', 'data', 'sandbox', 'resources', 'core'],
 };

@@ -13,6 +13,7 @@ import { describeCronJobs } from '../facade/suites/cron-jobs.ts';
 import { describeDeletions } from '../facade/suites/deletions.ts';
 import { describeDestinationTls } from '../facade/suites/destination-tls.ts';
 import { describeDestinationTransfer } from '../facade/suites/destination-transfer.ts';
+import { describeExplainResources } from '../facade/suites/explain-resources.ts';
 import { describeFailover } from '../facade/suites/failover.ts';
 import { describeFields } from '../facade/suites/fields.ts';
 import { describeHeaderCredentials } from '../facade/suites/header-credentials.ts';
@@ -103,6 +104,7 @@ const suites = {
   channels: describeNotificationChannels,
   alerts: describeRouteNotifications,
   circuits: describeRouteCircuit,
+  explanations: describeExplainResources,
   failover: describeFailover,
   'cron jobs': describeCronJobs,
   'credentials in headers': describeHeaderCredentials,

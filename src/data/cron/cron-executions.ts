@@ -16,6 +16,8 @@ const executionLimits = { count: 100, bodyBytes: 256 * 1024, days: 30 };
 /** Of the detail of one execution. */
 const detailBytes = 2048;
 const dayMs = 86_400_000;
+/** Jobs among which an execution is looked for at a time. */
+const jobsAtOnce = 50;
 /** Longer than any run that was under way when its job was deleted. */
 const goneMs = 600_000;
 
@@ -84,14 +86,19 @@ export class CronExecutions {
     const [found, texts] = await Promise.all([this.#redis.hmget(entries, ...ids), this.#redis.hmget(bodies, ...ids)]).catch(
       throwUnavailable,
     );
-    return found.flatMap((each, i): CronExecution[] => {
-      if (each === null) return [];
-      const { detail: packed, ...execution } = entry.parse(parsePlainJson(each.slice(1)));
-      const detail = unpackedDetail(packed);
-      if (execution.org !== null && execution.org !== org) return [];
-      // An answer without a body, or one that is not kept any more.
-      return [{ ...execution, responseBody: texts[i] ?? null, ...(detail !== null && { detail }) }];
-    });
+    return found.flatMap((each, i) => executionOf(org, each, texts[i] ?? null) ?? []);
+  }
+
+  /** The execution with this id among those of the jobs, without the body of its response; null: none of them has it. */
+  async find(org: string, jobIds: readonly string[], id: string): Promise<CronExecution | null> {
+    for (let i = 0; i < jobIds.length; i += jobsAtOnce) {
+      const entries = jobIds.slice(i, i + jobsAtOnce).map((jobId) => this.#redis.hget(executionKeys(this.#prefix, jobId).entries, id));
+      for (const each of await Promise.all(entries).catch(throwUnavailable)) {
+        const found = executionOf(org, each, null);
+        if (found !== null) return found;
+      }
+    }
+    return null;
   }
 
   /** Removes the history of a deleted job; runs of it that are under way write nothing more. */
@@ -104,4 +111,13 @@ export class CronExecutions {
   async allow(jobId: string): Promise<void> {
     await this.#redis.del(executionKeys(this.#prefix, jobId).gone).catch(throwUnavailable);
   }
+}
+
+/** Of a stored entry; null: there is none, or it is another organization's. `responseBody` null: without a body, or it is not kept any more. */
+function executionOf(org: string, stored: string | null, responseBody: string | null): CronExecution | null {
+  if (stored === null) return null;
+  const { detail: packed, ...execution } = entry.parse(parsePlainJson(stored.slice(1)));
+  if (execution.org !== org) return null;
+  const detail = unpackedDetail(packed);
+  return { ...execution, responseBody, ...(detail !== null && { detail }) };
 }

@@ -4,6 +4,7 @@ import { dashboards } from './analytics/dashboard.ts';
 import { apiKeys } from './api-keys/api-keys.ts';
 import { cronJobs } from './cron-jobs/cron-jobs.ts';
 import { destinations } from './destinations/destinations.ts';
+import { explain } from './explain/explain.ts';
 import { filters } from './filters/filters.ts';
 import { deliveries } from './messages/deliveries.ts';
 import { events } from './messages/events.ts';
@@ -48,4 +49,5 @@ export const families: readonly Family[] = [
   messageExport,
   webhookEvents,
   webhookAnalytics,
+  explain,
 ];

@@ -1,0 +1,187 @@
+import { webhookOrganization } from '../../../core/webhook.ts';
+import type { DeliveryView, EventView } from '../../../data/shard/messages.ts';
+import type { WaitReason } from '../../../data/shard/waits.ts';
+import type { WebhookMessageView } from '../../../data/webhooks/webhook-message-view.ts';
+import type { Call } from '../../http/operation.ts';
+import { unreachedBy } from '../messages/unreached.ts';
+import { subscriptionsUnreachedBy } from '../webhooks/messages/unreached-subscriptions.ts';
+import { type Advice, advise, counted, type Explanation, explained, happened, holds, type Step } from './explanation.ts';
+import { receivedSteps } from './received.ts';
+import { adviceOnWait, nextOf, waitOf } from './waits.ts';
+
+/** Events of sources, and webhook events. */
+
+const maxTold = 30;
+
+/** Null: the organization has no such event. */
+export async function explainEvent(call: Call, id: string): Promise<Explanation | null> {
+  const { messages, webhookMessages } = call.services;
+  const org = call.caller.organization.id;
+  const event = await messages.event(org, id);
+  if (event !== null) return await ofSource(call, event);
+  const [sent, stored] = await Promise.all([webhookMessages.event(org, id), messages.event(webhookOrganization(org), id)]);
+  if (sent === null || stored === null) return null;
+  const unreached = await subscriptionsUnreachedBy(call, sent);
+  const rows = unreached.subscriptions.slice(0, maxTold).map(({ reason, labels, expression, error, changedSince, ...ids }) => {
+    const told = [
+      ...labels.map(
+        ({ label, expected, actual }) =>
+          `the label ${label} must be ${inWords(expected)}, and the event has ${actual === null ? 'none' : inWords(actual)}`,
+      ),
+      ...(expression === null ? [] : [`the expression ${expression}`]),
+    ];
+    const text = sentence(`The endpoint ${ids.endpointId} got nothing: ${words(reason)}`, told, error, changedSince);
+    return holds('not_matched', text, { ...ids, reason, changedSince });
+  });
+  const waiting = sent.messages.find(({ waitingFor }) => waitingFor !== null);
+  const goal = waiting && { routeId: waiting.applicationId, destinationId: waiting.endpointId, isForWebhook: true };
+  const advice = waiting?.waitingFor != null && goal !== undefined ? adviceOnWait(waiting.waitingFor, goal) : [];
+  const dead = sent.messages.find(({ status }) => status === 'dlq');
+  return explained({
+    id,
+    kind: 'webhook event',
+    state: stateOfMessages(sent.messages),
+    summary: `The event has ${counted(sent.event.messageCount, 'message')}, and ${counted(unreached.total, 'subscription')} to its type got nothing.`,
+    story: [...receivedSteps(stored), ...sent.messages.slice(0, maxTold).map(messageStep), ...rows],
+    ...waitOfFirst(waiting),
+    advice: [
+      ...advice,
+      ...(dead === undefined ? [] : [advise('Read why the first dead letter was given up.', 'GET', `/explain/${dead.id}`)]),
+      ...(sent.event.messageCount > 0 || unreached.total > 0
+        ? []
+        : [advise('No endpoint subscribes to the type: make a subscription, then send the event again.', 'GET', '/webhook-subscriptions')]),
+    ],
+  });
+}
+
+async function ofSource(call: Call, event: EventView): Promise<Explanation> {
+  const { id, status, deliveryCount } = event;
+  const deliveries = await call.services.messages.deliveriesOfEvent(event.org, id);
+  const unreached = await unreachedBy(call, event, deliveries);
+  const sent = deliveries.filter(({ status: each }) => each !== 'filtered');
+  const rows = unreached.routes.slice(0, maxTold).map(({ reason, conditions, error, changedSince, ...ids }) => {
+    const told = conditions.flatMap(({ index, field, operator, expected, actual }) =>
+      field === undefined
+        ? [`condition ${index + 1} of its filter`]
+        : [
+            `condition ${index + 1} (${field} ${operator ?? ''}${expected === undefined ? '' : ` ${inWords(expected)}`}), and the event has ${actual === undefined ? 'no such field' : inWords(actual)}`,
+          ],
+    );
+    return holds('not_matched', sentence(`The route ${ids.routeId} sent nothing: ${words(reason)}`, told, error, changedSince), {
+      ...ids,
+      reason,
+      changedSince,
+    });
+  });
+  const waiting = sent.find(({ waitingFor }) => waitingFor !== null);
+  return explained({
+    id,
+    kind: 'event',
+    state: status,
+    summary: `${statusTexts[status]} It has ${counted(deliveryCount, 'delivery', 'deliveries')}.`,
+    story: [...receivedSteps(event), ...sent.slice(0, maxTold).map(deliveryStep), ...rows],
+    ...waitOfFirst(waiting),
+    advice: adviceOn(event, sent, waiting, unreached.routes[0]?.routeId),
+  });
+}
+
+const statusTexts: Record<EventView['status'], string> = {
+  pending: 'A delivery of the event has not ended.',
+  delivered: 'The event was delivered to all that did not exclude it.',
+  partial: 'Some deliveries of the event failed.',
+  failed: 'No delivery of the event succeeded.',
+  filtered: 'Every route excluded the event.',
+  no_routes: 'No route took the event.',
+};
+
+function adviceOn(
+  event: EventView,
+  sent: readonly DeliveryView[],
+  waiting: DeliveryView | undefined,
+  unreachedRoute: string | undefined,
+): Advice[] {
+  if (event.status === 'no_routes')
+    return [
+      advise('Read the source: its explanation names the routes that it has.', 'GET', `/explain/${event.sourceId}`),
+      advise('Make a route for the source. It gets later events; send this one again.', 'POST', '/routes', {
+        name: 'New route',
+        sourceId: event.sourceId,
+        destinationIds: ['dst_…'],
+      }),
+    ];
+  const dead = sent.find(({ status }) => status === 'dlq');
+  return [
+    ...(waiting?.waitingFor == null ? [] : adviceOnWait(waiting.waitingFor, { ...waiting, isForWebhook: false })),
+    ...(dead === undefined ? [] : [advise('Read why the first dead letter was given up.', 'GET', `/explain/${dead.id}`)]),
+    ...(event.status !== 'filtered' || unreachedRoute === undefined
+      ? []
+      : [advise('Read the filter of the route, and change it if the event should pass.', 'GET', `/routes/${unreachedRoute}`)]),
+  ];
+}
+
+interface Waiting {
+  waitingFor: WaitReason | null;
+  waitingUntilMs: number | null;
+  attempts: number;
+  maxAttempts: number;
+}
+
+/** Of the first message that waits. */
+function waitOfFirst(message: Waiting | undefined): Pick<Explanation, 'waitsFor' | 'next'> {
+  if (message === undefined || message.waitingFor === null) return { waitsFor: null, next: null };
+  const { waitingFor, waitingUntilMs: untilMs, attempts, maxAttempts } = message;
+  return { waitsFor: waitOf(waitingFor, untilMs), next: nextOf(waitingFor, { untilMs, attempts, maxAttempts }) };
+}
+
+function deliveryStep({ id, routeId, destinationId, status, attempts, createdAtMs }: DeliveryView): Step {
+  const to = destinationId === null ? '' : ` to the destination ${destinationId}`;
+  return happened(
+    createdAtMs,
+    'delivery',
+    `The route ${routeId} made a delivery${to}. It is ${words(status)} after ${counted(attempts, 'attempt')}.`,
+    {
+      deliveryId: id,
+      routeId,
+      destinationId,
+      status,
+    },
+  );
+}
+
+function messageStep({ id, endpointId, applicationId, subscriptionId, status, attempts, createdAtMs }: WebhookMessageView): Step {
+  return happened(
+    createdAtMs,
+    'message',
+    `A message was made for the endpoint ${endpointId}. It is ${words(status)} after ${counted(attempts, 'attempt')}.`,
+    {
+      messageId: id,
+      endpointId,
+      applicationId,
+      subscriptionId,
+      status,
+    },
+  );
+}
+
+function stateOfMessages(messages: readonly WebhookMessageView[]): string {
+  if (messages.length === 0) return 'no_messages';
+  const has = (...statuses: WebhookMessageView['status'][]): boolean => messages.some(({ status }) => statuses.includes(status));
+  if (has('pending', 'processing', 'failed')) return 'pending';
+  if (!has('dlq', 'exhausted')) return 'delivered';
+  return has('success') ? 'partial' : 'failed';
+}
+
+function sentence(beginning: string, told: readonly string[], error: string | null, changedSince: boolean): string {
+  const detail = [...told, ...(error === null ? [] : [error])].join('; ');
+  const since = changedSince ? ' It was changed since, so another reason may have held then.' : '';
+  return `${beginning}${detail === '' ? '' : ` (${detail})`}.${since}`;
+}
+
+/** `endpoint_disabled` → `endpoint disabled`. */
+function words(code: string): string {
+  return code.replaceAll('_', ' ');
+}
+
+function inWords(value: unknown): string {
+  return JSON.stringify(value);
+}

@@ -1,0 +1,201 @@
+import { webhookOrganization } from '../../../core/webhook.ts';
+import type { AttemptView, DeliveryView, EventView } from '../../../data/shard/messages.ts';
+import type { WaitReason } from '../../../data/shard/waits.ts';
+import { type WebhookMessageView, webhookEventView } from '../../../data/webhooks/webhook-message-view.ts';
+import type { Call } from '../../http/operation.ts';
+import { type Advice, advise, atTime, type Explanation, explained, happened, holds, type Step } from './explanation.ts';
+import { receivedSteps } from './received.ts';
+import { adviceOnWait, deadLetterText, type Goal, nextOf, repairOf, waitOf } from './waits.ts';
+
+/** Deliveries of routes, and messages to webhook endpoints. */
+
+const maxAttemptsTold = 50;
+
+/** What both have, in one form. */
+interface Message extends Goal {
+  id: string;
+  eventId: string;
+  /** As its record has it. */
+  status: string;
+  /** Neither delivered nor given up. */
+  isUnderWay: boolean;
+  isDeadLetter: boolean;
+  isDelivered: boolean;
+  /** Why nothing was sent; null: it was, or will be. */
+  unsentFor: 'filtered' | 'schema_failed' | 'transform_failed' | null;
+  attempts: number;
+  maxAttempts: number;
+  waitingFor: WaitReason | null;
+  waitingUntilMs: number | null;
+  lastErrorMessage: string | null;
+  deadLetter: { reason: Parameters<typeof deadLetterText>[0]; atMs: number } | null;
+  failedOverFrom: string | null;
+  replayedFrom: string | null;
+  createdAtMs: number;
+  completedAtMs: number | null;
+}
+
+/** Null: the organization has no such delivery or message. */
+export async function explainMessage(call: Call, id: string): Promise<Explanation | null> {
+  const { messages, webhookMessages } = call.services;
+  const org = call.caller.organization.id;
+  const delivery = await messages.delivery(org, id);
+  if (delivery !== null) {
+    const [attempts, event] = await Promise.all([messages.attempts(org, id), messages.event(org, delivery.eventId)]);
+    return await story(call, fromDelivery(delivery), { attempts, event });
+  }
+  const sent = await webhookMessages.message(org, id);
+  if (sent === null) return null;
+  const inside = webhookOrganization(org);
+  const [attempts, stored] = await Promise.all([webhookMessages.attempts(org, id), messages.event(inside, sent.eventId)]);
+  return await story(call, fromMessage(sent), {
+    attempts,
+    event: stored !== null && webhookEventView(inside, stored) !== null ? stored : null,
+  });
+}
+
+async function story(
+  call: Call,
+  message: Message,
+  { attempts, event }: { attempts: AttemptView[]; event: EventView | null },
+): Promise<Explanation> {
+  const { id, waitingFor, waitingUntilMs } = message;
+  const circuit = waitingFor === 'circuit_open' ? await circuitStep(call, message) : [];
+  return explained({
+    id,
+    kind: message.isForWebhook ? 'outbound message' : 'delivery',
+    state: message.status,
+    summary: summaryOf(message),
+    story: [
+      ...(event === null ? [holds('event_gone', 'The event is no longer stored.', { eventId: message.eventId })] : receivedSteps(event)),
+      queuedStep(message),
+      ...attempts.slice(-maxAttemptsTold).map(attemptStep),
+      ...(message.failedOverFrom === null ? [] : [failoverStep(message.failedOverFrom, message.destinationId)]),
+      ...circuit,
+      ...endSteps(message),
+    ],
+    waitsFor: waitingFor === null ? null : waitOf(waitingFor, waitingUntilMs),
+    next: nextOf(waitingFor, { ...message, untilMs: waitingUntilMs }),
+    advice: adviceOn(message),
+  });
+}
+
+function summaryOf(message: Message): string {
+  const { waitingFor, waitingUntilMs, deadLetter, isDeadLetter, unsentFor, attempts, maxAttempts } = message;
+  const noun = message.isForWebhook ? 'message' : 'delivery';
+  if (isDeadLetter && deadLetter !== null) return `The ${noun} is given up. ${deadLetterText(deadLetter.reason)}`;
+  if (unsentFor !== null) return `Nothing was sent: ${unsentText(message)}`;
+  if (message.isUnderWay && waitingFor !== null)
+    return `The ${noun} waits after ${attempts} of ${maxAttempts} attempts. ${waitOf(waitingFor, waitingUntilMs).text}`;
+  if (message.isUnderWay) return `An attempt of the ${noun} is under way, after ${attempts} of ${maxAttempts} attempts.`;
+  if (!message.isDelivered) return `The ${noun} was archived as a dead letter. Nothing more is sent.`;
+  return `The ${noun} was delivered${atTime(message.completedAtMs)} after ${attempts} of ${maxAttempts} attempts.`;
+}
+
+function unsentText({ unsentFor, destinationId, lastErrorMessage }: Message): string {
+  const excluded = destinationId === null ? 'the filter of the route excluded the event' : 'the transform returned no output';
+  const reasons = {
+    filtered: excluded,
+    schema_failed: 'the payload does not meet the schema of the route',
+    transform_failed: 'the transform failed',
+  };
+  return `${unsentFor === null ? '' : reasons[unsentFor]}${lastErrorMessage === null ? '' : ` (${lastErrorMessage})`}.`;
+}
+
+function queuedStep({ createdAtMs, isForWebhook, routeId, destinationId, replayedFrom }: Message): Step {
+  const data = isForWebhook ? { applicationId: routeId, endpointId: destinationId } : { routeId, destinationId };
+  if (replayedFrom !== null)
+    return happened(createdAtMs, 'replayed', `It was made as a replay of ${replayedFrom}.`, { ...data, replayedFrom });
+  const by = isForWebhook ? 'A subscription of the endpoint matched the event' : 'The route took the event';
+  return happened(
+    createdAtMs,
+    'matched',
+    destinationId === null ? 'The route judged the event.' : `${by}, and the message was queued.`,
+    data,
+  );
+}
+
+function attemptStep({ attemptNumber, startedAtMs, durationMs, responseStatus, errorType, errorMessage }: AttemptView): Step {
+  const outcome = errorType === null ? 'succeeded' : `failed (${errorType})`;
+  const answer = responseStatus === null ? 'without a response' : `the receiver returned ${responseStatus}`;
+  const said = errorType === null || errorMessage === null ? '' : ` ${errorMessage.replace(/\.?$/, '.')}`;
+  return happened(startedAtMs, 'attempt', `Attempt ${attemptNumber} ${outcome} after ${Math.round(durationMs)} ms: ${answer}.${said}`, {
+    attemptNumber,
+    durationMs,
+    responseStatus,
+    errorType,
+    errorMessage,
+  });
+}
+
+function failoverStep(from: string, to: string | null): Step {
+  return holds('failed_over', `It left the destination ${from} for the failover destination ${to ?? ''}.`, { from, to });
+}
+
+async function circuitStep(call: Call, { routeId, destinationId, isForWebhook }: Message): Promise<Step[]> {
+  if (destinationId === null) return [];
+  const org = call.caller.organization.id;
+  const [circuit] = await call.services.circuits.ofTargets(isForWebhook ? webhookOrganization(org) : org, [{ routeId, destinationId }]);
+  if (circuit === undefined || circuit.openedAtMs === null) return [];
+  const { consecutiveFailures, openedAtMs, lastFailure, state } = circuit;
+  const text = `The circuit opened after ${consecutiveFailures} consecutive failed attempts and is ${state}.`;
+  return [happened(openedAtMs, 'circuit_opened', text, { state, consecutiveFailures, lastFailure })];
+}
+
+function endSteps(message: Message): Step[] {
+  const { deadLetter, isDeadLetter, unsentFor, completedAtMs, isUnderWay, isDelivered } = message;
+  const steps: Step[] = [];
+  if (deadLetter !== null)
+    steps.push(happened(deadLetter.atMs, 'dead_letter', deadLetterText(deadLetter.reason), { reason: deadLetter.reason }));
+  if (isDeadLetter || isUnderWay || completedAtMs === null) return steps;
+  if (unsentFor !== null) steps.push(happened(completedAtMs, unsentFor, `Nothing was sent: ${unsentText(message)}`));
+  else if (!isDelivered) steps.push(holds('archived', 'The dead letter was archived.'));
+  else steps.push(happened(completedAtMs, 'delivered', 'The receiver took the message.'));
+  return steps;
+}
+
+function adviceOn(message: Message): Advice[] {
+  const { id, isForWebhook, waitingFor, deadLetter, isDeadLetter, unsentFor, eventId } = message;
+  if (waitingFor !== null) return adviceOnWait(waitingFor, message);
+  if (isDeadLetter && deadLetter !== null) {
+    const again = isForWebhook
+      ? advise('Send it again once the cause is repaired.', 'POST', `/outbound-messages/dlq/${id}/retry`)
+      : advise('Replay it once the cause is repaired.', 'POST', `/deliveries/${id}/replay`);
+    const repairs = repairOf(deadLetter.reason, message);
+    return deadLetter.reason === 'payload_not_found' ? repairs : [...repairs, again];
+  }
+  return unsentFor === null ? [] : [advise('Read why the event was not sent there.', 'GET', `/explain/${eventId}`)];
+}
+
+function fromDelivery(view: DeliveryView): Message {
+  const { status, deadLetterReason, completedAtMs, createdAtMs } = view;
+  const unsentFor = status === 'filtered' || status === 'schema_failed' || status === 'transform_failed' ? status : null;
+  return {
+    ...view,
+    isForWebhook: false,
+    isUnderWay: completedAtMs === null && status !== 'dlq',
+    isDeadLetter: status === 'dlq',
+    isDelivered: status === 'delivered',
+    unsentFor,
+    deadLetter: deadLetterReason === null ? null : { reason: deadLetterReason, atMs: completedAtMs ?? createdAtMs },
+  };
+}
+
+function fromMessage(view: WebhookMessageView): Message {
+  const { status, lastErrorType, deadLetter, applicationId, endpointId, completedAtMs } = view;
+  const isUnsent = status === 'exhausted' && deadLetter === null;
+  const unsentFor =
+    lastErrorType === 'filtered' || lastErrorType === 'schema_failed' || lastErrorType === 'transform_failed' ? lastErrorType : null;
+  return {
+    ...view,
+    routeId: applicationId,
+    destinationId: endpointId,
+    isForWebhook: true,
+    isUnderWay: completedAtMs === null && status !== 'dlq',
+    isDeadLetter: status === 'dlq',
+    isDelivered: status === 'success',
+    unsentFor: isUnsent ? unsentFor : null,
+    deadLetter: deadLetter === null ? null : { reason: deadLetter.reason, atMs: deadLetter.movedAtMs },
+    failedOverFrom: null,
+  };
+}

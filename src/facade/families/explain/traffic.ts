@@ -1,0 +1,127 @@
+import type { CircuitView } from '../../../data/queue/circuits.ts';
+import type { PosthornObject, ServedKind } from '../../../resources/kinds.ts';
+import { refersTo } from '../../../resources/references.ts';
+import type { Call } from '../../http/operation.ts';
+import { cachedObjects, idOf, inCache } from '../../records/lookup.ts';
+import { isoTimeOrNull } from '../../records/record-fields.ts';
+import { advise, atTime, counted, happened, holds, type More, type Next, type Step } from './explanation.ts';
+import { adviceOnWait } from './waits.ts';
+
+/** What has gone through sources, routes and destinations, what waits there, and their circuits. */
+
+const maxTargets = 200;
+const maxCircuitsTold = 20;
+
+export async function trafficOf(call: Call, object: PosthornObject<ServedKind>, id: string): Promise<More> {
+  if (isA(object, 'Source')) return { steps: [await eventsStep(call, id, 'received')], advice: sourceAdvice(call, object) };
+  if (isA(object, 'Route')) {
+    const targets = destinationIds(call, object).map((destinationId) => ({ routeId: id, destinationId }));
+    const events = await eventsStep(call, id, 'taken');
+    const more = await targetsOf(call, targets, ({ routeId }) => routeId === id);
+    return { ...more, steps: [events, ...more.steps] };
+  }
+  if (isA(object, 'Destination')) {
+    const routes = cachedObjects(call, 'Route').filter((route) => refersTo(route, 'Destination', object.metadata.name));
+    const counters = await countersStep(call, id);
+    const targets = routes.map((route) => ({ routeId: idOf(route), destinationId: id }));
+    const more = await targetsOf(call, targets, ({ destinationId }) => destinationId === id);
+    return { ...more, steps: [counters, ...more.steps] };
+  }
+  return { steps: [] };
+}
+
+function isA<K extends ServedKind>(object: PosthornObject<ServedKind>, kind: K): object is PosthornObject<K> {
+  return object.kind === kind;
+}
+
+async function eventsStep({ services, caller }: Call, id: string, verb: 'received' | 'taken'): Promise<Step> {
+  const { events, lastEventAtMs } = await services.messages.eventCounters(caller.organization.id, id);
+  const text =
+    events === 0 ? `It has ${verb} no event yet.` : `It has ${verb} ${counted(events, 'event')}, the last one${atTime(lastEventAtMs)}.`;
+  return holds('events', text, { events, lastEventAt: isoTimeOrNull(lastEventAtMs) });
+}
+
+async function countersStep({ services, caller }: Call, id: string): Promise<Step> {
+  const { deliveries, successes, averageLatencyMs, lastDeliveryAtMs } = await services.messages.destinationCounters(
+    caller.organization.id,
+    id,
+  );
+  const text =
+    deliveries === 0
+      ? 'No delivery to it has ended yet.'
+      : `${counted(deliveries, 'delivery', 'deliveries')} to it have ended, ${successes} of them with success, the last one${atTime(lastDeliveryAtMs)}.`;
+  return holds('deliveries', text, { deliveries, successes, averageLatencyMs, lastDeliveryAt: isoTimeOrNull(lastDeliveryAtMs) });
+}
+
+function sourceAdvice(call: Call, source: PosthornObject<'Source'>) {
+  if (cachedObjects(call, 'Route').some((route) => refersTo(route, 'Source', source.metadata.name))) return [];
+  return [
+    advise('Make a route: without one, events of the source go nowhere.', 'POST', '/routes', {
+      name: 'New route',
+      sourceId: idOf(source),
+      destinationIds: ['dst_…'],
+    }),
+  ];
+}
+
+function destinationIds(call: Call, { spec }: PosthornObject<'Route'>): string[] {
+  const references = [...spec.destinationRefs, ...(spec.failover?.destinationRefs ?? [])];
+  return references.flatMap(({ name }) => {
+    const destination = inCache(call, 'Destination', name);
+    return destination === undefined ? [] : [idOf(destination)];
+  });
+}
+
+interface TargetIds {
+  routeId: string;
+  destinationId: string;
+}
+
+/** Looks at no more than 200 circuits. */
+async function targetsOf(call: Call, targets: readonly TargetIds[], isWanted: (target: TargetIds) => boolean): Promise<More> {
+  const { services, caller } = call;
+  const org = caller.organization.id;
+  const [circuits, { targets: all }] = await Promise.all([
+    services.circuits.ofTargets(org, targets.slice(0, maxTargets)),
+    services.statistics.ofOrganization(org, '1h'),
+  ]);
+  const own = all.filter(isWanted);
+  const fresh = own.reduce((sum, each) => sum + each.fresh, 0);
+  const retries = own.reduce((sum, each) => sum + each.retries, 0);
+  const backlog = holds(
+    'backlog',
+    `${counted(fresh + retries, 'delivery', 'deliveries')} have not ended, ${retries} of them after a failed attempt.`,
+    { fresh, retries },
+  );
+  const broken = circuits.filter(({ state }) => state !== 'closed');
+  const [first] = broken;
+  return {
+    steps: [
+      backlog,
+      ...lastSteps(circuits),
+      ...(broken.length === 0 ? [holds('circuit', 'Its circuits are closed.')] : broken.slice(0, maxCircuitsTold).map(circuitStep)),
+    ],
+    next: first === undefined ? null : probeOf(first),
+    advice: first === undefined ? [] : adviceOnWait('circuit_open', { ...first, isForWebhook: false }),
+  };
+}
+
+export function circuitStep({ state, routeId, destinationId, consecutiveFailures, openedAtMs, lastFailure }: CircuitView): Step {
+  const text = `The circuit from ${routeId} to ${destinationId} is ${state}, after ${consecutiveFailures} consecutive failed attempts.`;
+  const data = { state, routeId, destinationId, consecutiveFailures, lastFailure };
+  return openedAtMs === null ? holds('circuit', text, data) : happened(openedAtMs, 'circuit', text, data);
+}
+
+/** The last success and the last failure of all of them. */
+export function lastSteps(circuits: readonly CircuitView[]): Step[] {
+  const success = Math.max(0, ...circuits.map(({ lastSuccessAtMs }) => lastSuccessAtMs ?? 0));
+  const failure = Math.max(0, ...circuits.map(({ lastFailureAtMs }) => lastFailureAtMs ?? 0));
+  return [
+    ...(success === 0 ? [] : [happened(success, 'last_success', 'An attempt last succeeded.')]),
+    ...(failure === 0 ? [] : [happened(failure, 'last_failure', 'An attempt last failed.')]),
+  ];
+}
+
+export function probeOf({ cooldownEndsAtMs }: CircuitView): Next {
+  return { what: 'probe', at: isoTimeOrNull(cooldownEndsAtMs), text: `The circuit lets probes through${atTime(cooldownEndsAtMs)}.` };
+}

@@ -1,0 +1,125 @@
+import type { DeadLetterReason } from '../../../data/shard/messages.ts';
+import type { WaitReason } from '../../../data/shard/waits.ts';
+import type { WebhookDeadLetterReason } from '../../../data/webhooks/webhook-message-view.ts';
+import { isoTimeOrNull } from '../../records/record-fields.ts';
+import { type Advice, advise, type Next, type Wait } from './explanation.ts';
+
+/** What messages wait for and why they are dead letters, in sentences, and what helps. */
+
+/** Where a message goes: `routeId` is an application and `destinationId` an endpoint when `isForWebhook`. */
+export interface Goal {
+  routeId: string;
+  destinationId: string | null;
+  isForWebhook: boolean;
+}
+
+const waits: Record<WaitReason, string> = {
+  route_disabled: 'The route is disabled. Its deliveries wait until it is enabled.',
+  destination_disabled: 'The destination is disabled. Its deliveries wait until it is enabled.',
+  destination_suspended: 'The destination is suspended, because the plan of the organization does not have what it uses.',
+  destination_missing: 'The destination does not exist, or is not in force.',
+  transform_missing: 'The transform of the route does not exist, or is not in force.',
+  endpoint_disabled: 'The endpoint is disabled. Its messages wait until it is enabled.',
+  application_disabled: 'The application is disabled. The messages of its endpoints wait until it is enabled.',
+  circuit_open:
+    'The circuit is open, because too many attempts failed one after the other. Attempts are suspended until the cooldown ends.',
+  retry: 'The last attempt failed. The next one is made after the backoff.',
+  rate_limit: 'The rate limit of the receiver has no room.',
+  application_rate_limit: 'The rate limit of the application has no room.',
+  concurrency: 'The maximum number of attempts is under way at the destination.',
+  batch: 'The batch is neither complete nor old enough.',
+  capacity: 'The workers have their maximum number of attempts under way at the receiver.',
+  queue: 'It is queued behind others and waits for a worker.',
+};
+
+export function waitOf(reason: WaitReason, untilMs: number | null): Wait {
+  return { reason, until: isoTimeOrNull(untilMs), text: waits[reason] };
+}
+
+/** `failsNext`: a failure of the next attempt is the last one. */
+export function nextOf(
+  reason: WaitReason | null,
+  { untilMs, attempts, maxAttempts }: { untilMs: number | null; attempts: number; maxAttempts: number },
+): Next | null {
+  if (reason !== 'retry' && reason !== 'circuit_open' && reason !== 'rate_limit' && reason !== 'application_rate_limit') return null;
+  const at = isoTimeOrNull(untilMs);
+  const what = reason === 'circuit_open' ? ('probe' as const) : ('attempt' as const);
+  const isLast = attempts + 1 >= maxAttempts;
+  const end = isLast ? ' It is the last one: if it fails, the message becomes a dead letter.' : '';
+  const text = `Attempt ${attempts + 1} of ${maxAttempts} is made${at === null ? '' : ` at ${at} at the earliest`}${what === 'probe' ? ', when the circuit lets probes through' : ''}.${end}`;
+  return { what, at, text };
+}
+
+export function adviceOnWait(reason: WaitReason, { routeId, destinationId, isForWebhook }: Goal): Advice[] {
+  const target = destinationId ?? '';
+  const test = isForWebhook
+    ? advise('Send a test to the endpoint now, and read what it returns.', 'POST', `/webhook-endpoints/${target}/test`, {})
+    : advise('Send a test to the destination now, and read what it returns.', 'POST', `/destinations/${target}/test`, {});
+  switch (reason) {
+    case 'route_disabled':
+      return [advise('Enable the route.', 'PATCH', `/routes/${routeId}`, { isActive: true })];
+    case 'destination_disabled':
+      return [advise('Enable the destination.', 'PATCH', `/destinations/${target}`, { isActive: true })];
+    case 'endpoint_disabled':
+      return [advise('Enable the endpoint.', 'PATCH', `/webhook-endpoints/${target}`, { isDisabled: false })];
+    case 'application_disabled':
+      return [advise('Enable the application.', 'PATCH', `/webhook-applications/${routeId}`, { isDisabled: false })];
+    case 'destination_suspended':
+      return [advise('Read the conditions of the destination: they name what the plan does not have.', 'GET', `/explain/${target}`)];
+    case 'destination_missing':
+    case 'transform_missing':
+      return [advise('Read the conditions of the route: they name what is missing.', 'GET', `/explain/${routeId}`)];
+    case 'circuit_open':
+      if (isForWebhook) return [test];
+      return [
+        test,
+        advise('Close the circuit once the receiver is repaired.', 'POST', `/routes/${routeId}/reset-circuit`),
+        advise('Read the circuit of the route.', 'GET', `/routes/${routeId}/circuit-status`),
+      ];
+    case 'retry':
+      return [test];
+    case 'rate_limit':
+    case 'concurrency':
+    case 'application_rate_limit':
+      return isForWebhook
+        ? [advise('Read the limits of the endpoint, and of its application.', 'GET', `/webhook-endpoints/${target}`)]
+        : [advise('Read the limits of the destination.', 'GET', `/destinations/${target}`)];
+    case 'batch':
+    case 'capacity':
+    case 'queue':
+      return [{ text: 'Wait. If it stays so, check that delivery workers are running and are not overloaded.' }];
+  }
+}
+
+const deadReasons: Record<DeadLetterReason | WebhookDeadLetterReason, string> = {
+  max_retries_exceeded: 'all its attempts failed',
+  circuit_breaker_exhausted: 'the circuit stayed open for too long',
+  destination_not_found: 'its destination no longer exists',
+  endpoint_not_found: 'its endpoint no longer exists',
+  route_deleted: 'its route was deleted',
+  payload_not_found: 'its payload was no longer stored',
+  secret_decryption_failed: 'a secret that it needs could not be decrypted',
+  queue_limit_exceeded: 'the queue of its destination was full',
+};
+
+export function deadLetterText(reason: DeadLetterReason | WebhookDeadLetterReason): string {
+  return `It is a dead letter, because ${deadReasons[reason]}.`;
+}
+
+/** What helps before a dead letter is sent again; empty: it can be sent again. */
+export function repairOf(reason: DeadLetterReason | WebhookDeadLetterReason, { routeId, destinationId, isForWebhook }: Goal): Advice[] {
+  switch (reason) {
+    case 'max_retries_exceeded':
+    case 'circuit_breaker_exhausted':
+    case 'queue_limit_exceeded':
+      return adviceOnWait('retry', { routeId, destinationId, isForWebhook });
+    case 'secret_decryption_failed':
+      return [{ text: 'Send the secrets again: they were sealed with a key that the installation no longer has.' }];
+    case 'destination_not_found':
+    case 'endpoint_not_found':
+    case 'route_deleted':
+      return [{ text: 'Create what is missing again. A replay goes to what exists under the same id alone.' }];
+    case 'payload_not_found':
+      return [{ text: 'It cannot be sent again. Ask the sender to send the event once more.' }];
+  }
+}

@@ -1,0 +1,187 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { filterFingerprint } from '../../src/core/filter.ts';
+import type { Outcome, TargetSetting } from '../../src/data/queue/delivery-queue.ts';
+import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
+import { newEvent } from '../support/new-event.ts';
+import { dead, delivered, failure, settleAll, takeFrom } from '../support/queue-worker.ts';
+import { field } from '../support/redis-fields.ts';
+import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
+
+let world: FacadeWorld;
+let org: string;
+let stranger: string;
+let queue: RedisDeliveryQueue;
+beforeAll(async () => {
+  world = await startFacadeWorld();
+  org = await world.organizationId('acme');
+  await world.addOrganization('stranger');
+  stranger = await world.addKey('stranger');
+});
+afterAll(() => world.stop());
+beforeEach(async () => {
+  const messages = await world.redis.client.keys('test:{s0}:*');
+  if (messages.length > 0) await world.redis.client.del(messages);
+  queue = new RedisDeliveryQueue({ redis: world.redis.client, prefix: 'test:' });
+  await queue.tend('w1', 1000);
+});
+
+const explain = async (id: string, key?: string) => (await world.request('GET', `/api/explain/${id}`, { key })).body;
+const stepsOf = (body: { story: { what: string }[] }) => body.story.map(({ what }) => what);
+
+async function accept(changes: Parameters<typeof newEvent>[0] = {}): Promise<{ eventId: string; id: string }> {
+  const event = newEvent({ org, ...changes });
+  await world.acceptor.accept(event);
+  return { eventId: event.id, id: event.targets[0]?.messageId ?? '' };
+}
+
+async function end(outcome: Outcome | null, setting: Partial<TargetSetting> = {}): Promise<void> {
+  const jobs = await takeFrom(queue, 'w1', 1, setting);
+  if (outcome !== null) await settleAll(queue, 'w1', jobs, outcome);
+}
+
+const retry: Outcome = { type: 'retry', attempt: failure, delayMs: 3_600_000 };
+const hourly = { mode: 'rate', rateLimit: 1, rateUnit: 'hour', maxConcurrency: null, queueLimit: null } as const;
+const later = expect.stringMatching(/^\d{4}-.*Z$/);
+
+test('a delivered message tells how it came in, was verified, matched, attempted and delivered', async () => {
+  const { id, eventId } = await accept({ signatureValid: true });
+  await end(delivered);
+  const body = await explain(id);
+  expect(body).toMatchObject({ id, kind: 'delivery', state: 'delivered', waitsFor: null, next: null, advice: [] });
+  expect(stepsOf(body)).toEqual(['received', 'verified', 'matched', 'attempt', 'delivered']);
+  expect(body.story[0].text).toBe('The source shop received the event (POST, 7 bytes).');
+  expect(body.story[1].text).toBe('Its signature is valid.');
+  expect(body.story[3]).toMatchObject({
+    text: 'Attempt 1 succeeded after 5 ms: the receiver returned 200.',
+    data: { attemptNumber: 1, responseStatus: 200 },
+  });
+  expect(await explain(eventId)).toMatchObject({ kind: 'event', state: 'delivered', advice: [] });
+});
+
+test('a message that failed waits for its next attempt, and the last one says so', async () => {
+  const { id, eventId } = await accept({ maxAttempts: 2 });
+  await end(retry);
+  const waits = {
+    waitsFor: { reason: 'retry', until: later, text: expect.stringContaining('backoff') },
+    next: { what: 'attempt', at: later, text: expect.stringMatching(/^Attempt 2 of 2 .+ dead letter\.$/) },
+  };
+  expect(await explain(id)).toMatchObject({
+    ...waits,
+    state: 'retrying',
+    advice: [{ command: expect.stringContaining('/destinations/dst_a/test') }],
+  });
+  expect(await explain(eventId)).toMatchObject({ ...waits, state: 'pending' });
+});
+
+test('a message that waits for an open circuit tells when it opened and how it is closed', async () => {
+  const { id } = await accept();
+  await end(retry, { circuit: { failureThreshold: 1, cooldownSeconds: 60, probeSuccessThreshold: 1 } });
+  const body = await explain(id);
+  expect(body).toMatchObject({
+    state: 'circuit_open',
+    waitsFor: { reason: 'circuit_open', until: later },
+    next: { what: 'probe', at: later },
+  });
+  expect(body.story.at(-1)).toMatchObject({ what: 'circuit_opened', data: { state: 'open', consecutiveFailures: 1 } });
+  expect(body.advice.map(({ command }: { command: string }) => command)).toContainEqual(
+    expect.stringContaining('/routes/rte_a/reset-circuit'),
+  );
+});
+
+test('a message that waits for a limiter tells until when', async () => {
+  await accept();
+  await end(delivered, { throttle: hourly });
+  const { id } = await accept();
+  await takeFrom(queue, 'w1', 1);
+  expect(await explain(id)).toMatchObject({
+    state: 'pending',
+    waitsFor: { reason: 'rate_limit', until: later },
+    next: { what: 'attempt' },
+  });
+});
+
+test.each([
+  ['d', 'destination_disabled', '/destinations/dst_a'],
+  ['r', 'route_disabled', '/routes/rte_a'],
+])('a message whose target is paused (%s) waits for %s, and is told how to enable it', async (pausedFor, reason, path) => {
+  const { id } = await accept();
+  const number = await world.redis.client.hget(`test:{s0}:tn:${org}`, 'rte_a dst_a');
+  await world.redis.client.hset(`test:{s0}:t:${number}`, { [field.target.pausedSinceMs]: Date.now(), [field.target.pausedFor]: pausedFor });
+  const { waitsFor, advice, next } = await explain(id);
+  expect([waitsFor.reason, next]).toEqual([reason, null]);
+  expect(advice[0].command).toBe(
+    `curl -X PATCH "$URL/api${path}" -H "x-api-key: $KEY" -H 'content-type: application/json' -d '{"isActive":true}'`,
+  );
+});
+
+test('a dead letter tells its reason and how it is replayed, and its replay names it', async () => {
+  const { id, eventId } = await accept();
+  await end(dead);
+  const body = await explain(id);
+  expect(body).toMatchObject({ state: 'dlq', waitsFor: null, next: null, summary: expect.stringContaining('all its attempts failed') });
+  expect(stepsOf(body).slice(-2)).toEqual(['attempt', 'dead_letter']);
+  expect(body.advice.at(-1).command).toContain(`/api/deliveries/${id}/replay`);
+  expect((await explain(eventId)).advice).toMatchObject([{ command: expect.stringContaining(`/explain/${id}`) }]);
+  const replay = (await world.request('POST', `/api/deliveries/${id}/replay`)).body.newDeliveryId;
+  expect((await explain(replay)).story).toContainEqual(
+    expect.objectContaining({ what: 'replayed', data: expect.objectContaining({ replayedFrom: id }) }),
+  );
+  expect((await world.request('POST', `/api/deliveries/${id}/archive`)).status).toBe(204);
+  expect(await explain(id)).toMatchObject({ state: 'failed', summary: expect.stringContaining('archived'), advice: [] });
+});
+
+test('a message that a transform or a schema held back tells why nothing was sent', async () => {
+  const { id } = await accept();
+  await end({ type: 'unsent', status: 'transform_failed', reason: 'x is not a function', tookMs: 1 });
+  expect(await explain(id)).toMatchObject({
+    state: 'transform_failed',
+    summary: 'Nothing was sent: the transform failed (x is not a function).',
+  });
+  const broken = newEvent({ org, destinations: [], invalidRoutes: { rte_s: 'no id' } });
+  await world.acceptor.accept(broken);
+  expect(await explain(broken.invalid[0]?.messageId ?? '')).toMatchObject({
+    state: 'schema_failed',
+    summary: 'Nothing was sent: the payload does not meet the schema of the route (no id).',
+  });
+});
+
+test('an event that no route took is told so, with how a route is made', async () => {
+  const { eventId } = await accept({ destinations: [] });
+  const body = await explain(eventId);
+  expect(body).toMatchObject({ state: 'no_routes', summary: 'No route took the event. It has 0 deliveries.' });
+  expect(body.advice.at(-1).command).toContain('-X POST "$URL/api/routes"');
+});
+
+test('an event that a filter excluded tells which condition was false, and with which value', async () => {
+  const source = await world.create('sources');
+  const destination = await world.create('destinations', { url: 'https://hooks.example.com/in' });
+  const filterConditions = [{ field: 'payload.a', operator: 'gt', value: 10 }];
+  const route = await world.create('routes', { sourceId: source.id, destinationIds: [destination.id], filterConditions });
+  const rule = (await world.registry.getOf(org, 'route', route.id))?.filter;
+  if (rule == null) throw new Error('the route has no filter');
+  const why = { rule: filterFingerprint(rule), reason: 'condition', condition: 0 } as const;
+  const { eventId } = await accept({ destinations: [], filtered: [{ routeId: route.id, why }] });
+  const body = await explain(eventId);
+  expect(body.state).toBe('filtered');
+  expect(body.story.at(-1)).toMatchObject({
+    what: 'not_matched',
+    text: `The route ${route.id} sent nothing: condition false (condition 1 (payload.a gt 10), and the event has 1).`,
+  });
+  expect(body.advice).toMatchObject([{ command: expect.stringContaining(`/routes/${route.id}`) }]);
+});
+
+test('ids of another organization are unknown, and what an unknown id says is what stands in it', async () => {
+  const { id, eventId } = await accept();
+  for (const each of [id, eventId]) {
+    const own = await world.request('GET', `/api/explain/${each}`);
+    const foreign = await world.request('GET', `/api/explain/${each}`, { key: stranger });
+    expect([own.status, foreign.status, foreign.body.code]).toEqual([200, 404, 'RESOURCE_NOT_FOUND']);
+    const madeAt = new Date(Number.parseInt(each.slice(6, 15), 36)).toISOString();
+    expect(foreign.body.message).toBe(
+      `There is nothing with the id "${each}". By its id it was made at ${madeAt}: what has ended is removed once its retention is over.`,
+    );
+  }
+  const messages = await world.redis.client.keys('test:{s0}:*');
+  await world.redis.client.del(messages);
+  expect((await explain(id)).message).toContain('what has ended is removed');
+});

@@ -1,0 +1,157 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { CronExecutions } from '../../../src/data/cron/cron-executions.ts';
+import { eventually } from '../../support/eventually.ts';
+import type { FacadeWorld } from '../facade-world.ts';
+
+/** What explain says of resources, with any store behind the API. */
+export function describeExplainResources(start: () => Promise<FacadeWorld>): void {
+  let world: FacadeWorld;
+  beforeAll(async () => {
+    world = await start();
+    await world.addOrganization('stranger');
+  });
+  afterAll(() => world.stop());
+
+  const explain = (id: string, key?: string) => world.request('GET', `/api/explain/${id}`, { key });
+  const textOf = (body: { story: { what: string; text: string }[] }, what: string) =>
+    body.story.filter((step) => step.what === what).map(({ text }) => text);
+  const destination = (more: object = {}) => world.create('destinations', { url: 'https://hooks.example.com/in', ...more });
+
+  /** One resource of each kind, by what creates it. */
+  const made: [string, string, () => Promise<string>][] = [
+    ['source', 'source', async () => (await world.create('sources')).id],
+    ['destination', 'destination', async () => (await destination()).id],
+    [
+      'route',
+      'route',
+      async () => {
+        const [source, { id }] = [await world.create('sources'), await destination()];
+        return (await world.create('routes', { sourceId: source.id, destinationIds: [id] })).id;
+      },
+    ],
+    ['filter', 'filter', async () => (await world.create('filters', { conditions: [{ field: 'a', operator: 'exists' }] })).id],
+    ['transform', 'transform', async () => (await world.create('transforms', { code: '{"text": payload.id}' })).id],
+    ['schema', 'schema', async () => (await world.create('schemas', { jsonSchema: { type: 'object' } })).id],
+    [
+      'cron job',
+      'cron job',
+      async () => (await world.create('cron', { cronExpression: '0 6 * * *', url: 'https://cron.example.com/run' })).cronJob.id,
+    ],
+    [
+      'notification channel',
+      'notification channel',
+      async () =>
+        (await world.create('notification-channels', { type: 'slack', config: { webhookUrl: 'https://hooks.slack.com/services/T0/B0/x' } }))
+          .id,
+    ],
+    ['API key', 'API key', async () => (await world.create('api-keys', { role: 'viewer' })).apiKey.id],
+  ];
+
+  test.each(made)('a %s tells that it is ready, when it was created and who manages it', async (_, kind, make) => {
+    const id = await make();
+    await eventually(async () => expect((await explain(id)).body).toMatchObject({ id, kind, state: 'ready', waitsFor: null }));
+    const { body } = await explain(id);
+    expect(textOf(body, 'created')).toHaveLength(1);
+    expect(textOf(body, 'managed')).toEqual(['It is managed through the API.']);
+    expect(textOf(body, 'condition')).toContainEqual(expect.stringMatching(/^Ready is True \(/));
+    const asStranger = await explain(id, await world.addKey('stranger'));
+    expect([asStranger.status, asStranger.body.code]).toEqual([404, 'RESOURCE_NOT_FOUND']);
+  });
+
+  test('an API key is explained to admins alone', async () => {
+    const { id } = (await world.create('api-keys', { role: 'viewer' })).apiKey;
+    for (const each of [id, `key_${'a'.repeat(26)}`]) {
+      const { status, body } = await explain(each, await world.addKey('acme', { role: 'viewer' }));
+      expect([status, body.code]).toEqual([403, 'FORBIDDEN']);
+    }
+  });
+
+  test('a route that is not ready tells the condition that is false, and who manages it', async () => {
+    const metadata = { name: 'unresolved', namespace: 'acme' };
+    await world.store.apply(
+      { kind: 'Route', metadata, spec: { sourceRef: { name: 'nobody' }, destinationRefs: [] } },
+      { manager: 'argocd' },
+    );
+    const id = await eventually(async () => {
+      const { body } = await world.request('GET', '/api/routes/unresolved');
+      expect(body.id).toMatch(/^rte_/);
+      return body.id as string;
+    });
+    await eventually(async () => expect((await explain(id)).body.state).toBe('not_ready'));
+    const { body } = await explain(id);
+    expect(textOf(body, 'condition')).toContainEqual(expect.stringMatching(/^Ready is False \(SourceNotFound\)/));
+    expect(textOf(body, 'managed')).toEqual([expect.stringContaining('argocd')]);
+    expect(body.summary).toMatch(/is not ready\. .+/);
+    expect(body.advice[0].command).toContain(`"$URL/api/routes/${id}"`);
+  });
+
+  test('a source and a destination name the routes that refer to them, and what is disabled says how it is enabled', async () => {
+    const [source, target] = [await world.create('sources'), await destination({ isActive: false })];
+    expect((await explain(source.id)).body.advice).toMatchObject([{ text: expect.stringContaining('Make a route') }]);
+    const route = await world.create('routes', { sourceId: source.id, destinationIds: [target.id] });
+    await eventually(async () => {
+      for (const { id } of [source, target]) {
+        const { body } = await explain(id);
+        expect(body.story).toContainEqual(
+          expect.objectContaining({ what: 'used_by', data: { kind: 'route', total: 1, names: [{ id: route.id, name: route.slug }] } }),
+        );
+      }
+    });
+    await eventually(async () => expect((await explain(target.id)).body.state).toBe('disabled'));
+    const { body } = await explain(target.id);
+    const [{ command }] = body.advice;
+    expect(command).toContain(`-X PATCH "$URL/api/destinations/${target.id}"`);
+    expect(command).toContain(`-d '{"isActive":true}'`);
+    expect(textOf(body, 'deliveries')).toEqual(['No delivery to it has ended yet.']);
+    expect(textOf(body, 'backlog')).toEqual(['0 deliveries have not ended, 0 of them after a failed attempt.']);
+    expect((await world.request('PATCH', `/api/destinations/${target.id}`, { body: { isActive: true } })).status).toBe(200);
+    await eventually(async () => expect((await explain(target.id)).body).toMatchObject({ state: 'ready', advice: [] }));
+  });
+
+  test('a cron job whose last run failed tells it, with the execution, and when it runs next', async () => {
+    const { cronJob } = await world.create('cron', { cronExpression: '0 6 * * *', url: 'https://cron.example.com/run' });
+    const org = await world.organizationId('acme');
+    const executions = new CronExecutions({ redis: world.redis.client, prefix: 'test:' });
+    const id = `exec_${'0'.repeat(9)}${'a'.repeat(16)}`;
+    const times = { startedAtMs: Date.now() - 1000, completedAtMs: Date.now() - 500 };
+    await executions.write({
+      ...times,
+      id,
+      jobId: cronJob.id,
+      org,
+      status: 'failed',
+      responseStatus: 500,
+      errorMessage: 'The response is 500.',
+      latencyMs: 500,
+      responseBody: null,
+    });
+    const job = await eventually(async () => {
+      const { body } = await explain(cronJob.id);
+      expect(textOf(body, 'execution')).toHaveLength(1);
+      return body;
+    });
+    expect(job.next).toMatchObject({ what: 'run', at: expect.stringMatching(/T06:00:00\.000Z$/) });
+    expect(job.advice[0].command).toContain(`/api/cron/${cronJob.id}/trigger`);
+    const { status, body } = await explain(id);
+    expect([status, body]).toMatchObject([200, { kind: 'cron execution', state: 'failed', summary: expect.stringContaining('500') }]);
+    expect(textOf(body, 'execution')).toEqual(['The execution failed after 500 ms: the receiver returned 500. The response is 500.']);
+    expect((await explain(id, await world.addKey('stranger'))).status).toBe(404);
+  });
+
+  test.each([
+    'rte_unknown',
+    `dst_${'a'.repeat(26)}`,
+    `evt_00${'a'.repeat(25)}`,
+    `exec_${'a'.repeat(25)}`,
+    `app_${'a'.repeat(26)}`,
+    `ep_${'a'.repeat(26)}`,
+    `sub_${'a'.repeat(26)}`,
+    'nonsense',
+    '__proto__',
+    'org_abc',
+  ])('%s is 404 with a code', async (id) => {
+    const { status, body } = await explain(id);
+    expect([status, body.code]).toEqual([404, 'RESOURCE_NOT_FOUND']);
+    expect(body.message).toContain(id);
+  });
+}
