@@ -185,3 +185,23 @@ test('ids of another organization are unknown, and what an unknown id says is wh
   await world.redis.client.del(messages);
   expect((await explain(id)).message).toContain('what has ended is removed');
 });
+
+test('a route and its destination tell an open circuit, their backlog and their last failure', async () => {
+  const source = await world.create('sources');
+  const destination = await world.create('destinations', { url: 'https://hooks.example.com/in' });
+  const route = await world.create('routes', { sourceId: source.id, destinationIds: [destination.id] });
+  const event = newEvent({ org, destinations: [destination.id] });
+  await world.acceptor.accept({ ...event, targets: event.targets.map((target) => ({ ...target, routeId: route.id })) });
+  await end(retry, { circuit: { failureThreshold: 1, cooldownSeconds: 60, probeSuccessThreshold: 1 } });
+  for (const { id } of [route, destination]) {
+    const body = await explain(id);
+    const [data] = body.story.filter(({ what }: { what: string }) => what === 'circuit').map((step: { data: unknown }) => step.data);
+    expect(data).toMatchObject({ state: 'open', routeId: route.id, destinationId: destination.id, lastFailure: { responseStatus: 500 } });
+    expect(body.story).toContainEqual(expect.objectContaining({ what: 'backlog', data: { fresh: 0, retries: 1 } }));
+    expect(stepsOf(body)).toContain('last_failure');
+    expect(body.next).toMatchObject({ what: 'probe', at: later });
+    expect(body.advice.map(({ command }: { command: string }) => command)).toContainEqual(
+      expect.stringContaining(`/routes/${route.id}/reset-circuit`),
+    );
+  }
+});
