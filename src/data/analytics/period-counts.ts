@@ -23,8 +23,8 @@ export interface Wanted {
   fields?: readonly string[];
   /** Tallies are of this time or later. */
   fromMs: number;
-  /** Group of the only target that matters; absent: all groups. */
-  group?: string;
+  /** Those that matter; absent: all. */
+  groups?: ReadonlySet<string>;
 }
 
 const tallyPeriodMs = 300_000;
@@ -63,12 +63,12 @@ async function readTallies(
   redis: RedisClient,
   keys: ShardKeys,
   org: string,
-  { fromMs, group }: Pick<Wanted, 'fromMs' | 'group'>,
+  { fromMs, groups }: Pick<Wanted, 'fromMs' | 'groups'>,
 ): Promise<Tally[]> {
   const names = (await redis.smembers(keys.tallies(org))).flatMap((name) => {
     const [period = '', ofGroup = ''] = name.split(':');
     const atMs = Number(period) * tallyPeriodMs;
-    return atMs >= fromMs && (group === undefined || group === ofGroup) ? [{ name, atMs }] : [];
+    return atMs >= fromMs && (groups === undefined || groups.has(ofGroup)) ? [{ name, atMs }] : [];
   });
   const tallies: Tally[] = [];
   for (let first = 0; first < names.length; first += talliesAtOnce) {
@@ -77,4 +77,15 @@ async function readTallies(
     tallies.push(...step.map(({ atMs }, i) => ({ atMs, fields: new Map(Object.entries(read[i] ?? {})) })));
   }
   return tallies;
+}
+
+const targetsPerGroup = 64;
+
+/** Groups of tallies, as `../shard/includes/count.lua` describes them. */
+export function groupOfTarget(number: string): string {
+  return String(Math.floor(Number(number) / targetsPerGroup));
+}
+
+export function groupOfId(id: string): string {
+  return `e${id.slice(-1)}`;
 }

@@ -8,14 +8,18 @@ import { recordId } from '../shard/record-key.ts';
 import { integer, list, text } from '../shard/script-reply.ts';
 import { type ShardKeys, shardKeys } from '../shard/shard-keys.ts';
 import { readCounts } from './period-counts.ts';
+import type { SeriesPeriods } from './series-periods.ts';
+import { scopeOfAll, scopeOfSource, scopeOfTargets } from './series-scope.ts';
 import {
   DeliveryStatistics,
   type FailedAttempt,
   type OrganizationStatistics,
+  type SeriesSubject,
   type StatisticsReader,
   type TargetStatistics,
 } from './statistics.ts';
 import { periodsOf, rangeBeginMs, type StatisticsRange } from './statistics-periods.ts';
+import { matchingTargets, maxTargets, readSeries, type Series, type ShardSubject } from './statistics-series.ts';
 import { StatisticsSums } from './statistics-sums.ts';
 
 const targetStatesScript = new Script(new URL('./target-states.lua', import.meta.url));
@@ -60,6 +64,30 @@ export class RedisStatisticsReader implements StatisticsReader {
       }),
     );
     return { targets: targets.flat(), ...sums };
+  }
+
+  async series(org: string, subject: SeriesSubject, periods: SeriesPeriods): Promise<Series> {
+    const { redis, prefix, shards = () => 1 } = this.#options;
+    const all = Array.from({ length: shards() }, (_, shard) => shardKeys(prefix, shard));
+    return readSeries(redis, org, await Promise.all(all.map((keys) => this.#subjectIn(keys, org, subject))), periods);
+  }
+
+  async #subjectIn(keys: ShardKeys, org: string, subject: SeriesSubject): Promise<ShardSubject> {
+    const { redis } = this.#options;
+    switch (subject.type) {
+      case 'organization':
+        return { keys, scope: scopeOfAll, targets: await matchingTargets(redis, keys, org, '* ?*', maxTargets) };
+      case 'source':
+        return { keys, scope: scopeOfSource(subject.id, subject.routeIds), targets: null };
+      case 'route': {
+        const targets = await matchingTargets(redis, keys, org, `${subject.id} *`);
+        return { keys, scope: scopeOfTargets(targets, subject.id), targets };
+      }
+      case 'destination': {
+        const targets = await matchingTargets(redis, keys, org, `* ${subject.id}`);
+        return { keys, scope: scopeOfTargets(targets), targets };
+      }
+    }
   }
 
   /** By number. Failed attempts from `failuresFromMs` on (null: none). */

@@ -1,8 +1,8 @@
 /** The periods in which statistics are kept (`../queue/includes/statistics.lua`), and which of them make up a range that ends now. */
 
-const fiveMinutesMs = 300_000;
-const hourMs = 3_600_000;
-const dayMs = 86_400_000;
+export const fiveMinutesMs = 300_000;
+export const hourMs = 3_600_000;
+export const dayMs = 86_400_000;
 
 export type StatisticsRange = '1h' | '24h' | '7d' | '30d';
 
@@ -55,7 +55,8 @@ export function chartPeriods(range: StatisticsRange, nowMs: number): { names: st
   return { names: periods(level, lengthMs, beginMs, nowMs), beginMs, lengthMs };
 }
 
-function periods(level: string, lengthMs: number, fromMs: number, toMs: number): string[] {
+/** Those of a length in which the times from the first to the last lie. */
+export function periods(level: string, lengthMs: number, fromMs: number, toMs: number): string[] {
   const first = Math.floor(fromMs / lengthMs);
   const count = Math.floor(toMs / lengthMs) - first + 1;
   return Array.from({ length: Math.max(0, count) }, (_, i) => `${level}${first + i}`);

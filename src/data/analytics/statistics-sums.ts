@@ -1,8 +1,9 @@
 import { unpackNumbers } from '../shard/packed-numbers.ts';
 import { DeliveryStatistics, type TargetStatistics } from './statistics.ts';
 
-/** Field of a period that is the number of a target; the others are ids. */
+/** Field of a period that is the number of a target; the others are ids, and sums of an organization. */
 const targetNumber = /^\d+$/;
+const sumMark = '*';
 /** An id, what is counted, and the bucket of a latency or nothing. */
 export const tallyField = /^(\S+) ([a-z])(\d*)$/;
 
@@ -15,7 +16,8 @@ export class StatisticsSums {
 
   /** Adds a period of a shard to the sums and to its targets, which are given by number. */
   addPeriod(period: Record<string, Buffer>, targets: ReadonlyMap<string, TargetStatistics>): void {
-    for (const [field, packed] of Object.entries(period)) this.#addRecord(field, unpackNumbers(packed), this.#statisticsOf(targets));
+    for (const [field, packed] of Object.entries(period))
+      if (!field.startsWith(sumMark)) this.#addRecord(field, unpackNumbers(packed), this.#statisticsOf(targets));
   }
 
   /** The same of a tally. */

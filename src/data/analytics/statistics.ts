@@ -1,6 +1,11 @@
 import type { CircuitState } from '../../core/circuit.ts';
 import { LatencyHistogram } from '../../core/latency-histogram.ts';
+import type { SeriesPeriods } from './series-periods.ts';
 import type { StatisticsRange } from './statistics-periods.ts';
+import type { Series } from './statistics-series.ts';
+
+/** Stands in the place of a bucket (`../queue/includes/statistics.lua`). */
+const retriedBucket = 161;
 
 /** What became of deliveries, and how long their attempts took. */
 export class DeliveryStatistics {
@@ -9,6 +14,8 @@ export class DeliveryStatistics {
   failed = 0;
   /** Failed here and went to a failover destination. */
   movedAway = 0;
+  /** Failed attempts after which another one was planned; a batch is one. */
+  retried = 0;
   latencySumMs = 0;
   /** Of all attempts, also failed ones. */
   readonly latencies = new LatencyHistogram();
@@ -17,6 +24,7 @@ export class DeliveryStatistics {
     this.delivered += other.delivered;
     this.failed += other.failed;
     this.movedAway += other.movedAway;
+    this.retried += other.retried;
     this.latencySumMs += other.latencySumMs;
     this.latencies.merge(other.latencies);
   }
@@ -28,7 +36,12 @@ export class DeliveryStatistics {
     this.failed += failed;
     this.movedAway += movedAway;
     this.latencySumMs += latencySumMs;
-    for (let i = 4; i + 1 < numbers.length; i += 2) this.latencies.add(numbers[i] ?? 0, numbers[i + 1] ?? 0);
+    for (let i = 4; i + 1 < numbers.length; i += 2) {
+      const bucket = numbers[i] ?? 0;
+      const count = numbers[i + 1] ?? 0;
+      if (bucket === retriedBucket) this.retried += count;
+      else this.latencies.add(bucket, count);
+    }
   }
 
   /** Adds what a tally has of a target, as `../shard/includes/count.lua` describes it: a letter, a bucket or '', and how many. */
@@ -36,6 +49,7 @@ export class DeliveryStatistics {
     if (what === 'd' || what === 'o') this.delivered += count;
     if (what === 'f') this.failed += count;
     if (what === 'm') this.movedAway += count;
+    if (what === 'r') this.retried += count;
     if (what === 's') this.latencySumMs += count;
     if (bucket !== '') this.latencies.add(Number(bucket), count);
   }
@@ -82,8 +96,17 @@ export interface OrganizationStatistics {
   duplicates: ReadonlyMap<string, number>;
 }
 
+/** What a series of events and their deliveries is of. */
+export type SeriesSubject =
+  | { type: 'organization' }
+  /** `routeIds`: what takes from the source. */
+  | { type: 'source'; id: string; routeIds: readonly string[] }
+  | { type: 'route' | 'destination'; id: string };
+
 /** For the analytics. Throws UNAVAILABLE when Redis does not answer. */
 export interface StatisticsReader {
   /** `failures`: with the newest failed attempts of each target. */
   ofOrganization(org: string, range: StatisticsRange, options?: { failures?: boolean }): Promise<OrganizationStatistics>;
+  /** INVALID_QUERY where the subject has so many parts that the range is too long. */
+  series(org: string, subject: SeriesSubject, periods: SeriesPeriods): Promise<Series>;
 }

@@ -9,6 +9,7 @@
 -- @include "includes/webhook-statistics.lua"
 
 local max_tallies, max_fields = 32, 50
+local retried_bucket = 161
 local positions = { d = 1, o = 1, e = 1, f = 2, x = 2, m = 3, n = 3, u = 3, s = 4 }
 
 local function changes_of(fields)
@@ -22,13 +23,45 @@ local function changes_of(fields)
       if position then
         change[position] = change[position] + count
       end
-      if bucket ~= '' then
-        bucket = tonumber(bucket)
+      if bucket ~= '' or what == 'r' then
+        bucket = tonumber(bucket) or retried_bucket
         change[5][bucket] = (change[5][bucket] or 0) + count
       end
     end
   end
   return changes
+end
+
+-- The sums of organizations (`*`, `*e`), by `<organization> <period>`.
+local sums_of = {}
+
+local function add_sums(org, period, changes)
+  local name = org .. ' ' .. period
+  local sums = sums_of[name] or {}
+  sums_of[name] = sums
+  local function add(field, change)
+    sums[field] = sums[field] or { 0, 0, 0, 0, {} }
+    add_change(sums[field], change)
+  end
+  for id, change in pairs(changes) do
+    if string.find(id, '^%d') then
+      add('*', change)
+    elseif string.sub(id, 1, 4) == 'src_' then
+      add('*e', { change[1], change[2], 0, 0, {} })
+    else
+      add('*e', { 0, 0, change[2], 0, {} })
+      if change[3] > 0 then
+        add('*', { 0, change[3], 0, 0, {} })
+      end
+    end
+  end
+end
+
+local function write_sums()
+  for name, sums in pairs(sums_of) do
+    local org, period = string.match(name, '^(%S+) (%d+)$')
+    write_periods(org, sums, tonumber(period) * 300000)
+  end
 end
 
 -- Returns how much work it was, in fields.
@@ -46,6 +79,7 @@ local function fold(member)
   local changes, at_ms = changes_of(fields), tonumber(period) * 300000
   if string.byte(org) ~= 43 then
     write_periods(org, changes, at_ms)
+    add_sums(org, period, changes)
     return #fields / 2
   end
   write_periods(org, with_webhook_sums(org, changes, at_ms), at_ms)
@@ -59,6 +93,7 @@ while folded < math.min(#due, max_tallies) and fields < max_fields do
   folded = folded + 1
   fields = fields + fold(due[folded])
 end
+write_sums()
 if folded > 0 then
   call('HINCRBY', ctl, 'folds', folded)
 end

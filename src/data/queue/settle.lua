@@ -234,6 +234,9 @@ for k = 1, count do
         local due = now + tonumber(detail)
         changes = { 's', 'r', 'd', due }
         retry_at(target.n, id, due)
+        if duration >= 0 then
+          count_retried(target.org, target.n)
+        end
         if is_batch then
           note_batch_failure(target.org)
         else

@@ -2,8 +2,11 @@ import type { Clock } from '../../core/clock.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
-import { readCounts, type Tally } from '../analytics/period-counts.ts';
+import { groupOfTarget, readCounts, type Tally } from '../analytics/period-counts.ts';
+import type { SeriesPeriods } from '../analytics/series-periods.ts';
+import { scopeOfAllWebhooks, scopeOfApplication, scopeOfEndpoint } from '../analytics/series-scope.ts';
 import { chartPeriods, type StatisticsRange } from '../analytics/statistics-periods.ts';
+import { matchingTargets, maxTargets, readSeries, type Series, type ShardSubject } from '../analytics/statistics-series.ts';
 import { tallyField } from '../analytics/statistics-sums.ts';
 import { decodeAttempt } from '../shard/attempt-record.ts';
 import type { AttemptView } from '../shard/messages.ts';
@@ -34,7 +37,6 @@ const maxFailing = 10;
 /** Of a period. */
 const failingRead = { ofOrganization: 200, ofApplication: 1000 };
 const targetsAtOnce = 200;
-const targetsPerGroup = 64;
 const everything = '*';
 const targetOfField = /^(\d+)(.*)$/;
 
@@ -69,6 +71,23 @@ export class WebhookStatistics {
     return sum.figures(await this.#failing(scored.flat(), subject).catch(throwUnavailable));
   }
 
+  /** `org` is the real organization. Throws UNAVAILABLE. */
+  async series(org: string, subject: FiguresSubject, periods: SeriesPeriods): Promise<Series> {
+    const { redis } = this.#options;
+    const internal = webhookOrganization(org);
+    const places = await this.#places(internal, subject).catch(throwUnavailable);
+    const subjects = await Promise.all(
+      places.map(async ({ keys, name, group }): Promise<ShardSubject> => {
+        if (group !== undefined) return { keys, scope: scopeOfEndpoint(name), targets: [name] };
+        if (subject.type !== 'application')
+          return { keys, scope: scopeOfAllWebhooks, targets: await matchingTargets(redis, keys, internal, '*', maxTargets) };
+        const targets = await matchingTargets(redis, keys, internal, `${subject.id} *`);
+        return { keys, scope: scopeOfApplication(subject.id, new Set(targets)), targets };
+      }),
+    );
+    return readSeries(redis, internal, subjects, periods);
+  }
+
   /** The newest attempts at an endpoint as far as they are kept, at most ten. Throws UNAVAILABLE. */
   async newestAttempts(
     org: string,
@@ -97,7 +116,7 @@ export class WebhookStatistics {
     const keys = this.#in(subject.shard);
     if (subject.type === 'application') return [{ keys, name: everything + subject.id }];
     const name = await redis.hget(keys.targetNumbers(internal), `${subject.applicationId} ${subject.id}`);
-    return name === null ? [] : [{ keys, name, group: String(Math.floor(Number(name) / targetsPerGroup)) }];
+    return name === null ? [] : [{ keys, name, group: groupOfTarget(name) }];
   }
 
   /** Adds what a shard knows; answers its targets with failed attempts, those that matter. */
@@ -108,7 +127,7 @@ export class WebhookStatistics {
     sum: WebhookFiguresSum,
   ): Promise<Scored[]> {
     const { redis } = this.#options;
-    const wanted = { periods: names, fields: fieldsOf(name), fromMs: beginMs, ...(group !== undefined && { group }) };
+    const wanted = { periods: names, fields: fieldsOf(name), fromMs: beginMs, ...(group !== undefined && { groups: new Set([group]) }) };
     let unfinished: string | null = null;
     const { periods, tallies } = await readCounts(redis, keys, internal, wanted, async () => {
       unfinished = await redis.hget(keys.unfinished(internal), name);

@@ -2,15 +2,17 @@
 
 -- What happened in periods of five minutes, an hour, a day (UTC): hashes `st:<org>:<level><number of the period since 1970>`, which
 -- Redis drops after their time. A field is a packed list of four numbers and pairs of a latency bucket and how many attempts fell
--- into it:
+-- into it; the pair of 161, which is no bucket, counts the failed attempts after which another one was planned:
 --   <number of a target>  delivered, failed, moved to a failover destination, sum of the durations of its attempts in ms, pairs
 --   <route>               events taken, events filtered, deliveries that failed before they were sent, 0
 --   <source>              events, duplicates, 0, 0
--- Of organizations for webhooks, which keep hours for a day only, those of webhook-statistics.lua, too, and of a target the third number is messages made.
+--   *                     the sum of all targets here; what failed before it was sent counts as failed
+--   *e                    events, duplicates, events filtered, 0: of all sources and routes here
+-- Of organizations for webhooks those of webhook-statistics.lua, and of a target the third number is messages made.
 -- The same levels stand in statistics-periods.ts; the buckets are those of core/latency-histogram.ts.
 local period_levels = {
-  { name = 'm', ms = 300000, kept_s = 7200 },
-  { name = 'h', ms = 3600000, kept_s = 691200, webhooks_kept_s = 93600 },
+  { name = 'm', ms = 300000, kept_s = 93600 },
+  { name = 'h', ms = 3600000, kept_s = 691200 },
   { name = 'd', ms = 86400000, kept_s = 2764800 },
 }
 -- As many as `unpack` and one command take with ease.
@@ -40,10 +42,6 @@ local function merged(stored, added)
   return sum
 end
 
-local function kept_s_of(level, org)
-  return string.byte(org) == 43 and level.webhooks_kept_s or level.kept_s
-end
-
 local function period_key(org, level, at_ms)
   return P .. 'st:' .. org .. ':' .. level.name .. whole(math.floor(at_ms / level.ms))
 end
@@ -67,7 +65,7 @@ local function write_periods(org, changes, at_ms)
   local fields = {}
   local function write()
     for _, level in ipairs(period_levels) do
-      write_period(period_key(org, level, at_ms), kept_s_of(level, org), fields, changes)
+      write_period(period_key(org, level, at_ms), level.kept_s, fields, changes)
     end
     fields = {}
   end
@@ -82,13 +80,23 @@ local function write_periods(org, changes, at_ms)
   end
 end
 
+-- Adds one change to another.
+local function add_change(sum, change)
+  for k = 1, 4 do
+    sum[k] = sum[k] + change[k]
+  end
+  for bucket, count in pairs(change[5]) do
+    sum[5][bucket] = (sum[5][bucket] or 0) + count
+  end
+end
+
 -- Removes everything of an organization.
 local function remove_statistics(org)
   for _, level in ipairs(period_levels) do
     local last = math.floor(now / level.ms)
     for number = last - math.floor(level.kept_s * 1000 / level.ms) - 1, last + 1 do
       local key = period_key(org, level, number * level.ms)
-      call('DEL', key, key .. ':f')
+      call('UNLINK', key, key .. ':f')
     end
   end
   for _, name in ipairs(call('SMEMBERS', P .. 'st:' .. org .. ':t')) do

@@ -7,19 +7,12 @@
 -- `<hash of a period>:f` sorted set of targets by their failed attempts in the period, of those that have most
 -- `un:<org>` hash of the same names: how many of their messages have not ended
 local max_failing = 1000
+-- As long as they are read: of an hour, a day and a month.
+local failing_kept_s = { m = 7200, h = 93600, d = 2764800 }
 
-local function add_change(sums, field, change)
-  local sum = sums[field]
-  if not sum then
-    sum = { 0, 0, 0, 0, {} }
-    sums[field] = sum
-  end
-  for k = 1, 4 do
-    sum[k] = sum[k] + change[k]
-  end
-  for bucket, count in pairs(change[5]) do
-    sum[5][bucket] = (sum[5][bucket] or 0) + count
-  end
+local function add_change_to(sums, field, change)
+  sums[field] = sums[field] or { 0, 0, 0, 0, {} }
+  add_change(sums[field], change)
 end
 
 local function write_failing(org, failed, at_ms)
@@ -34,7 +27,7 @@ local function write_failing(org, failed, at_ms)
       call('ZPOPMIN', key, excess)
     end
     if is_new then
-      call('EXPIRE', key, kept_s_of(level, org))
+      call('EXPIRE', key, failing_kept_s[level.name])
     end
   end
 end
@@ -63,7 +56,7 @@ local function with_webhook_sums(org, changes, at_ms)
       for k, name in ipairs(names[n]) do
         unfinished[name] = (unfinished[name] or 0) + more
         if k > 1 then
-          add_change(sums, name .. detail, change)
+          add_change_to(sums, name .. detail, change)
         end
       end
       if string.byte(detail) == 58 then

@@ -14,6 +14,7 @@ import {
   roundedOrNull,
   statusBreakdown,
 } from './analytics-figures.ts';
+import { getSeries } from './series.ts';
 
 const range = z
   .enum(['1h', '24h', '7d', '30d'])
@@ -161,6 +162,7 @@ export const analytics: Family = {
       },
       handle: async (call) => ({ range: call.query.range, routes: await figuresOfRoutes(call) }),
     }),
+    getSeries,
   ],
 };
 

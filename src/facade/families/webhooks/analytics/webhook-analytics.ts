@@ -6,6 +6,7 @@ import type { FiguresSubject } from '../../../../data/webhooks/webhook-statistic
 import { type Call, type Family, operation } from '../../../http/operation.ts';
 import { isoTime, timestamp } from '../../../records/record-fields.ts';
 import { percent, roundedOrNull } from '../../analytics/analytics-figures.ts';
+import { periodsOf, seriesQuery, seriesRecord, toSeries } from '../../analytics/series.ts';
 import { single } from '../../shared/envelope.ts';
 import { endpointRecord, endpointRecords, toEndpoint } from '../endpoints/endpoint-record.ts';
 import { findEndpoint } from '../endpoints/find-endpoint.ts';
@@ -146,6 +147,27 @@ export const webhookAnalytics: Family = {
           call.query.timeRange,
         );
         return { data: await overviewOf(call, call.query.timeRange, figures) };
+      },
+    }),
+    operation({
+      method: 'GET',
+      path: '/webhooks/analytics/series',
+      operationId: 'getWebhookAnalyticsSeries',
+      summary: 'Time series of the deliveries to webhook endpoints',
+      description: 'Of the organization, an application or an endpoint; as /analytics/series.',
+      scope: 'read',
+      query: z.object({
+        ...seriesQuery,
+        applicationId: id.optional().describe('Only of this application.'),
+        endpointId: id.optional().describe('Only of this endpoint.'),
+      }),
+      answer: { status: 200, description: 'The series.', schema: single(seriesRecord) },
+      errors: ['RESOURCE_NOT_FOUND'],
+      handle: async (call) => {
+        const { webhookStatistics, clock } = call.services;
+        const periods = periodsOf(call, call.query);
+        const series = await webhookStatistics.series(call.caller.organization.id, await subjectOf(call, call.query), periods);
+        return { data: toSeries(series, 'webhooks', clock.now()) };
       },
     }),
     operation({

@@ -1,0 +1,129 @@
+import { groupOfId, groupOfTarget } from './period-counts.ts';
+import { DeliveryStatistics } from './statistics.ts';
+import { tallyField } from './statistics-sums.ts';
+
+/** What a step of a series, or all of them together, says. */
+export class SeriesPoint {
+  /** Events that a source or the organization took, that a route let through, or messages made for webhook endpoints. */
+  events = 0;
+  duplicates = 0;
+  filtered = 0;
+  readonly statistics = new DeliveryStatistics();
+}
+
+/** What a list of numbers (`../queue/includes/statistics.lua`) is of, and so what it adds to a point. */
+export type Part = 'target' | 'webhookTarget' | 'heldBack' | 'source' | 'route' | 'routeOfAll' | 'routeOfSource' | 'eventsOfAll';
+
+export function addPart(point: SeriesPoint, part: Part, numbers: readonly number[]): void {
+  const [first = 0, second = 0, third = 0, ...rest] = numbers;
+  switch (part) {
+    case 'target':
+      point.statistics.addRecord(numbers);
+      return;
+    case 'webhookTarget':
+      point.statistics.addRecord([first, second, 0, ...rest]);
+      point.events += third;
+      return;
+    case 'heldBack':
+      point.filtered += first;
+      return;
+    case 'source':
+      point.events += first;
+      point.duplicates += second;
+      return;
+    case 'route':
+      point.events += first;
+      point.filtered += second;
+      point.statistics.failed += third;
+      return;
+    case 'routeOfAll':
+      point.filtered += second;
+      point.statistics.failed += third;
+      return;
+    case 'routeOfSource':
+      point.filtered += second;
+      return;
+    case 'eventsOfAll':
+      point.events += first;
+      point.duplicates += second;
+      point.filtered += third;
+      return;
+  }
+}
+
+const positions: Readonly<Record<string, number>> = { d: 0, o: 0, e: 0, f: 1, x: 1, m: 2, n: 2, u: 2, s: 3 };
+const retriedBucket = '161';
+
+/** The list that a field of a tally (`../shard/includes/count.lua`) becomes when it is folded, and the field it becomes part of. */
+export function talliedNumbers(field: string, count: number): { id: string; numbers: number[] } {
+  const [, id = '', what = '', bucket = ''] = tallyField.exec(field) ?? [];
+  const numbers = [0, 0, 0, 0];
+  const position = positions[what];
+  if (position !== undefined) numbers[position] = count;
+  const pair = what === 'r' ? retriedBucket : bucket;
+  if (pair !== '') numbers.push(Number(pair), count);
+  return { id, numbers };
+}
+
+/** What of a shard's statistics belongs to a series. */
+export interface SeriesScope {
+  /** Fields of a period. */
+  fields: ReadonlyMap<string, Part>;
+  /** The same of a field of a tally; undefined: it does not belong to it. */
+  partOfTallied(id: string): Part | undefined;
+  /** Groups of tallies; undefined: all. */
+  groups?: ReadonlySet<string>;
+}
+
+const number = /^\d+$/;
+const heldBackMark = '!filtered';
+const numberWithHeldBack = /^\d+!filtered$/;
+
+export const scopeOfAll: SeriesScope = {
+  fields: new Map([
+    ['*', 'target'],
+    ['*e', 'eventsOfAll'],
+  ]),
+  partOfTallied: (id) => (number.test(id) ? 'target' : id.startsWith('src_') ? 'source' : 'routeOfAll'),
+};
+
+export const scopeOfAllWebhooks: SeriesScope = {
+  fields: webhookFields('*'),
+  partOfTallied: (id) => (number.test(id) ? 'webhookTarget' : numberWithHeldBack.test(id) ? 'heldBack' : undefined),
+};
+
+/** Of an application with these targets. */
+export function scopeOfApplication(id: string, targets: ReadonlySet<string>): SeriesScope {
+  const { partOfTallied } = scopeOfAllWebhooks;
+  return {
+    fields: webhookFields(`*${id}`),
+    partOfTallied: (field) => (targets.has(field.split('!')[0] ?? '') ? partOfTallied(field) : undefined),
+  };
+}
+
+export function scopeOfEndpoint(target: string): SeriesScope {
+  return { ...scopeOfFields(webhookFields(target)), groups: new Set([groupOfTarget(target)]) };
+}
+
+export function scopeOfSource(id: string, routeIds: readonly string[]): SeriesScope {
+  return scopeOfFields(new Map<string, Part>([[id, 'source'], ...routeIds.map((route) => [route, 'routeOfSource'] as const)]));
+}
+
+/** Of a route, or without one of a destination. */
+export function scopeOfTargets(targets: readonly string[], routeId?: string): SeriesScope {
+  const route = routeId === undefined ? [] : [[routeId, 'route'] as const];
+  return scopeOfFields(new Map<string, Part>([...targets.map((target) => [target, 'target'] as const), ...route]));
+}
+
+/** Fields that have the same name in a tally. */
+function scopeOfFields(fields: ReadonlyMap<string, Part>): SeriesScope {
+  const groups = [...fields.keys()].map((field) => (number.test(field) ? groupOfTarget(field) : groupOfId(field)));
+  return { fields, partOfTallied: (id) => fields.get(id), groups: new Set(groups) };
+}
+
+function webhookFields(name: string): Map<string, Part> {
+  return new Map([
+    [name, 'webhookTarget'],
+    [name + heldBackMark, 'heldBack'],
+  ]);
+}

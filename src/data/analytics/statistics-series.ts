@@ -1,0 +1,130 @@
+import { parseTimedId } from '../../core/ids.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { Script } from '../../redis/script.ts';
+import { throwUnavailable } from '../../redis/unavailable.ts';
+import { unpackNumbers } from '../shard/packed-numbers.ts';
+import { recordId } from '../shard/record-key.ts';
+import { integer, list, text } from '../shard/script-reply.ts';
+import type { ShardKeys } from '../shard/shard-keys.ts';
+import { readCounts } from './period-counts.ts';
+import { refused, type SeriesPeriods } from './series-periods.ts';
+import { addPart, SeriesPoint, type SeriesScope, talliedNumbers } from './series-scope.ts';
+
+const backlogsScript = new Script(new URL('./target-backlogs.lua', import.meta.url));
+const targetsPerScript = 200;
+const targetsPerScan = 1000;
+/** Of a shard; a series of more says nothing of what waits. */
+export const maxTargets = 10_000;
+/** Of the periods of an answer, in a shard: about 5 MB. */
+const maxFieldsRead = 50_000;
+
+export interface Series {
+  beginMs: number;
+  endMs: number;
+  stepMs: number;
+  /** One per step, in their order. */
+  points: readonly SeriesPoint[];
+  /** Of all steps. */
+  total: SeriesPoint;
+  /** What waits now; null of a source, and where there are very many targets. */
+  waiting: Waiting | null;
+}
+
+export interface Waiting {
+  /** Messages that have not ended; a batch that is tried again is one. */
+  messages: number;
+  /** When the one was made that stands in a lane for longest; retries whose time has not come are in none. Null: no message is. */
+  oldestAtMs: number | null;
+}
+
+/** What a shard knows of the subject of a series. */
+export interface ShardSubject {
+  keys: ShardKeys;
+  scope: SeriesScope;
+  /** Numbers of its targets; null: what waits for them is not looked for. */
+  targets: readonly string[] | null;
+}
+
+/** Throws UNAVAILABLE, and INVALID_QUERY where it would be too much. `org` is the one for webhooks where the subjects are. */
+export async function readSeries(
+  redis: RedisClient,
+  org: string,
+  subjects: readonly ShardSubject[],
+  { beginMs, endMs, stepMs, names, lengthMs }: SeriesPeriods,
+): Promise<Series> {
+  const fieldsRead = Math.max(0, ...subjects.map(({ scope }) => scope.fields.size * names.length));
+  if (fieldsRead > maxFieldsRead)
+    throw refused(
+      'from',
+      `begins a range that is too long for a resource with so many routes or destinations: ask for a part of it, or for larger steps`,
+    );
+  const points = Array.from({ length: (endMs - beginMs) / stepMs }, () => new SeriesPoint());
+  const total = new SeriesPoint();
+  const at = (ms: number): SeriesPoint[] => [points[Math.floor((ms - beginMs) / stepMs)], total].filter((point) => point !== undefined);
+  const waiting = await Promise.all(
+    subjects.map(async ({ keys, scope, targets }) => {
+      const { fields, groups, partOfTallied } = scope;
+      const wanted = { periods: names, fields: [...fields.keys()], fromMs: beginMs, ...(groups !== undefined && { groups }) };
+      const counts = await readCounts(redis, keys, org, wanted);
+      counts.periods.forEach((period, i) => {
+        for (const [field, packed] of Object.entries(period)) {
+          const part = fields.get(field);
+          const numbers = unpackNumbers(packed);
+          if (part !== undefined) for (const point of at(beginMs + i * lengthMs)) addPart(point, part, numbers);
+        }
+      });
+      for (const tally of counts.tallies) {
+        if (tally.atMs >= endMs) continue;
+        for (const [field, count] of tally.fields) {
+          const { id, numbers } = talliedNumbers(field, Number(count));
+          const part = partOfTallied(id);
+          if (part !== undefined) for (const point of at(tally.atMs)) addPart(point, part, numbers);
+        }
+      }
+      return targets === null || targets.length > maxTargets ? null : await waitingAt(redis, keys, targets).catch(throwUnavailable);
+    }),
+  );
+  return { beginMs, endMs, stepMs, points, total, waiting: waitingOfAll(waiting) };
+}
+
+/** Numbers of the targets whose `<route> <destination>` a glob pattern matches; about as many as `max` where there are more. Throws UNAVAILABLE. */
+export async function matchingTargets(
+  redis: RedisClient,
+  keys: ShardKeys,
+  org: string,
+  pattern: string,
+  max = Number.POSITIVE_INFINITY,
+): Promise<string[]> {
+  const found = new Set<string>();
+  for (let cursor = '0'; ; ) {
+    const scan = redis.hscan(keys.targetNumbers(org), cursor, 'MATCH', pattern, 'COUNT', targetsPerScan);
+    const [next, entries] = await scan.catch(throwUnavailable);
+    for (let i = 1; i < entries.length; i += 2) found.add(entries[i] ?? '');
+    if (next === '0' || found.size > max) return [...found];
+    cursor = next;
+  }
+}
+
+async function waitingAt(redis: RedisClient, keys: ShardKeys, targets: readonly string[]): Promise<Waiting> {
+  const steps: Waiting[] = [];
+  for (let first = 0; first < targets.length; first += targetsPerScript) {
+    const [backlog, oldest] = list(await backlogsScript.run(redis, keys.declared, targets.slice(first, first + targetsPerScript)));
+    const key = text(oldest);
+    const oldestAtMs = key === '' ? null : (parseTimedId(recordId('msg_', keys.shard, key))?.createdAtMs ?? null);
+    steps.push({ messages: integer(backlog), oldestAtMs });
+  }
+  return sumOf(steps);
+}
+
+function waitingOfAll(shards: readonly (Waiting | null)[]): Waiting | null {
+  const known = shards.filter((each) => each !== null);
+  return known.length < shards.length ? null : sumOf(known);
+}
+
+function sumOf(all: readonly Waiting[]): Waiting {
+  const oldest = all.flatMap(({ oldestAtMs }) => (oldestAtMs === null ? [] : [oldestAtMs]));
+  return {
+    messages: all.reduce((sum, { messages }) => sum + messages, 0),
+    oldestAtMs: oldest.length === 0 ? null : Math.min(...oldest),
+  };
+}

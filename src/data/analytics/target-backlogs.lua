@@ -1,0 +1,31 @@
+#!lua flags=no-writes
+-- What waits at some targets.
+--
+-- KEYS: see ../shard/includes/shard.lua. ARGV: numbers of targets, at most 200.
+-- Reply: {messages that wait or are under way (each batch that is tried again is one), id of the one that is in a lane for longest or ''}.
+-- Retries whose time has not come are in no lane.
+-- @include "../shard/includes/shard.lua"
+-- @include "../shard/includes/target.lua"
+
+local backlog, oldest = 0, ''
+
+local function look_at(lane)
+  local length = lane_length(lane)
+  local entry = length > 0 and redis.pcall('XRANGE', P .. 'w:' .. lane, '-', '+', 'COUNT', 1)
+  local id = entry and not failed(entry) and entry[1] and entry[1][2][2]
+  backlog = backlog + length
+  -- Ids begin with their time, so the smallest is the oldest.
+  if id and (oldest == '' or string.sub(id, -25) < string.sub(oldest, -25)) then
+    oldest = id
+  end
+end
+
+local waiting = call('HMGET', P .. 'retries', unpack(ARGV))
+for k, n in ipairs(ARGV) do
+  backlog = backlog + tonumber(waiting[k] or '0')
+  look_at(n)
+  if call('HEXISTS', P .. 't:' .. n, 'rl') == 1 then
+    look_at(retry_lane(n))
+  end
+end
+return { backlog, oldest }

@@ -1,0 +1,181 @@
+import { z } from 'zod';
+import { PosthornError } from '../../../core/errors.ts';
+import { maxStepMs, minStepMs, type SeriesPeriods, seriesPeriods } from '../../../data/analytics/series-periods.ts';
+import type { SeriesPoint } from '../../../data/analytics/series-scope.ts';
+import type { SeriesSubject } from '../../../data/analytics/statistics.ts';
+import type { Series } from '../../../data/analytics/statistics-series.ts';
+import { type Call, operation } from '../../http/operation.ts';
+import { queryTime, timeRange } from '../../http/query.ts';
+import { cachedObjects, findToRead, idOf } from '../../records/lookup.ts';
+import { idOrSlug, isoTime, timestamp } from '../../records/record-fields.ts';
+import { roundedOrNull } from './analytics-figures.ts';
+
+const unitsMs: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
+const units = ['d', 'h', 'm'] as const;
+const defaultRangeMs = 86_400_000;
+const stepError = 'must be 5m, 1h, 1d or a multiple of one of them, such as 15m or 6h, and at most 32d';
+
+/** The parameters of every series. */
+export const seriesQuery = {
+  from: queryTime.optional().describe('The first step begins then or later: ISO 8601. Default: 24 hours before `to`.'),
+  to: queryTime.optional().describe('Every step begins earlier: ISO 8601; of a day all its hours. Default: now.'),
+  step: z
+    .string()
+    .refine((text) => isStep(stepMs(text)), { error: stepError })
+    .optional()
+    .describe(
+      '5m (kept for 26 hours), 1h (8 days), 1d (32 days) or a multiple of one of them. Default: the smallest that is kept since `from`.',
+    ),
+};
+interface SentRange {
+  from?: string | undefined;
+  to?: string | undefined;
+  step?: string | undefined;
+}
+
+const count = z.int().min(0);
+const ofSome = count.nullable();
+const latency = z.number().nullable().describe('Milliseconds, of all attempts; percentiles within 5 %. null without attempts.');
+const sums = {
+  events: ofSome.describe('Events that were taken, of a route let through; of webhooks, messages that were made. null of a destination.'),
+  duplicates: ofSome.describe('Repeated events. null but of a source and of the organization.'),
+  filtered: ofSome.describe(
+    'Per event, each route whose filter has excluded it; of webhooks, what a transform has. null of a destination.',
+  ),
+  delivered: ofSome.describe('Deliveries. null of a source, as all that follows.'),
+  failed: ofSome.describe('Given up: dead letters, and what a schema or a transform has refused.'),
+  movedAway: ofSome.describe('Failed at a destination and went to its failover.'),
+  retried: ofSome.describe('Failed attempts after which another one was planned.'),
+  attempts: ofSome.describe('All attempts; a batch has one.'),
+  avgLatency: latency,
+  p50Latency: latency,
+  p95Latency: latency,
+  p99Latency: latency,
+};
+export const seriesRecord = z
+  .object({
+    from: timestamp.describe('Begin of the first step.'),
+    to: timestamp.describe('End of the last step, not included. Ask from here to go on.'),
+    step: z.string().describe('Length of a step, such as 5m.'),
+    now: z
+      .object({
+        backlog: ofSome.describe(
+          'Deliveries that have not ended; a batch that is tried again is one. null where there are more than 10,000 targets.',
+        ),
+        oldestAgeMs: ofSome.describe(
+          'Age of the oldest of them that could be attempted; retries whose time has not come are left out. null without any.',
+        ),
+      })
+      .nullable()
+      .describe('What waits now, whatever the range is. null of a source.'),
+    total: z.object(sums).meta({ id: 'SeriesTotal' }).describe('Of the whole range.'),
+    points: z
+      .array(z.object({ at: timestamp.describe('Begin of the step.'), ...sums }).meta({ id: 'SeriesPoint' }))
+      .describe('Every step, the oldest first. The last one may not be over yet.'),
+  })
+  .meta({ id: 'Series' });
+
+const query = z.object({
+  ...seriesQuery,
+  sourceId: idOrSlug.optional().describe('Of this source: its events.'),
+  routeId: idOrSlug.optional().describe('Of this route.'),
+  destinationId: idOrSlug.optional().describe('Of this destination.'),
+});
+
+export const getSeries = operation({
+  method: 'GET',
+  path: '/analytics/series',
+  operationId: 'getAnalyticsSeries',
+  summary: 'Time series of the organization, a source, a route or a destination',
+  description:
+    'Steps are counted from 1970 (UTC), and the range holds those that begin in it: two calls whose ranges adjoin have each step once. A step that is not kept for the range is 400 and says which one is.',
+  scope: 'read',
+  query,
+  answer: { status: 200, description: 'The series.', schema: seriesRecord },
+  errors: ['RESOURCE_NOT_FOUND'],
+  handle: async (call) => {
+    const periods = periodsOf(call, call.query);
+    const subject = await subjectOf(call, call.query);
+    return toSeries(
+      await call.services.statistics.series(call.caller.organization.id, subject, periods),
+      subject.type,
+      call.services.clock.now(),
+    );
+  },
+});
+
+async function subjectOf(call: Call, sent: Pick<z.output<typeof query>, 'sourceId' | 'routeId' | 'destinationId'>): Promise<SeriesSubject> {
+  const { sourceId, routeId, destinationId } = sent;
+  const [first, second] = Object.entries({ sourceId, routeId, destinationId }).flatMap(([name, value]) =>
+    value === undefined ? [] : [name],
+  );
+  if (second !== undefined) {
+    const complaint = `does not go with ${first}`;
+    throw new PosthornError('INVALID_QUERY', `Query: ${second} ${complaint}.`, { details: { [second]: [complaint] } });
+  }
+  if (sourceId !== undefined) {
+    const source = await findToRead(call, 'Source', sourceId);
+    const routes = cachedObjects(call, 'Route').filter(({ spec }) => spec.sourceRef.name === source.metadata.name);
+    return { type: 'source', id: idOf(source), routeIds: routes.map(idOf) };
+  }
+  if (routeId !== undefined) return { type: 'route', id: idOf(await findToRead(call, 'Route', routeId)) };
+  if (destinationId !== undefined) return { type: 'destination', id: idOf(await findToRead(call, 'Destination', destinationId)) };
+  return { type: 'organization' };
+}
+
+/** INVALID_QUERY where the figures are not kept. */
+export function periodsOf({ services }: Pick<Call, 'services'>, { from, to, step }: SentRange): SeriesPeriods {
+  const nowMs = services.clock.now();
+  const { fromMs, toMs = nowMs } = timeRange(from, to);
+  return seriesPeriods({ fromMs: fromMs ?? toMs - defaultRangeMs, toMs, ...(step !== undefined && { stepMs: stepMs(step) }) }, nowMs);
+}
+
+type Shown = SeriesSubject['type'] | 'webhooks';
+
+export function toSeries(series: Series, shown: Shown, nowMs: number): z.input<typeof seriesRecord> {
+  const { beginMs, endMs, stepMs: lengthMs, points, total, waiting } = series;
+  const oldestAtMs = waiting?.oldestAtMs ?? null;
+  const now = { backlog: waiting?.messages ?? null, oldestAgeMs: oldestAtMs === null ? null : Math.max(0, nowMs - oldestAtMs) };
+  return {
+    from: isoTime(beginMs),
+    to: isoTime(endMs),
+    step: stepText(lengthMs),
+    now: shown === 'source' ? null : now,
+    total: toSums(total, shown),
+    points: points.map((point, i) => ({ at: isoTime(beginMs + i * lengthMs), ...toSums(point, shown) })),
+  };
+}
+
+function toSums({ events, duplicates, filtered, statistics }: SeriesPoint, shown: Shown) {
+  const { delivered, failed, movedAway, retried, latencies, averageLatencyMs } = statistics;
+  const ofDeliveries = (value: number): number | null => (shown === 'source' ? null : value);
+  return {
+    events: shown === 'destination' ? null : events,
+    duplicates: shown === 'organization' || shown === 'source' ? duplicates : null,
+    filtered: shown === 'destination' ? null : filtered,
+    delivered: ofDeliveries(delivered),
+    failed: ofDeliveries(failed),
+    movedAway: ofDeliveries(movedAway),
+    retried: ofDeliveries(retried),
+    attempts: ofDeliveries(latencies.total),
+    avgLatency: roundedOrNull(averageLatencyMs),
+    p50Latency: roundedOrNull(latencies.quantile(0.5)),
+    p95Latency: roundedOrNull(latencies.quantile(0.95)),
+    p99Latency: roundedOrNull(latencies.quantile(0.99)),
+  };
+}
+
+/** NaN of what is no step. */
+function stepMs(text: string): number {
+  const [, number = '', unit = ''] = /^([1-9]\d{0,4})([mhd])$/.exec(text) ?? [];
+  return Number(number) * (unitsMs[unit] ?? Number.NaN);
+}
+
+function isStep(ms: number): boolean {
+  return ms >= minStepMs && ms <= maxStepMs && ms % minStepMs === 0;
+}
+
+function stepText(ms: number): string {
+  const unit = units.find((each) => ms % (unitsMs[each] ?? 1) === 0) ?? 'm';
+  return `${ms / (unitsMs[unit] ?? 1)}${unit}`;
+}
