@@ -4,6 +4,7 @@ import { readConfig } from '../../src/cmd/config.ts';
 import { migrate } from '../../src/cmd/migrate.ts';
 import { newTimedId } from '../../src/core/ids.ts';
 import { RedisStatisticsReader } from '../../src/data/analytics/redis-statistics-reader.ts';
+import { seriesPeriods } from '../../src/data/analytics/series-periods.ts';
 import { CronExecutions } from '../../src/data/cron/cron-executions.ts';
 import { CronBell, CronRuns } from '../../src/data/cron/cron-runs.ts';
 import { ArchiveTroubles } from '../../src/data/history/archive-troubles.ts';
@@ -156,6 +157,17 @@ test('alerts go out and the analytics of all shards are summed', async () => {
           await redis.zadd(`${prefix}{s${shard}}:tallies`, 'XX', 1, name);
       expect((await statistics.ofOrganization('org_a', '1h')).total).toMatchObject({ delivered: 0, failed: shards });
     });
+    const nowMs = Date.now();
+    const periods = seriesPeriods({ fromMs: nowMs - 3_600_000, toMs: nowMs }, nowMs);
+    for (const [subject, failed] of [
+      [{ type: 'organization' }, shards],
+      [{ type: 'route', id: 'rte_a' }, shards],
+      [{ type: 'destination', id: 'dst_1' }, 1],
+    ] as const) {
+      const { total, points, waiting } = await statistics.series('org_a', subject, periods);
+      expect([total.statistics.failed, points.length, waiting]).toEqual([failed, 12, { messages: 0, oldestAtMs: null }]);
+    }
+    expect((await statistics.series('org_a', { type: 'source', id: 'src_a', routeIds: ['rte_a'] }, periods)).total.events).toBe(shards);
   } finally {
     await stop();
     await Promise.all([failing.close(), told.close()]);

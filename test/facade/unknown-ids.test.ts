@@ -29,11 +29,15 @@ test.each([
   ['deliveries', 'destinationId'],
   ['routes', 'sourceId'],
   ['routes', 'destinationId'],
+  ['analytics/series', 'sourceId'],
+  ['analytics/series', 'routeId'],
+  ['analytics/series', 'destinationId'],
 ] as const)('GET /%s with an unknown %s is 404; that of another organization, or of a part of Redis, is unknown', async (path, name) => {
   const { id } = ids[name]();
   expect((await world.request('GET', `/api/${path}?${name}=${id}`)).status).toBe(200);
-  await world.addOrganization(`other-${path}-${name.toLowerCase()}`);
-  const stranger = await world.addKey(`other-${path}-${name.toLowerCase()}`);
+  const other = `other-${path.replace('/', '-')}-${name.toLowerCase()}`;
+  await world.addOrganization(other);
+  const stranger = await world.addKey(other);
   const asked: [string, string | undefined][] = [
     [unknown[name], undefined],
     ['nobody', undefined],

@@ -54,6 +54,7 @@ export async function readCounts(
 
 async function readPeriod(redis: RedisClient, key: string, fields: readonly string[] | undefined): Promise<Record<string, Buffer>> {
   if (fields === undefined) return await redis.hgetallBuffer(key);
+  if (fields.length === 0) return {};
   const values = await redis.hmgetBuffer(key, ...fields);
   return Object.fromEntries(fields.flatMap((field, i) => (values[i] == null ? [] : [[field, values[i]]])));
 }

@@ -14,12 +14,19 @@ import {
   DeliveryStatistics,
   type FailedAttempt,
   type OrganizationStatistics,
-  type SeriesSubject,
   type StatisticsReader,
   type TargetStatistics,
 } from './statistics.ts';
 import { periodsOf, rangeBeginMs, type StatisticsRange } from './statistics-periods.ts';
-import { matchingTargets, maxTargets, readSeries, type Series, type ShardSubject } from './statistics-series.ts';
+import {
+  matchingTargets,
+  maxTargets,
+  readSeries,
+  type Series,
+  type SeriesReader,
+  type SeriesSubject,
+  type ShardSubject,
+} from './statistics-series.ts';
 import { StatisticsSums } from './statistics-sums.ts';
 
 const targetStatesScript = new Script(new URL('./target-states.lua', import.meta.url));
@@ -33,7 +40,7 @@ export interface RedisStatisticsReaderOptions {
   shards?: () => number;
 }
 
-export class RedisStatisticsReader implements StatisticsReader {
+export class RedisStatisticsReader implements StatisticsReader, SeriesReader {
   readonly #options: RedisStatisticsReaderOptions;
 
   constructor(options: RedisStatisticsReaderOptions) {

@@ -37,6 +37,19 @@ export interface Waiting {
   oldestAtMs: number | null;
 }
 
+/** What a series of events and their deliveries is of. */
+export type SeriesSubject =
+  | { type: 'organization' }
+  /** `routeIds`: what takes from the source. */
+  | { type: 'source'; id: string; routeIds: readonly string[] }
+  | { type: 'route' | 'destination'; id: string };
+
+/** Throws UNAVAILABLE when Redis does not answer. */
+export interface SeriesReader {
+  /** INVALID_QUERY where the subject has so many parts that the range is too long. */
+  series(org: string, subject: SeriesSubject, periods: SeriesPeriods): Promise<Series>;
+}
+
 /** What a shard knows of the subject of a series. */
 export interface ShardSubject {
   keys: ShardKeys;

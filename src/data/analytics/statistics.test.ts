@@ -12,6 +12,7 @@ import type { Outcome, Settlement, TargetSetting } from '../queue/delivery-queue
 import { RedisMessageAcceptor } from '../queue/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../queue/redis-delivery-queue.ts';
 import { RedisStatisticsReader } from './redis-statistics-reader.ts';
+import { keptLevels } from './series-periods.ts';
 import type { StatisticsRange } from './statistics-periods.ts';
 
 const prefix = 'test:';
@@ -139,6 +140,26 @@ describe('the statistics of an organization', () => {
   });
 });
 
+test.each([false, true])(
+  'failed attempts count as retried where another one was planned, and only there (folded: %s)',
+  async (isFolded) => {
+    const [queue] = queues;
+    if (queue === undefined) throw new Error('there is no queue');
+    await queue.tend('w1', 1000);
+    await deliver(2, { type: 'retry', attempt: failure, delayMs: 0 });
+    await queue.promote();
+    await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 2), { type: 'retry', attempt: failure, delayMs: 60_000 });
+    await deliver(3, dead);
+    await deliver(4, delivered);
+    await acceptor.accept(newEvent({ destinations: ['dst_0'] }));
+    await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 1), { type: 'back' });
+    if (isFolded) await fold();
+    const { total } = await statistics.ofOrganization('org_a', '1h');
+    expect([total.retried, total.latencies.total, total.failed]).toEqual([4, 11, 3]);
+    expect(total.latencies.quantile(1)).toBeLessThan(10);
+  },
+);
+
 test('the tallies of many organizations are folded a few at a time', async () => {
   const organizations = Array.from({ length: 25 }, (_, i) => `org_${i}`);
   for (const org of organizations) await acceptor.accept(newEvent({ org }));
@@ -188,7 +209,7 @@ describe('a range', () => {
         return Math.ceil((await redis.client.ttl(key)) / 3600);
       }),
     );
-    expect(ttls).toEqual([26, 8 * 24, 32 * 24]);
+    expect(ttls).toEqual(keptLevels.map(({ keptMs }) => keptMs / hourMs));
   });
 });
 

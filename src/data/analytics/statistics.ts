@@ -1,8 +1,6 @@
 import type { CircuitState } from '../../core/circuit.ts';
 import { LatencyHistogram } from '../../core/latency-histogram.ts';
-import type { SeriesPeriods } from './series-periods.ts';
 import type { StatisticsRange } from './statistics-periods.ts';
-import type { Series } from './statistics-series.ts';
 
 /** Stands in the place of a bucket (`../queue/includes/statistics.lua`). */
 const retriedBucket = 161;
@@ -96,17 +94,8 @@ export interface OrganizationStatistics {
   duplicates: ReadonlyMap<string, number>;
 }
 
-/** What a series of events and their deliveries is of. */
-export type SeriesSubject =
-  | { type: 'organization' }
-  /** `routeIds`: what takes from the source. */
-  | { type: 'source'; id: string; routeIds: readonly string[] }
-  | { type: 'route' | 'destination'; id: string };
-
 /** For the analytics. Throws UNAVAILABLE when Redis does not answer. */
 export interface StatisticsReader {
   /** `failures`: with the newest failed attempts of each target. */
   ofOrganization(org: string, range: StatisticsRange, options?: { failures?: boolean }): Promise<OrganizationStatistics>;
-  /** INVALID_QUERY where the subject has so many parts that the range is too long. */
-  series(org: string, subject: SeriesSubject, periods: SeriesPeriods): Promise<Series>;
 }

@@ -3,6 +3,7 @@ import type { Logger } from '../../core/logger.ts';
 import type { Keyring } from '../../core/sealing.ts';
 import type { LastNotified } from '../../data/alerts/last-notified.ts';
 import type { StatisticsReader } from '../../data/analytics/statistics.ts';
+import type { SeriesReader } from '../../data/analytics/statistics-series.ts';
 import type { CronExecutions } from '../../data/cron/cron-executions.ts';
 import type { CronRuns } from '../../data/cron/cron-runs.ts';
 import type { ApiKeyUsage } from '../../data/intake/api-key-usage.ts';
@@ -38,7 +39,7 @@ export interface FacadeServices {
   messages: MessageReader;
   replayer: MessageReplayer;
   intake: Intake;
-  statistics: StatisticsReader;
+  statistics: StatisticsReader & SeriesReader;
   circuits: Circuits;
   /** Applications, endpoints and subscriptions. */
   webhooks: WebhookStore;
