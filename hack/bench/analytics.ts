@@ -1,7 +1,8 @@
 // How quickly the analytics of a large organization answer, and what its statistics take:
 //   node hack/bench/analytics.ts [destinations] [requests per range]
-// Every destination has had deliveries in every period of the 32 days that are kept; ten of them share a route.
+// Every destination has had deliveries in every period that is kept; ten of them share a route.
 import { Script } from '../../src/redis/script.ts';
+import { listAll } from '../../src/store/all-objects.ts';
 import { startFacadeWorld } from '../../test/facade/facade-world.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import { newEvent } from '../../test/support/new-event.ts';
@@ -12,7 +13,7 @@ const [destinations = 1000, requests = 50] = process.argv.slice(2).map(Number);
 const perRoute = 10;
 const fill = new Script(new URL('./lib/fill-statistics.lua', import.meta.url));
 const levels = [
-  { level: 'm', lengthMs: 300_000, periods: 25, keptSeconds: 7200, attempts: 10 },
+  { level: 'm', lengthMs: 300_000, periods: 313, keptSeconds: 93_600, attempts: 10 },
   { level: 'h', lengthMs: 3_600_000, periods: 193, keptSeconds: 691_200, attempts: 120 },
   { level: 'd', lengthMs: 86_400_000, periods: 33, keptSeconds: 2_764_800, attempts: 2880 },
 ];
@@ -33,12 +34,14 @@ try {
   }
   const org = (await world.store.get('Organization', { name: 'acme' })).status?.id ?? '';
   const routes = await eventually('the routes to be in force', 300_000, async () => {
-    const { items } = await world.store.list('Route', { namespace });
+    const items = await listAll(world.store, 'Route', namespace);
     return items.every(({ status }) => status?.id !== undefined) ? items : undefined;
   });
-  const names = new Map(
-    (await world.store.list('Destination', { namespace })).items.map(({ metadata, status }) => [metadata.name, status?.id ?? '']),
-  );
+  const names = await eventually('the destinations to have ids', 300_000, async () => {
+    const items = await listAll(world.store, 'Destination', namespace);
+    const ids = items.flatMap(({ metadata, status }) => (status?.id === undefined ? [] : [[metadata.name, status.id] as const]));
+    return ids.length === items.length ? new Map(ids) : undefined;
+  });
   const source = (await world.store.get('Source', { name: 'shop', namespace })).status?.id ?? '';
   const base = 'test:{s0}:';
   for (const { spec, status } of routes) {
@@ -60,18 +63,27 @@ try {
     }
   }
   const figures: [string, string][] = [];
-  for (const path of ['analytics', 'analytics/destinations/health', 'analytics/routes']) {
-    for (const range of ['1h', '24h', '7d', '30d']) {
-      const times: number[] = [];
-      for (let i = 0; i < requests; i++) {
-        const begin = performance.now();
-        const { status } = await world.request('GET', `/api/${path}?range=${range}`);
-        if (status !== 200) throw new Error(`${path} answered ${status}`);
-        times.push(performance.now() - begin);
-      }
-      figures.push([`/api/${path}?range=${range} p50 / p99`, `${ms(percentile(times, 0.5))} / ${ms(percentile(times, 0.99))}`]);
+  const measure = async (path: string, shown = path): Promise<void> => {
+    const times: number[] = [];
+    for (let i = 0; i < requests; i++) {
+      const begin = performance.now();
+      const { status } = await world.request('GET', `/api/${path}`);
+      if (status !== 200) throw new Error(`${path} answered ${status}`);
+      times.push(performance.now() - begin);
     }
-  }
+    figures.push([`/api/${shown} p50 / p99`, `${ms(percentile(times, 0.5))} / ${ms(percentile(times, 0.99))}`]);
+  };
+  for (const path of ['analytics', 'analytics/destinations/health', 'analytics/routes'])
+    for (const range of ['1h', '24h', '7d', '30d']) await measure(`${path}?range=${range}`);
+  const ofRoute = routes[0]?.status?.id ?? '';
+  const ofDestination = names.get('receiver-0') ?? '';
+  for (const [scope, shown] of [
+    ['', ''],
+    [`&sourceId=${source}`, '&sourceId'],
+    [`&routeId=${ofRoute}`, '&routeId'],
+    [`&destinationId=${ofDestination}`, '&destinationId'],
+  ] as const)
+    await measure(`analytics/series?step=5m${scope}`, `analytics/series?step=5m${shown} (288 points)`);
   const total = [...taken.values()].reduce((sum, bytes) => sum + bytes, 0);
   for (const { level, periods } of levels) {
     figures.push([`bytes of a destination in a period (${level})`, ((taken.get(level) ?? 0) / periods / destinations).toFixed(0)]);

@@ -30,6 +30,16 @@ for k = 4, #ARGV do
   values[#values + 1] = ARGV[k]
   values[#values + 1] = cmsgpack.pack({ tonumber(ARGV[2]), 3, 0, 0 })
 end
+-- The sums of the organization, whose latencies lie in all these buckets.
+local sum = { (tonumber(ARGV[2]) - 1) * tonumber(ARGV[1]), tonumber(ARGV[1]), 0, tonumber(ARGV[2]) * 105 * tonumber(ARGV[1]) }
+for bucket = 40, 79 do
+  sum[#sum + 1] = bucket
+  sum[#sum + 1] = math.ceil(tonumber(ARGV[2]) * tonumber(ARGV[1]) / 40)
+end
+values[#values + 1] = '*'
+values[#values + 1] = cmsgpack.pack(sum)
+values[#values + 1] = '*e'
+values[#values + 1] = cmsgpack.pack({ tonumber(ARGV[2]), 3, 3, 0 })
 flush()
 redis.call('EXPIRE', KEYS[1], ARGV[3])
 return redis.call('MEMORY', 'USAGE', KEYS[1], 'SAMPLES', 0)
