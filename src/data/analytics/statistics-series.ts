@@ -17,6 +17,8 @@ const targetsPerScan = 1000;
 export const maxTargets = 10_000;
 /** Of the periods of an answer, in a shard: about 5 MB. */
 const maxFieldsRead = 50_000;
+/** Of a period: that many take a turn of their own. */
+const fieldsPerTurn = 50;
 
 export interface Series {
   beginMs: number;
@@ -79,13 +81,16 @@ export async function readSeries(
       const { fields, groups, partOfTallied } = scope;
       const wanted = { periods: names, fields: [...fields.keys()], fromMs: beginMs, ...(groups !== undefined && { groups }) };
       const counts = await readCounts(redis, keys, org, wanted);
-      counts.periods.forEach((period, i) => {
-        for (const [field, packed] of Object.entries(period)) {
+      for (const [i, period] of counts.periods.entries()) {
+        const stored = Object.entries(period);
+        for (const [field, packed] of stored) {
           const part = fields.get(field);
           const numbers = unpackNumbers(packed);
           if (part !== undefined) for (const point of at(beginMs + i * lengthMs)) addPart(point, part, numbers);
         }
-      });
+        // Requests of others go in between.
+        if (stored.length >= fieldsPerTurn) await new Promise((resolve) => setImmediate(resolve));
+      }
       for (const tally of counts.tallies) {
         if (tally.atMs >= endMs) continue;
         for (const [field, count] of tally.fields) {
