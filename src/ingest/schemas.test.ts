@@ -82,7 +82,7 @@ test('an event that no route gets because of its payload has failed', async () =
   await publishSchema('sch_a', schema);
   await ingest.publishRoute({ schemaId: 'sch_a' });
   expect((await send('{}')).event?.status).toBe('failed');
-  expect((await reader.deliveries('org_a', { status: 'schema_failed' }, { limit: 10 })).items).toHaveLength(1);
+  expect((await reader.deliveries('org_a', { statuses: ['schema_failed'] }, { limit: 10 })).items).toHaveLength(1);
 });
 
 test('the schema comes before the filter', async () => {

@@ -79,7 +79,7 @@ test('an event has exactly its fields, the record with its deliveries', async ()
     deliveryCount: 2,
   };
   const { body } = await get('events?limit=1');
-  expect(body).toEqual({ data: [expected], pagination: { hasMore: true, nextCursor: expect.any(String) } });
+  expect(body).toEqual({ data: [expected], pagination: { hasMore: true, nextCursor: expect.any(String), scanned: expect.any(Number) } });
   const record = (await get(`events/${eventId('pending')}`)).body;
   const deliveries = [expect.objectContaining({ status: 'pending' }), expect.objectContaining({ status: 'filtered' })];
   expect(record).toEqual({

@@ -254,7 +254,7 @@ describe('events and deliveries', () => {
     const sent = [await send(), await send(), await send()];
     const first = await world.request('GET', `/api/events?sourceId=${source.id}&limit=2`);
     expect(first.body.data.map(({ id }: { id: string }) => id)).toEqual([sent[2], sent[1]]);
-    expect(first.body.pagination).toEqual({ hasMore: true, nextCursor: expect.any(String) });
+    expect(first.body.pagination).toEqual({ hasMore: true, nextCursor: expect.any(String), scanned: expect.any(Number) });
     await send();
     const next = await world.request('GET', `/api/events?sourceId=${source.id}&limit=2&cursor=${first.body.pagination.nextCursor}`);
     expect(next.body).toMatchObject({ data: [{ id: sent[0] }], pagination: { hasMore: false, nextCursor: null } });

@@ -83,7 +83,7 @@ describe('a list', () => {
 
   test('a list takes a status and a time range', async () => {
     await accept(2, { filteredRoutes: ['rte_f'] });
-    expect((await reader.deliveries('org_a', { status: 'filtered' }, { limit: 10 })).items).toHaveLength(2);
+    expect((await reader.deliveries('org_a', { statuses: ['filtered'] }, { limit: 10 })).items).toHaveLength(2);
     const { items } = await reader.events('org_a', {}, { limit: 10 });
     expect((await reader.events('org_a', { toMs: (items[1]?.receivedAtMs ?? 0) - 1000 }, { limit: 10 })).items).toEqual([]);
     expect((await reader.events('org_a', { fromMs: (items[1]?.receivedAtMs ?? 0) - 1000 }, { limit: 10 })).items).toHaveLength(2);
@@ -93,10 +93,10 @@ describe('a list', () => {
     await accept(1, { filteredRoutes: ['rte_f'], destinations: [] });
     await accept(1100);
     const hasty = new RedisMessageReader({ redis: redis.client, prefix: 'test:', fillMs: 0 });
-    const first = await hasty.events('org_a', { status: 'filtered' }, { limit: 10 });
+    const first = await hasty.events('org_a', { statuses: ['filtered'] }, { limit: 10 });
     expect(first.items).toEqual([]);
     expect(first.nextCursor).not.toBeNull();
-    expect(await allPages((page) => hasty.events('org_a', { status: 'filtered' }, page), 10)).toHaveLength(1);
+    expect(await allPages((page) => hasty.events('org_a', { statuses: ['filtered'] }, page), 10)).toHaveLength(1);
   });
 });
 
@@ -109,7 +109,7 @@ describe('a cursor', () => {
     await accept(2);
     const cursor = (await reader.events('org_a', {}, { limit: 1 })).nextCursor ?? '';
     await expect(reader.events('org_b', {}, { limit: 1, cursor })).rejects.toMatchObject({ code: 'INVALID_QUERY' });
-    await expect(reader.events('org_a', { status: 'failed' }, { limit: 1, cursor })).rejects.toMatchObject({ code: 'INVALID_QUERY' });
+    await expect(reader.events('org_a', { statuses: ['failed'] }, { limit: 1, cursor })).rejects.toMatchObject({ code: 'INVALID_QUERY' });
   });
 });
 

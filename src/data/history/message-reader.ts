@@ -11,19 +11,20 @@ import {
   type ReaderOptions,
   type TimeRange,
 } from '../shard/index-pages.ts';
+import { asksWhenFailed, failedWithin, filterScope } from '../shard/message-conditions.ts';
 import type {
   AttemptView,
-  DeliveryStatus,
+  DeliveryFilter,
   DeliveryView,
   DestinationCounters,
   EventCounters,
-  EventStatus,
+  EventFilter,
   EventView,
   FailedSample,
   FilterResult,
   MessageReader,
   PageQuery,
-  ViewPage,
+  ScannedPage,
 } from '../shard/messages.ts';
 import { unpackedResults } from '../shard/packed-results.ts';
 import { PayloadChunks } from '../shard/payload-chunks.ts';
@@ -31,9 +32,10 @@ import { homeShard, recordKey, recordPlace } from '../shard/record-key.ts';
 import { list, text } from '../shard/script-reply.ts';
 import { type IndexEntry, ShardReader } from '../shard/shard-reader.ts';
 import { CounterReader } from './counters.ts';
+import { deliveryReading, meetsDeliveryFilter, packIndex } from './delivery-listing.ts';
 import { failedSamples } from './failed-samples.ts';
 import { fewMessages } from './few-messages.ts';
-import { attemptViews, deliveryView, eventStatus, eventView, lettersOf, type MessageLocation } from './message-view.ts';
+import { attemptViews, deliveryView, eventPlace, eventStatus, eventView, type MessageLocation } from './message-view.ts';
 
 /** Shown with an event (`read.lua`). */
 const maxDeliveriesOfEvent = 1000;
@@ -41,13 +43,6 @@ const maxDeliveriesOfEvent = 1000;
 const maxSteps = 20;
 /** A message may move on while it is looked for. */
 const maxMoves = 4;
-/** Of messages that all stand in the index of failures. */
-const failedStatuses: ReadonlySet<DeliveryStatus> = new Set(['retrying', 'failed', 'schema_failed', 'transform_failed', 'dlq']);
-
-/** Of the results of filters (`includes/packed.lua`), which stand in no index of their route. */
-function packIndex(org: string): string {
-  return `i:pk:${org}`;
-}
 
 interface PlacedDelivery extends MessageLocation {
   view: DeliveryView;
@@ -93,18 +88,49 @@ export class RedisMessageReader implements MessageReader {
     return { size: view.size, pieces };
   }
 
-  events(org: string, filter: { sourceId?: string; status?: EventStatus } & TimeRange, page: PageQuery): Promise<ViewPage<EventView>> {
-    const { sourceId, status } = filter;
+  async events(org: string, filter: EventFilter, page: PageQuery): Promise<ScannedPage<EventView>> {
+    const { ids, sourceId, statuses } = filter;
+    const meets = (view: EventView): boolean => view.org === org && (statuses === undefined || statuses.includes(view.status));
     const views = async ({ shard }: ShardReader, entries: readonly IndexEntry[]) => {
       const events = await this.#events(shard, entries);
-      return events.map((view) => (view?.org === org && (status === undefined || view.status === status) ? view : null));
+      return events.map((view) => (view !== null && meets(view) ? view : null));
     };
     const index = sourceId === undefined ? `i:ev:${org}` : `i:${sourceId}`;
-    const look = status === undefined ? undefined : { statuses: status };
-    return this.#page({ index, kind: 'e', look, scope: [org, sourceId, status], views }, filter, page);
+    const look = statuses === undefined ? undefined : { statuses: ` ${statuses.join(' ')} ` };
+    const scope = [org, sourceId, statuses?.toSorted().join(','), ...(ids === undefined ? [] : filterScope({ ids }))];
+    const listing: Listing<EventView> = { index, kind: 'e', look, scope, views };
+    if (ids === undefined) return await this.#page(listing, filter, page);
+    const found = await this.#placedEvents(ids);
+    const isOfSource = (view: EventView): boolean => sourceId === undefined || view.sourceId === sourceId;
+    return gatheredPage(
+      found.filter(({ item }) => meets(item) && isOfSource(item)),
+      listing,
+      filter,
+      page,
+    );
   }
 
-  async deliveriesOfEvent(org: string, eventId: string): Promise<DeliveryView[]> {
+  /** Events that there are, each with its place in lists. */
+  async #placedEvents(ids: readonly string[]): Promise<{ at: Position; item: EventView }[]> {
+    const places = ids.flatMap((id) => recordPlace(id) ?? []);
+    const found = await Promise.all(
+      [...Map.groupBy(places, ({ shard }) => shard)].map(async ([shard, group]) => {
+        const keys = group.map(({ key }) => key);
+        const entries = (await this.#in(shard).eventHeadViews(keys)).map((reply, i) => ({ key: keys[i] ?? '', reply }));
+        const views = await this.#events(shard, entries);
+        return views.flatMap((item, i) => (item === null ? [] : [{ at: eventPlace(shard, entries[i]?.reply), item }]));
+      }),
+    );
+    return found.flat();
+  }
+
+  async deliveriesOfEvent(org: string, eventId: string, filter: DeliveryFilter = {}): Promise<DeliveryView[]> {
+    const all = await this.#deliveriesOfEvent(org, eventId);
+    const judged = await Promise.all(all.map(async (view) => ((await this.#meets(org, filter, view)) ? view : null)));
+    return judged.filter((view) => view !== null);
+  }
+
+  async #deliveriesOfEvent(org: string, eventId: string): Promise<DeliveryView[]> {
     const place = recordPlace(eventId);
     if (place === null) return [];
     const { shard, key } = place;
@@ -136,67 +162,63 @@ export class RedisMessageReader implements MessageReader {
 
   /** The deliveries that there are, each with the shard where it is now. */
   async placed(org: string, ids: readonly string[]): Promise<Map<string, { shard: number; view: DeliveryView }>> {
-    const places = ids.flatMap((id) => {
-      const shard = homeShard(id);
-      return shard === null ? [] : [{ id, shard }];
-    });
+    const places = ids.flatMap((id) => placeOf(id) ?? []);
     return new Map([...(await this.#deliveries(places))].filter(([, { view }]) => view.org === org));
   }
 
-  async deliveries(
-    org: string,
-    filter: { routeId?: string | undefined; destinationId?: string | undefined; status?: DeliveryStatus | undefined } & TimeRange,
-    page: PageQuery,
-  ): Promise<ViewPage<DeliveryView>> {
-    const { routeId, destinationId, status } = filter;
-    const narrow = destinationId ?? routeId;
-    // Dead letters stand in their own index by the time of their end, a range of time means that of their beginning.
-    const isDead = status === 'dlq' && filter.fromMs === undefined && filter.toMs === undefined;
-    const index = narrow !== undefined ? `i:${narrow}` : isDead ? `i:dead:${org}` : `i:${org}`;
-    const matches = (view: DeliveryView): boolean =>
-      view.org === org &&
-      (routeId === undefined || view.routeId === routeId) &&
-      (destinationId === undefined || view.destinationId === destinationId || view.failedOverFrom === destinationId) &&
-      (status === undefined || view.status === status);
+  async deliveries(org: string, filter: DeliveryFilter, page: PageQuery): Promise<ScannedPage<DeliveryView>> {
+    const { index, look, besides, scope, range, ...reading } = deliveryReading(org, filter);
     const views = async ({ shard }: ShardReader, entries: readonly IndexEntry[]) => {
       const here = entries.map(({ key, reply }) => (reply === null ? null : deliveryView(shard, key, reply)));
       const moved = here.flatMap((each) => (each?.elsewhere == null ? [] : [{ id: each.view.id, shard: each.elsewhere }]));
       const elsewhere = await this.#deliveries(moved);
-      return here.map((each) => {
-        if (each === null) return null;
-        const view = elsewhere.get(each.view.id)?.view ?? each.view;
-        return matches(view) ? view : null;
-      });
+      return await Promise.all(
+        here.map(async (each) => {
+          if (each === null) return null;
+          const found = elsewhere.get(each.view.id);
+          const view = found?.view ?? each.view;
+          return (await this.#meets(org, filter, view, found?.shard ?? shard)) ? view : null;
+        }),
+      );
     };
-    const isNarrowed = status !== undefined || (routeId !== undefined && destinationId !== undefined);
-    const look = isNarrowed ? { statuses: status === undefined ? '' : lettersOf[status], routeId, destinationId } : undefined;
-    const mayBeFiltered = routeId !== undefined && destinationId === undefined && (status === undefined || status === 'filtered');
-    const besides = mayBeFiltered ? { index: packIndex(org), look: { statuses: lettersOf.filtered, routeId } } : undefined;
-    const listing: Listing<DeliveryView> = { index, kind: 'm', look, scope: [org, routeId, destinationId, status], views, besides };
-    if (status === 'pending' || status === 'processing') {
-      const gathered = await this.#waiting(org, { routeId, destinationId }, (view) => matches(view));
-      if (gathered !== null) return gatheredPage(gathered, listing, filter, page);
-    }
-    const hasFailed = status !== undefined && failedStatuses.has(status) && !index.startsWith('i:dead:');
-    if (!hasFailed) return await this.#page(listing, filter, page);
-    const mark = markOf(listing, filter, page.cursor);
-    const walk = await failureWalk(this.#all(), { org, index, hasBatchMembers: status === 'retrying', mark });
-    return await this.#page({ ...listing, ...walk }, filter, page);
+    const listing: Listing<DeliveryView> = { index, kind: 'm', look, scope, views, besides };
+    const gathered = await this.#gathered(org, filter, reading);
+    if (gathered !== null) return gatheredPage(gathered, listing, range, page);
+    if (!reading.hasFailed) return await this.#page(listing, range, page);
+    const mark = markOf(listing, range, page.cursor);
+    const walk = await failureWalk(this.#all(), { org, index, hasBatchMembers: reading.hasBatchMembers, mark });
+    return await this.#page({ ...listing, ...walk }, range, page);
   }
 
-  /** What waits for its first attempt or has one under way, where that is little; else null. */
-  async #waiting(
+  /** Whether the filter lets a delivery pass; `shard`: where it is now, if that is known. */
+  async #meets(org: string, filter: DeliveryFilter, view: DeliveryView, shard?: number): Promise<boolean> {
+    if (!meetsDeliveryFilter(org, filter, view)) return false;
+    if (!asksWhenFailed(filter)) return true;
+    if (view.attempts === 0) return false;
+    const attempts = shard === undefined ? await this.attempts(org, view.id) : await this.#attempts(view.id, shard);
+    return failedWithin(filter, attempts);
+  }
+
+  /** All deliveries that belong to a list, each with its place, where they are known to be few without a walk; else null. */
+  async #gathered(
     org: string,
-    { routeId, destinationId }: { routeId: string | undefined; destinationId: string | undefined },
-    matches: (view: DeliveryView) => boolean,
+    filter: DeliveryFilter,
+    { isWaiting }: { isWaiting: boolean },
   ): Promise<{ at: Position; item: DeliveryView }[] | null> {
+    const { ids, routeId, destinationId } = filter;
     const narrow = [destinationId ?? routeId].filter((id) => id !== undefined);
-    const known = await fewMessages(this.#all(), (shard) => shard.waiting(org, narrow, maxGathered));
-    if (known === null) return null;
-    const found = await this.#deliveries(known);
-    return [...found.values()].flatMap(({ id, view, number }) =>
-      matches(view) ? [{ at: { ms: view.createdAtMs, shard: homeShard(id) ?? 0, number }, item: view }] : [],
-    );
+    const places =
+      ids !== undefined
+        ? ids.flatMap((id) => placeOf(id) ?? [])
+        : isWaiting
+          ? await fewMessages(this.#all(), (shard) => shard.waiting(org, narrow, maxGathered))
+          : null;
+    if (places === null) return null;
+    const found = [...(await this.#deliveries(places)).values()];
+    const judged = await Promise.all(found.map(({ view, shard }) => this.#meets(org, filter, view, shard)));
+    return found
+      .filter((_, i) => judged[i] === true)
+      .map(({ id, view, number }) => ({ at: { ms: view.createdAtMs, shard: homeShard(id) ?? 0, number }, item: view }));
   }
 
   async hasHistory(org: string, id: string, of: 'events' | 'deliveries'): Promise<boolean> {
@@ -225,9 +247,12 @@ export class RedisMessageReader implements MessageReader {
 
   async attempts(org: string, deliveryId: string): Promise<AttemptView[]> {
     const found = await this.#delivery(org, deliveryId);
-    const key = found === null ? null : recordKey(deliveryId, found.shard);
-    if (found === null || key === null) return [];
-    return attemptViews(...(await this.#in(found.shard).attempts(key)));
+    return found === null ? [] : await this.#attempts(deliveryId, found.shard);
+  }
+
+  async #attempts(deliveryId: string, shard: number): Promise<AttemptView[]> {
+    const key = recordKey(deliveryId, shard);
+    return key === null ? [] : attemptViews(...(await this.#in(shard).attempts(key)));
   }
 
   failedSamples(org: string, routeId: string, options: { limit: number; payloadBytes: number }): Promise<FailedSample[]> {
@@ -243,9 +268,8 @@ export class RedisMessageReader implements MessageReader {
   }
 
   async #delivery(org: string, id: string): Promise<PlacedDelivery | null> {
-    const shard = homeShard(id);
-    if (shard === null) return null;
-    const found = (await this.#deliveries([{ id, shard }])).get(id);
+    const place = placeOf(id);
+    const found = place === null ? undefined : (await this.#deliveries([place])).get(id);
     return found?.view.org === org ? found : null;
   }
 
@@ -313,7 +337,7 @@ export class RedisMessageReader implements MessageReader {
     return replies.flat();
   }
 
-  #page<T>(listing: Listing<T>, range: TimeRange, page: PageQuery): Promise<ViewPage<T>> {
+  #page<T>(listing: Listing<T>, range: TimeRange, page: PageQuery): Promise<ScannedPage<T>> {
     return indexPage(this.#all(), listing, range, page, { fillMs: this.#fillMs });
   }
 
@@ -326,6 +350,12 @@ export class RedisMessageReader implements MessageReader {
     this.#readers.set(shard, known);
     return known;
   }
+}
+
+/** Where a message is looked for first; null: the id is none. */
+function placeOf(id: string): MessageLocation | null {
+  const shard = homeShard(id);
+  return shard === null ? null : { id, shard };
 }
 
 async function* onePiece(payload: Buffer | null): AsyncGenerator<Buffer | null> {

@@ -1,5 +1,6 @@
 import { organizationOfWebhooks } from '../../core/webhook.ts';
 import { decodeAttempt } from '../shard/attempt-record.ts';
+import type { Position } from '../shard/cursor.ts';
 import { decodeEvent } from '../shard/event-text.ts';
 import type {
   AttemptView,
@@ -199,6 +200,13 @@ export function eventView(
     webhook: event.webhook,
   };
   return { view, chunks: event.chunks ?? null, letters: text(letters), elsewhere: placesOf(shard, elsewhere) };
+}
+
+/** Where an event stands in lists, from the same reply. */
+export function eventPlace(shard: number, reply: unknown): Position {
+  const [stored] = list(reply);
+  const [, ms, number] = /^(\d+)-(\d+) /.exec(text(stored)) ?? [];
+  return { ms: Number(ms ?? 0), shard, number: Number(number ?? 0) };
 }
 
 /** A message and the shard to look for it. */

@@ -113,13 +113,13 @@ test.each([1, 3, 50, 100])(
     expect(all.map(({ id }) => id).toSorted()).toEqual(expected.toSorted());
     const times = all.map(({ createdAtMs }) => createdAtMs);
     expect(times).toEqual(times.toSorted((one, other) => other - one));
-    expect((await allOf({ status: 'filtered' }, limit)).map(({ id }) => id).toSorted()).toEqual(events.flatMap(idsOf).toSorted());
-    expect(await allOf({ status: 'delivered' }, limit)).toHaveLength(3);
+    expect((await allOf({ statuses: ['filtered'] }, limit)).map(({ id }) => id).toSorted()).toEqual(events.flatMap(idsOf).toSorted());
+    expect(await allOf({ statuses: ['delivered'] }, limit)).toHaveLength(3);
     for (const at of [0, 4, 119]) {
       const ofRoute = events.filter(({ filtered }) => at < filtered.length).map((event) => resultId(event.id, at));
       expect((await allOf({ routeId: routes[at] ?? '' }, limit)).map(({ id }) => id)).toEqual(ofRoute.toReversed());
-      expect((await allOf({ routeId: routes[at] ?? '', status: 'filtered' }, limit)).map(({ id }) => id)).toEqual(ofRoute.toReversed());
-      expect(await allOf({ routeId: routes[at] ?? '', status: 'delivered' }, limit)).toEqual([]);
+      expect((await allOf({ routeId: routes[at] ?? '', statuses: ['filtered'] }, limit)).map(({ id }) => id)).toEqual(ofRoute.toReversed());
+      expect(await allOf({ routeId: routes[at] ?? '', statuses: ['delivered'] }, limit)).toEqual([]);
       expect(await reader.hasHistory(org, routes[at] ?? '', 'deliveries')).toBe(true);
     }
     expect(await allOf({ routeId: 'rte_a' }, limit)).toHaveLength(3);

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { PosthornError } from '../../core/errors.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { decodeCursor, encodeCursor, isBefore, type Position } from './cursor.ts';
-import type { PageQuery, ViewPage } from './messages.ts';
+import type { PageQuery, ScannedPage } from './messages.ts';
 import type { IndexEntry, IndexLook, ShardReader } from './shard-reader.ts';
 
 const maxPerPage = 100;
@@ -69,19 +69,22 @@ export async function indexPage<T>(
   range: TimeRange,
   { limit, cursor }: PageQuery,
   { fillMs }: { fillMs: number },
-): Promise<ViewPage<T>> {
+): Promise<ScannedPage<T>> {
   requireLimit({ limit });
   const beganMs = performance.now();
   const items: T[] = [];
   let pageEnd: (() => string) | null = null;
-  for await (const { item, cursor: here } of indexEntries(shards, listing, range, { cursor, limit })) {
-    if (item !== null && items.length === limit) return { items, nextCursor: pageEnd?.() ?? null };
+  let scanned = 0;
+  const endingHere = () => ({ items, nextCursor: pageEnd?.() ?? null, scanned });
+  for await (const { item, looked, cursor: here } of indexEntries(shards, listing, range, { cursor, limit })) {
+    scanned += looked;
+    if (item !== null && items.length === limit) return endingHere();
     if (item !== null) items.push(item);
     if (item !== null || items.length < limit) pageEnd = here;
     const isOver = performance.now() - beganMs >= (items.length === limit ? Math.min(longestLookAheadMs, fillMs) : fillMs);
-    if (item === null && isOver) return { items, nextCursor: pageEnd?.() ?? null };
+    if (item === null && isOver) return endingHere();
   }
-  return { items, nextCursor: null };
+  return { items, nextCursor: null, scanned };
 }
 
 export interface ListedEntry<T> {
@@ -176,7 +179,7 @@ export function gatheredPage<T>(
   listing: Pick<Listing<T>, 'kind' | 'scope'>,
   range: TimeRange,
   { limit, cursor }: PageQuery,
-): ViewPage<T> {
+): ScannedPage<T> {
   requireLimit({ limit });
   const scope = scopeOf(listing, range);
   const start = startOf(cursor, scope, range);
@@ -187,6 +190,7 @@ export function gatheredPage<T>(
   return {
     items: rest.slice(0, limit).map(({ item }) => item),
     nextCursor: rest.length > limit && last !== undefined ? encodeCursor(last.at, scope) : null,
+    scanned: found.length,
   };
 }
 

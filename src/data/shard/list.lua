@@ -5,8 +5,8 @@
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] index (without prefix), [2] ms and [3] number of the entry before which to begin, [4] oldest ms, [5] how many records at most,
 -- [6] `m`: with message records, `e`: with events, `i`: ids alone, [7] how many entries to look at, [8] which may match: of messages their status letters,
--- of events a status, '' for all; of messages also [9] the dead-letter reasons, each with a space before and behind it, [10] the route, [11] the destination,
--- and [12] the name of the event type, each '' for all.
+-- of events statuses, each with a space before and behind it, '' for all; of messages also [9] the dead-letter reasons, each with a space before and behind it, [10] the route, [11] the destination,
+-- [12] the name of the event type, and [13] what is asked of its attempts (JSON, includes/outcomes.lua), each '' for all.
 -- Of events [10] is the application to whose endpoints they go: an entry that has a message for it here has a 1 behind its record; one that may have some
 -- elsewhere, or has none at all, is there, too.
 -- Reply: {ms and number of the last entry that was looked at, or '' and '' at the end of the index; how many were looked at; entries}. An entry is {ms,
@@ -14,12 +14,13 @@
 -- @include "includes/shard.lua"
 -- @include "includes/view.lua"
 -- @include "includes/event-messages.lua"
+-- @include "includes/outcomes.lua"
 -- @include "includes/packed.lua"
 
 local key, ms, number, oldest, count = P .. ARGV[1], ARGV[2], tonumber(ARGV[3]), ARGV[4], tonumber(ARGV[5])
 local kind, looks, wanted = ARGV[6], tonumber(ARGV[7]), ARGV[8]
 local reasons, route, destination = ARGV[9], ARGV[10], ARGV[11]
-local event_type = ARGV[12]
+local event_type, outcome = ARGV[12], outcomes.wanted(ARGV[13])
 local found, bytes, messages, looked = {}, 0, 0, 0
 local last_ms, last_number = '', ''
 
@@ -46,10 +47,16 @@ local function may_be_of_target(m)
   return fits[1] and (fits[2] or m[6] or m[7]) and true or false
 end
 
-local function may_match(m)
+-- The attempts of one that is in another shard, or in a batch, are not known here.
+local function may_match_outcome(id, m)
+  return m[1] == 'm' or m[2] or outcomes.may_match(id, tonumber(m[8] or '0'), outcome)
+end
+
+local function may_match(id, m)
   return (wanted == '' or may_match_status(m))
     and (reasons == '' or m[1] == 'm' or m[5] and string.find(reasons, ' ' .. m[5] .. ' ', 1, true) ~= nil)
     and (route == '' and destination == '' or may_be_of_target(m))
+    and (not outcome or may_match_outcome(id, m))
 end
 
 -- The name of the source or event type stands at the beginning of the second line of an event (event-text.ts).
@@ -61,11 +68,11 @@ local function may_be_of_type(event)
   return name_of[event] == event_type
 end
 
-local is_narrowed = wanted .. reasons .. route .. destination .. event_type ~= ''
+local is_narrowed = wanted .. reasons .. route .. destination .. event_type ~= '' or outcome
 local function read_message(id)
   if is_narrowed then
-    local m = call('HMGET', P .. 'm:' .. id, 's', 'bt', 'e', 't', 'q', 'o', 'od')
-    if not m[1] or not may_match(m) or event_type ~= '' and not may_be_of_type(m[3]) then
+    local m = call('HMGET', P .. 'm:' .. id, 's', 'bt', 'e', 't', 'q', 'o', 'od', 'n')
+    if not m[1] or not may_match(id, m) or event_type ~= '' and not may_be_of_type(m[3]) then
       return nil, true
     end
   end
@@ -93,7 +100,9 @@ end
 
 -- What may match of a pack whose entry has this stamp: the results before the position, the newest first.
 local function results_before(entry_ms, first, name)
-  local may_be_filtered = (wanted == '' or string.find(wanted, 'f', 1, true)) and reasons == '' and destination == ''
+  local may_be_filtered = (wanted == '' or string.find(wanted, 'f', 1, true)) and reasons == ''
+    and destination == ''
+    and (not outcome or outcomes.may_be_unsent(outcome))
   local pack = may_be_filtered and packed.read(name)
   if not pack or event_type ~= '' and not may_be_of_type(pack.event) then
     return nil, {}
@@ -143,7 +152,7 @@ local function read_event(id)
   end
   if wanted ~= '' then
     local status = event_status(id)
-    if status and status ~= wanted then
+    if status and not string.find(wanted, ' ' .. status .. ' ', 1, true) then
       return nil, true
     end
   end

@@ -3,6 +3,7 @@
  * scripts and keys are this folder's own affair.
  */
 import type { AttemptDetail } from './attempt-detail.ts';
+import type { MessageFilter } from './message-filter.ts';
 import type { WaitReason } from './waits.ts';
 
 /** What an event that was sent to webhook endpoints has besides. */
@@ -75,6 +76,24 @@ export interface FilterFailure {
   reason: 'condition' | 'none_met' | 'untried' | 'not_compiled';
   /** Index of the condition that was not met. */
   condition?: number;
+}
+
+/** Of events; of a list of values any one is enough. */
+export interface EventFilter {
+  ids?: readonly string[] | undefined;
+  sourceId?: string | undefined;
+  statuses?: readonly EventStatus[] | undefined;
+  /** When they were received, in milliseconds since the epoch, both included. */
+  fromMs?: number | undefined;
+  toMs?: number | undefined;
+}
+
+/** Of deliveries. */
+export interface DeliveryFilter extends MessageFilter {
+  routeId?: string | undefined;
+  /** Where it is queued or ended, or was first. */
+  destinationId?: string | undefined;
+  statuses?: readonly DeliveryStatus[] | undefined;
 }
 
 export type EventStatus = 'pending' | 'delivered' | 'partial' | 'failed' | 'filtered' | 'no_routes';
@@ -213,6 +232,10 @@ export interface ViewPage<T> {
   items: T[];
   nextCursor: string | null;
 }
+export interface ScannedPage<T> extends ViewPage<T> {
+  /** How many records, or entries of indexes, were looked at for the page. */
+  scanned: number;
+}
 
 /** What ingest needs. `accept` resolves once the event is stored as durably as Redis is set up; false: it was stored before. UNAVAILABLE otherwise. */
 export interface MessageAcceptor {
@@ -224,21 +247,13 @@ export interface MessageReader {
   event(org: string, id: string): Promise<EventView | null>;
   /** The payload in pieces, of which none is kept; a piece that is null says that the rest is gone. */
   payload(org: string, id: string): Promise<{ size: number; pieces: AsyncIterable<Buffer | null> } | null>;
-  events(
-    org: string,
-    filter: { sourceId?: string; status?: EventStatus; fromMs?: number; toMs?: number },
-    page: PageQuery,
-  ): Promise<ViewPage<EventView>>;
-  /** At most the first 1,000 deliveries of an event. */
-  deliveriesOfEvent(org: string, eventId: string): Promise<DeliveryView[]>;
+  events(org: string, filter: EventFilter, page: PageQuery): Promise<ScannedPage<EventView>>;
+  /** Those of the first 1,000 deliveries of an event that the filter lets pass. */
+  deliveriesOfEvent(org: string, eventId: string, filter?: DeliveryFilter): Promise<DeliveryView[]>;
   /** All routes whose filter the event has not met, in the order in which they were judged. */
   filterResults(org: string, eventId: string): Promise<FilterResult[]>;
   delivery(org: string, id: string): Promise<DeliveryView | null>;
-  deliveries(
-    org: string,
-    filter: { routeId?: string; destinationId?: string; status?: DeliveryStatus; fromMs?: number; toMs?: number },
-    page: PageQuery,
-  ): Promise<ViewPage<DeliveryView>>;
+  deliveries(org: string, filter: DeliveryFilter, page: PageQuery): Promise<ScannedPage<DeliveryView>>;
   /** Whether there is an event of a source or event type, or a delivery of a route, application, destination or endpoint, in the organization. */
   hasHistory(org: string, id: string, of: 'events' | 'deliveries'): Promise<boolean>;
   attempts(org: string, deliveryId: string): Promise<AttemptView[]>;

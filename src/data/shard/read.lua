@@ -3,7 +3,7 @@
 --
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] `e` an event, `d` the messages of an event, `m` messages, `l` status letters of messages, `s` messages with
--- the beginning of their event, `h` events without payload, `f` the results
+-- the beginning of their event, `h` events without payload, `v` the same with their messages, `f` the results
 -- of the filters of an event; [2]… keys, for `s` after how many bytes of payload are enough.
 -- Reply: for `e` event_view; for `d` {event_view, {key, message_view} …}; both nil when there is no such event; for `m` per key
 -- message_view; for `l` per key {letter, shard where the message is now or ''}; for `s` per key {message_view, text of the event, bytes
@@ -41,6 +41,12 @@ end
 if ARGV[1] == 'f' then
   local pack = packed.read(packed.name_of(ARGV[2]))
   return pack and { pack.org, pack.text }
+end
+if ARGV[1] == 'v' then
+  for k = 2, #ARGV do
+    reply[k - 1] = event_head_view(ARGV[k]) or false
+  end
+  return reply
 end
 if ARGV[1] == 'h' then
   for k = 2, #ARGV do

@@ -2,6 +2,7 @@ import type { RedisClient } from '../../redis/connection.ts';
 import { Script, type ScriptArgument } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import type { Position } from './cursor.ts';
+import type { OutcomeLook } from './message-conditions.ts';
 import { bytes, integer, list, text } from './script-reply.ts';
 import { type ShardKeys, shardKeys } from './shard-keys.ts';
 
@@ -26,7 +27,7 @@ export interface IndexEntry {
 
 /** Which entries of an index may match (`list.lua`); what is absent lets all pass. */
 export interface IndexLook {
-  /** Status letters of messages, or the status of events. */
+  /** Status letters of messages, or statuses of events, each between spaces. */
   statuses?: string | undefined;
   /** Of messages that are or were dead letters. */
   reasons?: readonly string[] | undefined;
@@ -34,6 +35,8 @@ export interface IndexLook {
   destinationId?: string | undefined;
   /** Name of the event type of messages. */
   eventType?: string | undefined;
+  /** What is asked of the attempts of messages. */
+  outcome?: OutcomeLook | null | undefined;
 }
 
 /** Reads the records of one shard. Throws UNAVAILABLE when Redis does not answer. */
@@ -80,6 +83,11 @@ export class ShardReader {
     return keys.map((_, i) => (replies[i] == null ? null : bytes(list(replies[i])[0])));
   }
 
+  /** Per key `event_head_view`, or null. */
+  async eventHeadViews(keys: readonly string[]): Promise<readonly unknown[]> {
+    return keys.length === 0 ? [] : list(await this.#run(readScript, ['v', ...keys]));
+  }
+
   /** Per key the status letter and the shard where the message is now (null: here), or null. */
   async letters(keys: readonly string[]): Promise<({ letter: string; elsewhere: number | null } | null)[]> {
     if (keys.length === 0) return [];
@@ -118,11 +126,12 @@ export class ShardReader {
       routeId = '',
       destinationId = '',
       eventType = '',
+      outcome = null,
     }: { position: Position; fromMs: number; count: number; looks: number } & IndexLook,
   ): Promise<{ entries: IndexEntry[]; last: { ms: number; number: number } | null; looked: number }> {
     const { ms, number } = this.#before(position);
     const why = reasons.length === 0 ? '' : ` ${reasons.join(' ')} `;
-    const narrowing = [statuses, why, routeId, destinationId, eventType];
+    const narrowing = [statuses, why, routeId, destinationId, eventType, outcome === null ? '' : JSON.stringify(outcome)];
     const reply = await this.#run(listScript, [index, ms, number, fromMs, count, kind, looks, ...narrowing]);
     const [lastMs, lastNumber, looked, found] = list(reply);
     const entries = list(found).map((entry) => {

@@ -2,9 +2,9 @@ import { webhookOrganization } from '../../core/webhook.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { fewMessages } from '../history/few-messages.ts';
-import { attemptViews, deadLetterReasons, deliveryView, eventView, type MessageLocation } from '../history/message-view.ts';
+import { attemptViews, deliveryView, eventView, type MessageLocation } from '../history/message-view.ts';
 import type { Position } from '../shard/cursor.ts';
-import { decodeEvent, type StoredEvent } from '../shard/event-text.ts';
+import { decodeEvent } from '../shard/event-text.ts';
 import { failureWalk } from '../shard/failure-walk.ts';
 import {
   gatheredPage,
@@ -16,46 +16,31 @@ import {
   markOf,
   maxGathered,
   type ReaderOptions,
-  type TimeRange,
 } from '../shard/index-pages.ts';
-import type { AttemptView, DeliveryView, PageQuery, ViewPage } from '../shard/messages.ts';
-import { homeShard, recordId, recordKey, recordPlace } from '../shard/record-key.ts';
+import type { AttemptView, PageQuery, ScannedPage } from '../shard/messages.ts';
+import { homeShard, recordKey, recordPlace } from '../shard/record-key.ts';
 import { list, text } from '../shard/script-reply.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
-import { type IndexEntry, type IndexLook, ShardReader } from '../shard/shard-reader.ts';
+import { ShardReader } from '../shard/shard-reader.ts';
+import {
+  type DeadLetterFilter,
+  deadLetterListing,
+  eventsOf,
+  type MessageListing,
+  messageListing,
+  messagesIn,
+  type WebhookEventFilter,
+  type WebhookMessageFilter,
+} from './webhook-message-listing.ts';
 import {
   type FoundMessage,
-  reasonOf,
-  statusOf,
   statusOfLetter,
-  type WebhookDeadLetterReason,
   type WebhookEventView,
-  type WebhookMessageStatus,
   type WebhookMessageView,
   webhookEventView,
   webhookMessageView,
 } from './webhook-message-view.ts';
 import { type StatusCounts, webhookStatusCounts } from './webhook-status-counts.ts';
-
-export interface WebhookMessageFilter extends TimeRange {
-  status?: WebhookMessageStatus | undefined;
-  /** Name of the event type. */
-  eventType?: string | undefined;
-  /** Ids of the event types that have or had that name; absent: they are not known. */
-  eventTypeIds?: readonly string[] | undefined;
-  applicationId?: string | undefined;
-  endpointId?: string | undefined;
-}
-
-export interface DeadLetterFilter extends Omit<WebhookMessageFilter, 'status'> {
-  reason?: WebhookDeadLetterReason | undefined;
-}
-
-/**
- * Of events; the status is one that at least one of its messages has, and the application the one that it was sent to alone, or to an endpoint of which one
- * of its messages goes; of an event with very many messages the first thousand are looked at.
- */
-export type WebhookEventFilter = Omit<WebhookMessageFilter, 'endpointId'>;
 
 /** Messages to webhook endpoints, and their events, as the API shows them. Throws UNAVAILABLE when Redis does not answer. */
 export class WebhookMessages {
@@ -80,27 +65,28 @@ export class WebhookMessages {
   }
 
   /** Newest first. Throws INVALID_QUERY for a forged cursor. */
-  async messages(org: string, filter: WebhookMessageFilter, page: PageQuery): Promise<ViewPage<WebhookMessageView>> {
+  async messages(org: string, filter: WebhookMessageFilter, page: PageQuery): Promise<ScannedPage<WebhookMessageView>> {
     const listing = messageListing(org, filter);
     const gathered = await this.#gathered(org, filter, listing);
-    if (gathered !== null) return gatheredPage(gathered, listing, filter, page);
-    const walk = await this.#failures(org, filter, listing, page.cursor);
-    return await indexPage(this.#all(), { ...listing, ...walk }, filter, page, { fillMs: this.#fillMs });
+    if (gathered !== null) return gatheredPage(gathered, listing, listing.range, page);
+    const walk = await this.#failures(org, listing, page.cursor);
+    return await indexPage(this.#all(), { ...listing, ...walk }, listing.range, page, { fillMs: this.#fillMs });
   }
 
   /** The same list, as long as it is; entries that do not belong to it are null. */
   async *everyMessage(org: string, filter: WebhookMessageFilter, cursor?: string): AsyncGenerator<ListedEntry<WebhookMessageView>> {
     if (filter.eventTypeIds?.length === 0) return;
     const listing = messageListing(org, filter);
-    const walk = await this.#failures(org, filter, listing, cursor);
-    yield* indexEntries(this.#all(), { ...listing, ...walk }, filter, { cursor, limit: entriesAtOnce });
+    const walk = await this.#failures(org, listing, cursor);
+    yield* indexEntries(this.#all(), { ...listing, ...walk }, listing.range, { cursor, limit: entriesAtOnce });
   }
 
   /** Dead letters, the last moved first; the range of time means that move. Throws INVALID_QUERY for a forged cursor. */
-  async deadLetters(org: string, filter: DeadLetterFilter, page: PageQuery): Promise<ViewPage<WebhookMessageView>> {
+  async deadLetters(org: string, filter: DeadLetterFilter, page: PageQuery): Promise<ScannedPage<WebhookMessageView>> {
     const listing = deadLetterListing(org, filter);
-    if (filter.eventTypeIds?.length === 0) return gatheredPage([], listing, filter, page);
-    return await indexPage(this.#all(), listing, filter, page, { fillMs: this.#fillMs });
+    const range = { fromMs: filter.movedFromMs, toMs: filter.movedToMs };
+    if (filter.eventTypeIds?.length === 0) return gatheredPage([], listing, range, page);
+    return await indexPage(this.#all(), listing, range, page, { fillMs: this.#fillMs });
   }
 
   /** How many messages there are of each status. */
@@ -192,9 +178,9 @@ export class WebhookMessages {
     yield* indexEntries(this.#all(), listing, filter, { cursor, limit: entriesAtOnce });
   }
 
-  /** How the messages of a status all of which have failed are found. */
-  async #failures(org: string, { status }: WebhookMessageFilter, listing: MessageListing, cursor?: string) {
-    if (status === undefined || !failedStatuses.has(status) || listing.isDead) return undefined;
+  /** How a list is read all of whose messages have failed. */
+  async #failures(org: string, listing: MessageListing, cursor?: string) {
+    if (!listing.hasFailed) return undefined;
     const internal = webhookOrganization(org);
     const mark = markOf(listing, listing.range, cursor);
     return await failureWalk(this.#all(), { org: internal, index: listing.index, hasBatchMembers: false, mark });
@@ -203,14 +189,15 @@ export class WebhookMessages {
   /** All messages that may belong to the list, each with its place, where they are known to be few without a walk; else null. */
   async #gathered(
     org: string,
-    { status, eventTypeIds, applicationId, endpointId }: WebhookMessageFilter,
+    { ids, statuses, eventTypeIds, applicationId, endpointId }: WebhookMessageFilter,
     { shown, isDead }: MessageListing,
   ): Promise<{ at: Position; item: WebhookMessageView }[] | null> {
-    if (isDead) return eventTypeIds?.length === 0 ? [] : null;
+    if (ids === undefined && isDead) return eventTypeIds?.length === 0 ? [] : null;
     const internal = webhookOrganization(org);
-    const isWaiting = status === 'pending' || status === 'processing';
+    const isWaiting = statuses?.every((status) => status === 'pending' || status === 'processing') === true;
     const narrow = [endpointId ?? applicationId].filter((id) => id !== undefined);
     const few =
+      ids?.flatMap(placesOf) ??
       (eventTypeIds === undefined ? null : await fewMessages(this.#all(), (shard) => shard.messagesOfSources(eventTypeIds, maxGathered))) ??
       (isWaiting ? await fewMessages(this.#all(), (shard) => shard.waiting(internal, narrow, maxGathered)) : null);
     if (few === null) return null;
@@ -276,118 +263,7 @@ export class WebhookMessages {
 const entriesAtOnce = 1000;
 const maxMessagesOfEvent = 1000;
 
-/** Statuses all of whose messages stand in the index of failures, and the letters of each. */
-const failedStatuses: ReadonlySet<WebhookMessageStatus> = new Set(['failed', 'exhausted', 'dlq']);
-const lettersOfStatus = {
-  pending: 'p',
-  processing: 'a',
-  success: 'd',
-  failed: 'r',
-  exhausted: 'xtfv',
-  dlq: 'q',
-} as const satisfies Record<WebhookMessageStatus, string>;
-
-type Shown = (shard: ShardReader, messages: readonly (FoundMessage | null)[]) => Promise<(WebhookMessageView | null)[]>;
-
-interface MessageListing extends Listing<WebhookMessageView> {
-  range: TimeRange;
-  /** What the list shows of messages of a shard: those that belong to it, with what their events say. */
-  shown: Shown;
-  /** It is the index of dead letters, in whose order the list is. */
-  isDead: boolean;
-}
-
-function lookOf({ applicationId, endpointId, eventType }: WebhookMessageFilter, statuses: string): IndexLook {
-  return { statuses, routeId: applicationId, destinationId: endpointId, eventType };
-}
-
-function messageListing(org: string, filter: WebhookMessageFilter): MessageListing {
-  const internal = webhookOrganization(org);
-  const { applicationId, endpointId, status, eventType } = filter;
-  const narrow = endpointId ?? applicationId;
-  const statuses = status === undefined ? '' : lettersOfStatus[status];
-  // Dead letters have an index of their own, by the time of their end; a range of time means that of their beginning.
-  const isDead = status === 'dlq' && narrow === undefined && filter.fromMs === undefined && filter.toMs === undefined;
-  const shown = shownOf(filter, ({ view }) => view.org === internal && (status === undefined || statusOf(view) === status));
-  return {
-    index: narrow !== undefined ? `i:${narrow}` : isDead ? `i:dead:${internal}` : `i:${internal}`,
-    kind: 'm',
-    range: filter,
-    isDead,
-    look: narrow === undefined && status === undefined && eventType === undefined ? undefined : lookOf(filter, statuses),
-    scope: [internal, applicationId, endpointId, status, eventType],
-    views: viewsOf(shown),
-    shown,
-  };
-}
-
-function deadLetterListing(org: string, filter: DeadLetterFilter): Listing<WebhookMessageView> {
-  const internal = webhookOrganization(org);
-  const { applicationId, endpointId, reason, eventType } = filter;
-  return {
-    index: applicationId === undefined ? `i:dead:${internal}` : `i:fail:${applicationId}`,
-    kind: 'm',
-    look: {
-      ...lookOf(filter, 'q'),
-      reasons: reason === undefined ? undefined : [...deadLetterReasons].filter((each) => reasonOf(each) === reason),
-    },
-    scope: [internal, 'dead', applicationId, endpointId, reason, eventType],
-    views: viewsOf(
-      shownOf(
-        filter,
-        ({ view }) =>
-          view.org === internal && view.status === 'dlq' && (reason === undefined || reasonOf(view.deadLetterReason) === reason),
-      ),
-    ),
-  };
-}
-
-/** What becomes of the entries of an index. */
-function viewsOf(shown: Shown): Listing<WebhookMessageView>['views'] {
-  return (shard, entries: readonly IndexEntry[]) =>
-    shown(
-      shard,
-      entries.map(({ key, reply }) => (reply === null ? null : deliveryView(shard.shard, key, reply))),
-    );
-}
-
-/** Of messages of a shard those that match, with what their events say; null for the others. */
-function shownOf({ applicationId, endpointId, eventType }: WebhookMessageFilter, matches: (found: FoundMessage) => boolean): Shown {
-  return async (shard, messages) => {
-    const found = messages.map((message) => {
-      if (message === null) return null;
-      const { routeId, destinationId } = message.view;
-      const isNarrowed =
-        (applicationId === undefined || routeId === applicationId) && (endpointId === undefined || destinationId === endpointId);
-      return isNarrowed && matches(message) ? message : null;
-    });
-    const events = await eventsOf(
-      shard,
-      found.flatMap((message) => (message === null ? [] : [message.view])),
-    );
-    return found.map((message) => {
-      const event = message === null ? undefined : events.get(message.view.eventId);
-      return message === null || (eventType !== undefined && event?.sourceSlug !== eventType) ? null : webhookMessageView(message, event);
-    });
-  };
-}
-
-/** The messages of a shard at these places; null for those that are gone. */
-async function messagesIn(reader: ShardReader, places: readonly MessageLocation[]): Promise<(ReturnType<typeof deliveryView> | null)[]> {
-  const keys = places.map(({ id }) => recordKey(id, reader.shard) ?? '');
-  const replies = await reader.messages(keys);
-  return keys.map((key, i) => (replies[i] == null ? null : deliveryView(reader.shard, key, replies[i])));
-}
-
-/** By id the events of messages of a shard; those that are gone are left out. */
-async function eventsOf(reader: ShardReader, messages: readonly DeliveryView[]): Promise<ReadonlyMap<string, StoredEvent>> {
-  const ids = [...new Set(messages.map(({ eventId }) => eventId))];
-  const keys = ids.map((id) => recordKey(id, reader.shard) ?? '');
-  const heads = await reader.eventHeads(keys);
-  return new Map(
-    keys.flatMap((key, i) => {
-      const head = heads[i];
-      return head == null ? [] : [[recordId('evt_', reader.shard, key), decodeEvent(head)] as const];
-    }),
-  );
+function placesOf(id: string): MessageLocation[] {
+  const shard = homeShard(id);
+  return shard === null ? [] : [{ id, shard }];
 }

@@ -218,7 +218,7 @@ describe('a delivery with a transform', () => {
       completedAtMs: expect.any(Number),
     });
     expect((await suite.reader.event('org_a', event.id))?.status).toBe('failed');
-    expect((await suite.reader.deliveries('org_a', { status: 'transform_failed' }, { limit: 10 })).items).toHaveLength(1);
+    expect((await suite.reader.deliveries('org_a', { statuses: ['transform_failed'] }, { limit: 10 })).items).toHaveLength(1);
     expect((await replayer.deadLetterStats('org_a')).total).toBe(0);
     transform('javascript', '({ fixed: true })', 2);
     const replayed = await replayer.replay('org_a', messageId(event));
@@ -344,11 +344,11 @@ test('endless transforms of one organization hold up neither the transforms of a
   for (let i = 0; i < 40; i++) slow.push(await sendTo('org_a', 'rte_slow', 'dst_a'));
   // The organization has to be known as a slow one.
   await eventually(
-    async () => expect((await suite.reader.deliveries('org_a', { status: 'transform_failed' }, { limit: 100 })).items).not.toEqual([]),
+    async () => expect((await suite.reader.deliveries('org_a', { statuses: ['transform_failed'] }, { limit: 100 })).items).not.toEqual([]),
     120_000,
   );
   for (let i = 0; i < 20; i++) await sendTo('org_b', i % 2 === 0 ? 'rte_fast' : 'rte_plain', 'dst_b');
   await to.arrived(20, 60_000);
-  const failed = (await suite.reader.deliveries('org_a', { status: 'transform_failed' }, { limit: 100 })).items;
+  const failed = (await suite.reader.deliveries('org_a', { statuses: ['transform_failed'] }, { limit: 100 })).items;
   expect(failed.length).toBeLessThan(slow.length);
 }, 240_000);

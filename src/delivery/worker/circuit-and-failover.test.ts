@@ -189,5 +189,5 @@ test('what exceeds the queue limit is a dead letter that can be seen, and the re
 });
 
 async function dead() {
-  return (await suite.reader.deliveries('org_a', { status: 'dlq' }, { limit: 100 })).items;
+  return (await suite.reader.deliveries('org_a', { statuses: ['dlq'] }, { limit: 100 })).items;
 }

@@ -68,7 +68,7 @@ test('beside others the busiest organization has nothing of what is taken out of
   });
   const reader = new RedisMessageReader({ redis: redis.client, prefix });
   const unfinished = async (letter: string): Promise<number> =>
-    (await reader.deliveries(`org_${letter}`, { status: 'pending' }, { limit: 100 })).items.length;
+    (await reader.deliveries(`org_${letter}`, { statuses: ['pending'] }, { limit: 100 })).items.length;
   await eventually(async () => {
     expect(to.requests).toHaveLength(sent.a + sent.b);
     expect([await unfinished('a'), await unfinished('b')]).toEqual([0, 0]);

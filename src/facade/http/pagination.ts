@@ -62,11 +62,17 @@ export const cursorPaginationRecord = z
         'Whether there is a next page. A page is shorter than `limit` only at the end of the list, or when a filter matches so rarely that the search for more takes a second.',
       ),
     nextCursor: z.string().nullable().describe('What `cursor` of the next request is; null on the last page.'),
+    scanned: z.int().min(0).optional().describe('Of a list with filters: how many records, or index entries, were looked at for the page.'),
   })
   .meta({ id: 'CursorPagination', description: 'Where the next page begins.' });
 
 export function cursorPageOf(item: z.ZodType) {
   return z.object({ data: z.array(item).describe('The records.'), pagination: cursorPaginationRecord });
+}
+
+/** Of a page that was looked for with filters. */
+export function scannedPagination({ nextCursor, scanned }: { nextCursor: string | null; scanned: number }) {
+  return { ...cursorPagination(nextCursor), scanned };
 }
 
 export function cursorPagination(nextCursor: string | null): { hasMore: boolean; nextCursor: string | null } {

@@ -20,6 +20,22 @@ export const queryBoolean = z
   .transform((value) => value === 'true')
   .pipe(z.boolean());
 
+/** Names parameters that are lists. */
+const lists = new WeakSet<z.ZodType>();
+const maxListed = 100;
+
+/** Several values, separated by commas or each in a parameter of its own; what stands there twice counts once. */
+export function queryList<Item extends z.ZodType<unknown, string>>(item: Item, description: string, max = maxListed) {
+  const list = z
+    .union([z.string(), z.array(z.string())])
+    .transform((sent) => [...new Set([sent].flat().flatMap((text) => text.split(',')))])
+    .pipe(z.array(item).min(1).max(max))
+    .optional()
+    .describe(`${description} Several are separated by commas.`);
+  lists.add(list);
+  return list;
+}
+
 export const querySearch = text(0, 200);
 const error = 'must be an ISO 8601 time such as 2026-01-31T12:00:00Z, or a day such as 2026-01-31';
 export const queryTime = z
@@ -45,14 +61,16 @@ export function parseQuery<Query extends z.ZodObject>(schema: Query | undefined,
       details: Object.fromEntries([[unknown, ['is no parameter']]]),
     });
   const known = Object.fromEntries(names.flatMap((name) => (Object.hasOwn(raw, name) ? [[name, raw[name]]] : [])));
-  const repeated = names.find((name) => Array.isArray(known[name]));
+  const repeated = names.find((name) => Array.isArray(known[name]) && !lists.has(schema.shape[name]));
   if (repeated !== undefined) {
     const details = { [repeated]: ['must be given once'] };
     throw new PosthornError('INVALID_QUERY', `Query: ${repeated} must be given once.`, { details });
   }
   const parsed = schema.safeParse(known, { error: wording });
   if (parsed.success) return parsed.data;
-  const issues = plainIssues(parsed.error.issues).map(({ path, message }) => ({ name: path.join('.'), message }));
+  const found = plainIssues(parsed.error.issues).map(({ path: [name], message }) => ({ name: String(name), message }));
+  // Of a list each value may have the same complaint.
+  const issues = [...new Map(found.map((issue) => [`${issue.name} ${issue.message}`, issue])).values()];
   const text = issues.map(({ name, message }) => `${name} ${message}`).join('; ');
   const details = Object.fromEntries(issues.map(({ name, message }) => [name, [message]]));
   throw new PosthornError('INVALID_QUERY', `Query: ${text}.`, { details });

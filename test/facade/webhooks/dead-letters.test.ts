@@ -172,7 +172,7 @@ describe('the list', () => {
     expect(isLetter).toEqual(ids.map((_, i) => i !== 0 && i !== 4 && i < 9));
     const rest = (await call('GET', `/messages?limit=10&cursor=${first.pagination.nextCursor}`)).body;
     expect(idsOf(rest.data)).toEqual(ids.slice(5, 9));
-    expect(rest.pagination).toEqual({ hasMore: false, nextCursor: null });
+    expect(rest.pagination).toEqual({ hasMore: false, nextCursor: null, scanned: expect.any(Number) });
   });
 
   test.each([

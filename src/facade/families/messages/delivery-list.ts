@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { PosthornError } from '../../../core/errors.ts';
-import type { DeliveryView, MessageReader } from '../../../data/shard/messages.ts';
+import type { DeliveryFilter } from '../../../data/shard/messages.ts';
 import { type Call, operation } from '../../http/operation.ts';
-import { cursorPageOf, cursorPagination, cursorQuery, pagesAreFilled, unknownIds } from '../../http/pagination.ts';
-import { queryInteger, timeRange, timeRangeQuery } from '../../http/query.ts';
+import { cursorPageOf, cursorPagination, cursorQuery, pagesAreFilled, scannedPagination, unknownIds } from '../../http/pagination.ts';
+import { queryInteger, queryList, timeRangeQuery } from '../../http/query.ts';
 import { filterId } from '../../records/filter-ids.ts';
 import { idOrSlug } from '../../records/record-fields.ts';
+import { errorTypeQuery, messageFilterOf, messageFilterParameters } from '../shared/message-filters.ts';
 import { deliveryRecord, deliveryStatus, deliveryToRecord } from './delivery-fields.ts';
 
 const farthest = 10_000;
@@ -19,11 +20,12 @@ const query = z.object({
   eventId: z.string().min(1).max(128).optional().describe('Of the first 1,000 deliveries of this event; with offset, not with cursor.'),
   routeId: idOrSlug.optional().describe('Id or slug of a route.'),
   destinationId: idOrSlug.optional().describe('Id or slug of a destination.'),
-  status: deliveryStatus.optional().describe('Only those with this status.'),
+  status: queryList(deliveryStatus, 'Only those with this status.'),
+  errorType: errorTypeQuery(['circuit_open', 'secret_decryption_failed']),
+  ...messageFilterParameters,
   ...timeRangeQuery,
 });
 type Query = z.output<typeof query>;
-type Filter = Parameters<MessageReader['deliveries']>[1];
 
 export const listDeliveries = operation({
   method: 'GET',
@@ -36,23 +38,23 @@ export const listDeliveries = operation({
   answer: { status: 200, description: 'Newest first.', schema: cursorPageOf(deliveryRecord) },
   errors: ['RESOURCE_NOT_FOUND'],
   handle: async (call) => {
-    const { limit, cursor, offset, eventId, routeId, destinationId, status, from, to } = call.query;
+    const { limit, cursor, offset, eventId, routeId, destinationId, status, ...sent } = call.query;
     const filter = {
+      ...messageFilterOf(sent),
       routeId: await filterId(call, 'Route', routeId),
       destinationId: await filterId(call, 'Destination', destinationId),
-      status,
-      ...timeRange(from, to),
+      statuses: status,
     };
     if (cursor !== undefined && (offset !== undefined || eventId !== undefined)) throw withCursor(call.query);
     if (eventId !== undefined) {
-      const all = (await call.services.messages.deliveriesOfEvent(call.caller.organization.id, eventId)).filter(meets(filter)).reverse();
+      const all = (await call.services.messages.deliveriesOfEvent(call.caller.organization.id, eventId, filter)).reverse();
       const page = all.slice(offset ?? 0, (offset ?? 0) + limit);
       return { data: page.map(deliveryToRecord), pagination: { hasMore: (offset ?? 0) + page.length < all.length, nextCursor: null } };
     }
     const start = offset === undefined ? cursor : await cursorAfter(call, filter, offset);
     if (start === null) return { data: [], pagination: cursorPagination(null) };
-    const { items, nextCursor } = await call.services.messages.deliveries(call.caller.organization.id, filter, { limit, cursor: start });
-    return { data: items.map(deliveryToRecord), pagination: cursorPagination(nextCursor) };
+    const found = await call.services.messages.deliveries(call.caller.organization.id, filter, { limit, cursor: start });
+    return { data: found.items.map(deliveryToRecord), pagination: scannedPagination(found) };
   },
 });
 
@@ -64,7 +66,11 @@ function withCursor({ offset }: Query): PosthornError {
 }
 
 /** The cursor of what stands behind `offset` deliveries; undefined: from the start, null: there is nothing. */
-async function cursorAfter({ services, caller, charge, signal }: Call, filter: Filter, offset: number): Promise<string | undefined | null> {
+async function cursorAfter(
+  { services, caller, charge, signal }: Call,
+  filter: DeliveryFilter,
+  offset: number,
+): Promise<string | undefined | null> {
   if (offset >= pageSize) await charge(Math.floor(offset / pageSize));
   let cursor: string | undefined;
   for (let left = offset; left > 0; ) {
@@ -76,13 +82,4 @@ async function cursorAfter({ services, caller, charge, signal }: Call, filter: F
     cursor = nextCursor;
   }
   return cursor;
-}
-
-function meets({ routeId, destinationId, status, fromMs, toMs }: Filter): (delivery: DeliveryView) => boolean {
-  return (delivery) =>
-    (routeId === undefined || delivery.routeId === routeId) &&
-    (destinationId === undefined || delivery.destinationId === destinationId) &&
-    (status === undefined || delivery.status === status) &&
-    (fromMs === undefined || delivery.createdAtMs >= fromMs) &&
-    (toMs === undefined || delivery.createdAtMs <= toMs);
 }

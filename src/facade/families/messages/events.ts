@@ -4,11 +4,12 @@ import { joinedHeaders } from '../../../core/joined-headers.ts';
 import { keptHeaders } from '../../../core/kept-headers.ts';
 import type { EventView } from '../../../data/shard/messages.ts';
 import { type Call, type Family, operation } from '../../http/operation.ts';
-import { cursorPageOf, cursorPagination, cursorQuery, pagesAreFilled, unknownIds } from '../../http/pagination.ts';
-import { timeRange, timeRangeQuery } from '../../http/query.ts';
+import { cursorPageOf, cursorQuery, pagesAreFilled, scannedPagination, unknownIds } from '../../http/pagination.ts';
+import { queryList, timeRange, timeRangeQuery } from '../../http/query.ts';
 import { StreamedAnswer } from '../../http/streamed-answer.ts';
 import { filterId } from '../../records/filter-ids.ts';
 import { isoTime, nameOf, organizationId, timestamp } from '../../records/record-fields.ts';
+import { idsQuery } from '../shared/message-filters.ts';
 import { shownBeginning, shownPayload } from '../shared/payload-fields.ts';
 import { deliveryRecord, deliveryToRecord } from './delivery-fields.ts';
 import { unreached, unreachedBy } from './unreached.ts';
@@ -75,7 +76,8 @@ export const events: Family = {
       query: z.object({
         ...cursorQuery,
         sourceId: z.string().min(1).max(128).optional().describe('Id or slug of a source.'),
-        status: eventStatus.optional().describe('Only those with this status.'),
+        id: idsQuery,
+        status: queryList(eventStatus, 'Only those with this status.'),
         ...timeRangeQuery,
         fromDate: timeRangeQuery.from.describe('The same as from.'),
         toDate: timeRangeQuery.to.describe('The same as to.'),
@@ -83,11 +85,11 @@ export const events: Family = {
       answer: { status: 200, description: 'Newest first.', schema: cursorPageOf(item) },
       errors: ['RESOURCE_NOT_FOUND'],
       handle: async (call) => {
-        const { limit, cursor, sourceId, status, fromDate, toDate, from = fromDate, to = toDate } = call.query;
+        const { limit, cursor, id, sourceId, status, fromDate, toDate, from = fromDate, to = toDate } = call.query;
         refuseOther({ from, to }, { from: fromDate, to: toDate });
-        const filter = { sourceId: await filterId(call, 'Source', sourceId), status, ...timeRange(from, to) };
-        const { items, nextCursor } = await call.services.messages.events(call.caller.organization.id, filter, { limit, cursor });
-        return { data: items.map((event) => toItem(event, call)), pagination: cursorPagination(nextCursor) };
+        const filter = { ids: id, sourceId: await filterId(call, 'Source', sourceId), statuses: status, ...timeRange(from, to) };
+        const found = await call.services.messages.events(call.caller.organization.id, filter, { limit, cursor });
+        return { data: found.items.map((event) => toItem(event, call)), pagination: scannedPagination(found) };
       },
     }),
     operation({

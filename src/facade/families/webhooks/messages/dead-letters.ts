@@ -6,9 +6,10 @@ import type { DeadLetterStats } from '../../../../data/shard/messages.ts';
 import { reasonOf, type WebhookMessageView } from '../../../../data/webhooks/webhook-message-view.ts';
 import { text } from '../../../../resources/text.ts';
 import { type Call, type Family, operation } from '../../../http/operation.ts';
-import { cursorPageOf, cursorPagination, cursorQuery, pagesAreFilled, unknownIds } from '../../../http/pagination.ts';
+import { cursorPageOf, cursorQuery, pagesAreFilled, scannedPagination, unknownIds } from '../../../http/pagination.ts';
 import { queryTime, timeRange } from '../../../http/query.ts';
 import { deleted, isDeleted, single } from '../../shared/envelope.ts';
+import { messageFilterOf } from '../../shared/message-filters.ts';
 import { replayRequest } from '../../shared/replay-request.ts';
 import { messageFilter } from './message-filter.ts';
 import { deadLetterReason, MessageNames, messageRecord, shownMessage } from './message-record.ts';
@@ -59,16 +60,19 @@ export const deadLetters: Family = {
       errors: ['RESOURCE_NOT_FOUND'],
       handle: async (call) => {
         const { limit, cursor, startDate, endDate, reason, ...narrowing } = call.query;
+        const moved = timeRange(startDate, endDate, { from: 'startDate', to: 'endDate' });
         const filter = {
           reason,
+          ...messageFilterOf(narrowing),
           ...(await messageFilter(call, narrowing)),
-          ...timeRange(startDate, endDate, { from: 'startDate', to: 'endDate' }),
+          movedFromMs: moved.fromMs,
+          movedToMs: moved.toMs,
         };
-        const { items, nextCursor } = await call.services.webhookMessages.deadLetters(call.caller.organization.id, filter, {
+        const found = await call.services.webhookMessages.deadLetters(call.caller.organization.id, filter, {
           limit,
           cursor,
         });
-        return { data: await new MessageNames(call).records(items), pagination: cursorPagination(nextCursor) };
+        return { data: await new MessageNames(call).records(found.items), pagination: scannedPagination(found) };
       },
     }),
     operation({

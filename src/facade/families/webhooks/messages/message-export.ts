@@ -158,7 +158,8 @@ async function* jsonPieces(batches: Batches, exportedAt: string): AsyncGenerator
 
 async function exportFilter(call: ExportCall) {
   const { startDate, endDate, status, eventType, applicationId } = call.query;
-  return { status, ...(await messageFilter(call, { eventType, applicationId })), ...timeRange(startDate, endDate, dateNames) };
+  const statuses = status && [status];
+  return { status, statuses, ...(await messageFilter(call, { eventType, applicationId })), ...timeRange(startDate, endDate, dateNames) };
 }
 type ExportFilter = Awaited<ReturnType<typeof exportFilter>>;
 

@@ -4,8 +4,10 @@ import { webhookOrganization } from '../../../../core/webhook.ts';
 import type { WebhookMessageView } from '../../../../data/webhooks/webhook-message-view.ts';
 import { text } from '../../../../resources/text.ts';
 import { type Call, type Family, operation } from '../../../http/operation.ts';
-import { cursorPageOf, cursorPagination, cursorQuery, pagesAreFilled, unknownIds } from '../../../http/pagination.ts';
+import { cursorPageOf, cursorQuery, pagesAreFilled, scannedPagination, unknownIds } from '../../../http/pagination.ts';
+import { queryList, timeRangeQuery } from '../../../http/query.ts';
 import { single } from '../../shared/envelope.ts';
+import { errorTypeQuery, messageFilterOf, messageFilterParameters } from '../../shared/message-filters.ts';
 import { replayRequest } from '../../shared/replay-request.ts';
 import { messageFilter } from './message-filter.ts';
 import { MessageNames, messageAttempt, messageRecord, messageStatus, shownMessage, toAttempt } from './message-record.ts';
@@ -17,6 +19,9 @@ export const messageFilterQuery = {
   eventType: text(1, 100).optional().describe('Name of the event type.'),
   applicationId: id.optional().describe('Only of this application.'),
   endpointId: id.optional().describe('Only to this endpoint.'),
+  errorType: errorTypeQuery(['circuit_open', 'secret_decryption_failed', 'filtered', 'schema_failed', 'transform_failed']),
+  ...messageFilterParameters,
+  ...timeRangeQuery,
 };
 
 export const resent = z
@@ -50,7 +55,7 @@ export const outboundMessages: Family = {
       summary: 'List messages',
       description: `${pagesAreFilled} ${unknownIds} Under an event type that is unknown there is nothing.`,
       scope: 'read',
-      query: z.object({ status: messageStatus.optional(), ...messageFilterQuery, ...cursorQuery }),
+      query: z.object({ status: queryList(messageStatus, 'Only those with this status.'), ...messageFilterQuery, ...cursorQuery }),
       answer: {
         status: 200,
         description: 'Newest first; dead letters alone in the order in which they became ones.',
@@ -59,9 +64,9 @@ export const outboundMessages: Family = {
       errors: ['RESOURCE_NOT_FOUND'],
       handle: async (call) => {
         const { limit, cursor, status, ...narrowing } = call.query;
-        const filter = { status, ...(await messageFilter(call, narrowing)) };
-        const { items, nextCursor } = await call.services.webhookMessages.messages(call.caller.organization.id, filter, { limit, cursor });
-        return { data: await new MessageNames(call).records(items), pagination: cursorPagination(nextCursor) };
+        const filter = { statuses: status, ...messageFilterOf(narrowing), ...(await messageFilter(call, narrowing)) };
+        const found = await call.services.webhookMessages.messages(call.caller.organization.id, filter, { limit, cursor });
+        return { data: await new MessageNames(call).records(found.items), pagination: scannedPagination(found) };
       },
     }),
     operation({

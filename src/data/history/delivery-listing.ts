@@ -1,0 +1,73 @@
+import type { TimeRange } from '../shard/index-pages.ts';
+import { filterScope, isOfFailures, meetsFilter, outcomeLook, readRange } from '../shard/message-conditions.ts';
+import type { DeliveryFilter, DeliveryStatus, DeliveryView } from '../shard/messages.ts';
+import type { IndexLook } from '../shard/shard-reader.ts';
+import { lettersOf } from './message-view.ts';
+
+/** Of messages that all stand in the index of failures. */
+const failedStatuses: ReadonlySet<DeliveryStatus> = new Set(['retrying', 'failed', 'schema_failed', 'transform_failed', 'dlq']);
+const endedStatuses: ReadonlySet<DeliveryStatus> = new Set(['failed', 'schema_failed', 'transform_failed', 'dlq', 'delivered', 'filtered']);
+const waitingStatuses: ReadonlySet<DeliveryStatus> = new Set(['pending', 'processing']);
+
+/** Of the results of filters (`includes/packed.lua`), which stand in no index of their route. */
+export function packIndex(org: string): string {
+  return `i:pk:${org}`;
+}
+
+/** How a list of deliveries is read. */
+interface DeliveryReading {
+  index: string;
+  look: IndexLook | undefined;
+  /** The results of filters, where they may belong to the list and do not stand in the index. */
+  besides: { index: string; look: IndexLook } | undefined;
+  scope: readonly (string | undefined)[];
+  range: TimeRange;
+  /** Whether every member stands in the index of failures, but for those that are read besides. */
+  hasFailed: boolean;
+  /** Whether members of a batch that waits for its next attempt may be among them. */
+  hasBatchMembers: boolean;
+  /** Whether every member waits for its first attempt or has one under way. */
+  isWaiting: boolean;
+}
+
+export function deliveryReading(org: string, filter: DeliveryFilter): DeliveryReading {
+  const { routeId, destinationId, statuses } = filter;
+  const narrow = destinationId ?? routeId;
+  const outcome = outcomeLook(filter);
+  const isNarrowed = statuses !== undefined || outcome !== null || (routeId !== undefined && destinationId !== undefined);
+  const letters = statuses === undefined ? '' : [...new Set(statuses.flatMap((status) => [...lettersOf[status]]))].join('');
+  const mayBeFiltered = destinationId === undefined && (statuses === undefined || statuses.includes('filtered'));
+  const areUnsuccessful = statuses?.every((status) => status === 'filtered' || failedStatuses.has(status)) ?? false;
+  const areEnded = statuses?.every((status) => endedStatuses.has(status)) ?? false;
+  // Both the indexes that have them are complete, however long the index of the organization is.
+  const areFailuresAndResults = narrow === undefined && mayBeFiltered && areUnsuccessful && areEnded;
+  // Dead letters stand in their own index by the time of their end; a range of time means that of their beginning.
+  const isDead =
+    narrow === undefined &&
+    statuses?.every((status) => status === 'dlq') === true &&
+    filter.fromMs === undefined &&
+    filter.toMs === undefined;
+  const hasResultsApart = mayBeFiltered && (routeId !== undefined || areFailuresAndResults);
+  return {
+    index: narrow !== undefined ? `i:${narrow}` : areFailuresAndResults ? `i:bad:${org}` : isDead ? `i:dead:${org}` : `i:${org}`,
+    look: isNarrowed ? { statuses: letters, routeId, destinationId, outcome } : undefined,
+    besides: hasResultsApart ? { index: packIndex(org), look: { statuses: lettersOf.filtered, routeId, outcome } } : undefined,
+    scope: [org, routeId, destinationId, statuses?.toSorted().join(','), ...filterScope(filter)],
+    range: isDead ? {} : readRange(filter),
+    hasFailed: !isDead && !areFailuresAndResults && (isOfFailures(filter) || (areUnsuccessful && (narrow !== undefined || !mayBeFiltered))),
+    hasBatchMembers: !areEnded,
+    isWaiting: statuses?.every((status) => waitingStatuses.has(status)) ?? false,
+  };
+}
+
+/** Whether the filter lets a delivery pass, but for the times of its attempts. */
+export function meetsDeliveryFilter(org: string, filter: DeliveryFilter, view: DeliveryView): boolean {
+  const { routeId, destinationId, statuses } = filter;
+  return (
+    view.org === org &&
+    (routeId === undefined || view.routeId === routeId) &&
+    (destinationId === undefined || view.destinationId === destinationId || view.failedOverFrom === destinationId) &&
+    (statuses === undefined || statuses.includes(view.status)) &&
+    meetsFilter(filter, view)
+  );
+}

@@ -1,0 +1,271 @@
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import fc from 'fast-check';
+import { newEvent } from '../../../test/support/new-event.ts';
+import { patientClock } from '../../../test/support/patient-clock.ts';
+import { assertProperty } from '../../../test/support/property.ts';
+import { settleAll } from '../../../test/support/queue-worker.ts';
+import { startRedis } from '../../../test/support/redis.ts';
+import { clusterClient, startRedisCluster } from '../../../test/support/redis-group.ts';
+import { targetSetting } from '../../../test/support/target-setting.ts';
+import { newTimedId } from '../../core/ids.ts';
+import { webhookOrganization } from '../../core/webhook.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import type { Outcome } from '../queue/delivery-queue.ts';
+import { RedisMessageAcceptor } from '../queue/message-acceptor.ts';
+import { RedisDeliveryQueue } from '../queue/redis-delivery-queue.ts';
+import type { NewAttempt } from '../shard/attempt-record.ts';
+import type { MessageFilter } from '../shard/message-filter.ts';
+import type { AttemptErrorType, AttemptView, DeliveryStatus, PageQuery, ViewPage } from '../shard/messages.ts';
+import type { WebhookMessageStatus } from '../webhooks/webhook-message-view.ts';
+import { WebhookMessages } from '../webhooks/webhook-messages.ts';
+import { RedisMessageReader } from './message-reader.ts';
+
+const prefix = 'test:';
+const shards = 3;
+const events = 150;
+const org = 'org_a';
+const errors = ['timeout', 'http_error', 'network', 'tls'] as const satisfies AttemptErrorType[];
+const types = ['order.paid', 'order.sent'];
+const beganMs = Date.now();
+
+/** What both families show of a message, with its attempts. */
+interface Known {
+  id: string;
+  createdAtMs: number;
+  status: string;
+  attempts: number;
+  lastErrorType: string | null;
+  lastResponseStatus: number | null;
+  one: string;
+  other: string | null;
+  type: string | null;
+  made: readonly AttemptView[];
+}
+
+/** The same numbers in every run. */
+function numbers(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
+    return Math.floor((state / 2_147_483_648) * below);
+  };
+}
+
+/** Messages of both families that had up to three attempts each, of all kinds of errors and times. */
+async function fill(redis: RedisClient): Promise<void> {
+  const random = numbers(17);
+  const queues = Array.from({ length: shards }, (_, shard) => new RedisDeliveryQueue({ redis, prefix, shard }));
+  const acceptor = new RedisMessageAcceptor({ redis, prefix, clock: patientClock });
+  for (const queue of queues) await queue.tend('w1', 1000);
+  const began = (): number => Date.now() + random(100) * 1000;
+  const failure = (): NewAttempt => {
+    const errorType = errors[random(errors.length)] ?? 'timeout';
+    const responseStatus = errorType === 'http_error' ? ([404, 500, 503, 200][random(4)] ?? 500) : null;
+    const errorMessage = random(2) === 0 ? null : 'a message that is longer than the short form of an attempt has room for';
+    return { startedAtMs: began(), durationMs: 5, responseStatus, responseBody: null, errorType, errorMessage };
+  };
+  const success = (): NewAttempt => ({
+    ...{ startedAtMs: began(), durationMs: 5, errorType: null, errorMessage: null },
+    responseStatus: random(5) === 0 ? 404 : 200,
+    responseBody: 'ok'.repeat(random(60)),
+  });
+  const outcome = (): Outcome => {
+    const kind = random(10);
+    if (kind < 4) return { type: 'delivered', attempt: success() };
+    if (kind < 7) return { type: 'retry', attempt: failure(), delayMs: random(3) === 0 ? 3_600_000 : 0 };
+    if (kind < 9) return { type: 'dead', attempt: failure(), reason: 'max_retries_exceeded' };
+    return { type: 'unsent', status: random(2) === 0 ? 'filtered' : 'transform_failed', reason: null, tookMs: 1 };
+  };
+  for (const owner of [org, webhookOrganization(org)])
+    for (let i = 0; i < events; i++) {
+      const shard = random(shards);
+      const route = random(3);
+      const type = types[random(2)] ?? '';
+      const isApart = owner === org && random(6) === 0;
+      const target = {
+        messageId: newTimedId('msg_', shard, Date.now()),
+        routeId: `rte_${route}`,
+        destinationId: random(8) === 0 ? `dst_paused${shard}` : `dst_${shard}`,
+        shard,
+        maxAttempts: 3,
+      };
+      const webhook = { labels: {}, metadata: {}, idempotencyKey: null, applicationId: null, endpointIds: [] };
+      await acceptor.accept(
+        newEvent({
+          id: newTimedId('evt_', shard, Date.now()),
+          org: owner,
+          sourceId: `etp_${type}`,
+          sourceSlug: type,
+          targets: isApart ? [] : [target],
+          filtered: isApart ? [{ routeId: 'rte_0' }, { routeId: `rte_${1 + random(2)}` }] : [],
+          ...(owner === org ? {} : { webhook }),
+        }),
+      );
+    }
+  for (const queue of queues)
+    for (;;) {
+      const { jobs, unconfigured } = await queue.dequeue('w1', 8);
+      for (const target of unconfigured) {
+        const isPaused = target.destinationId.startsWith('dst_paused');
+        await queue.configure(target, targetSetting({ paused: isPaused }));
+      }
+      if (jobs.length + unconfigured.length === 0 && (await queue.promote()).moved === 0) break;
+      for (const job of jobs) await settleAll(queue, 'w1', [job], outcome());
+    }
+}
+
+async function allPages<T>(list: (page: PageQuery) => Promise<ViewPage<T>>, limit: number): Promise<T[]> {
+  const items: T[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const page = await list(cursor === undefined ? { limit } : { limit, cursor });
+    items.push(...page.items);
+    if (page.nextCursor === null) return items;
+    cursor = page.nextCursor;
+  }
+}
+
+const maybe = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>
+  fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, { weight: 2, arbitrary });
+const someOf = <T>(values: readonly T[]): fc.Arbitrary<T[] | undefined> =>
+  maybe(fc.uniqueArray(fc.constantFrom(...values), { minLength: 1 }));
+const time = maybe(fc.integer({ min: -5, max: 110 }).map((seconds) => beganMs + seconds * 1000));
+const messageFilter = {
+  errorTypes: someOf([...errors, 'circuit_open', 'filtered', 'transform_failed']),
+  responseStatuses: someOf([
+    { first: 200, last: 299 },
+    { first: 400, last: 499 },
+    { first: 503, last: 503 },
+    { first: 500, last: 599 },
+  ]),
+  attemptsMin: maybe(fc.integer({ min: 0, max: 3 })),
+  attemptsMax: maybe(fc.integer({ min: 0, max: 3 })),
+  failedFromMs: time,
+  failedToMs: time,
+  fromMs: maybe(fc.constant(beganMs)),
+  toMs: maybe(fc.constant(beganMs + 400)),
+};
+const deliveryStatuses: DeliveryStatus[] = ['pending', 'retrying', 'circuit_open', 'delivered', 'filtered', 'transform_failed', 'dlq'];
+const messageStatuses: WebhookMessageStatus[] = ['pending', 'processing', 'success', 'failed', 'exhausted', 'dlq'];
+const one = maybe(fc.constantFrom('rte_0', 'rte_1', 'rte_2'));
+const other = maybe(fc.constantFrom('dst_0', 'dst_1', 'dst_paused1'));
+const limit = fc.constantFrom(1, 3, 100);
+const fewIds = maybe(fc.uniqueArray(fc.nat({ max: events - 1 }), { minLength: 1, maxLength: 20 }));
+
+type Asked = MessageFilter & {
+  statuses?: readonly string[] | undefined;
+  one?: string | undefined;
+  other?: string | undefined;
+  type?: string | undefined;
+};
+
+/** The model: each record is asked for itself. */
+function isMeant(asked: Asked, known: Known): boolean {
+  const { ids, statuses, errorTypes, responseStatuses, attemptsMin, attemptsMax, fromMs, toMs, failedFromMs, failedToMs } = asked;
+  const { status, lastErrorType, lastResponseStatus: code, attempts, createdAtMs } = known;
+  const isIn = (ms: number, from: number | undefined, to: number | undefined) => !(ms < (from ?? ms)) && !(ms > (to ?? ms));
+  if (ids !== undefined && !ids.includes(known.id)) return false;
+  if (statuses !== undefined && !statuses.includes(status)) return false;
+  if (asked.one !== undefined && asked.one !== known.one) return false;
+  if (asked.other !== undefined && asked.other !== known.other) return false;
+  if (asked.type !== undefined && asked.type !== known.type) return false;
+  if (errorTypes !== undefined && !errorTypes.some((type) => type === lastErrorType)) return false;
+  const hasCode = ({ first, last }: { first: number; last: number }) =>
+    code !== null && isIn(code, first, last) && !(code >= 300 && lastErrorType === null);
+  if (responseStatuses !== undefined && !responseStatuses.some(hasCode)) return false;
+  if (!isIn(attempts, attemptsMin, attemptsMax) || !isIn(createdAtMs, fromMs, toMs)) return false;
+  if (failedFromMs === undefined && failedToMs === undefined) return true;
+  return known.made.some(({ errorType, startedAtMs }) => errorType !== null && isIn(startedAtMs, failedFromMs, failedToMs));
+}
+
+describe.each(['a single Redis', 'a Redis Cluster'])('on %s', (kind) => {
+  let redis: RedisClient;
+  let stop: () => Promise<void>;
+  let deliveries: RedisMessageReader;
+  let messages: WebhookMessages;
+  let known: { deliveries: Known[]; messages: Known[] };
+
+  beforeAll(async () => {
+    if (kind === 'a single Redis') {
+      const server = await startRedis();
+      redis = server.client;
+      stop = () => server.stop();
+    } else {
+      const cluster = await startRedisCluster();
+      redis = await clusterClient(cluster);
+      stop = async () => {
+        redis.disconnect();
+        await cluster.stop();
+      };
+    }
+    await fill(redis);
+    const options = { redis, prefix, shards: () => shards };
+    deliveries = new RedisMessageReader(options);
+    messages = new WebhookMessages(options);
+    const [ofRoutes, ofEndpoints] = await Promise.all([
+      allPages((page) => deliveries.deliveries(org, {}, page), 100),
+      allPages((page) => messages.messages(org, {}, page), 100),
+    ]);
+    known = {
+      deliveries: await Promise.all(
+        ofRoutes.map(async (view) => ({
+          ...view,
+          ...{ one: view.routeId, other: view.destinationId, type: null, made: await deliveries.attempts(org, view.id) },
+        })),
+      ),
+      messages: await Promise.all(
+        ofEndpoints.map(async (view) => ({
+          ...view,
+          ...{ one: view.applicationId, other: view.endpointId, type: view.event?.typeName ?? null },
+          made: await messages.attempts(org, view.id),
+        })),
+      ),
+    };
+    expect(new Set(known.deliveries.map(({ status }) => status)).size).toBeGreaterThan(5);
+    expect(new Set(known.messages.map(({ status }) => status)).size).toBeGreaterThan(4);
+    expect(known.deliveries.some(({ made }) => made.length > 1)).toBe(true);
+  });
+  afterAll(() => stop());
+
+  const idsAt = (all: readonly Known[], places: readonly number[] | undefined) => places?.flatMap((place) => all[place]?.id ?? []);
+  const sorted = (items: readonly { id: string }[]) => items.map(({ id }) => id).toSorted();
+
+  test('the pages of deliveries with any filter are those of all deliveries that each of its parts lets pass', async () => {
+    const filter = fc.record({ ...messageFilter, statuses: someOf(deliveryStatuses), one, other, places: fewIds });
+    const property = fc.asyncProperty(filter, limit, async ({ one, other, places, ...rest }, size) => {
+      const ids = idsAt(known.deliveries, places);
+      const asked = { ...rest, ids, routeId: one, destinationId: other };
+      const found = await allPages((page) => deliveries.deliveries(org, asked, page), size);
+      expect(sorted(found)).toEqual(sorted(known.deliveries.filter((each) => isMeant({ ...rest, ids, one, other }, each))));
+    });
+    await assertProperty(property, 250);
+  });
+
+  test('the pages of messages with any filter are those of all messages that each of its parts lets pass', async () => {
+    const filter = fc.record({
+      ...messageFilter,
+      statuses: someOf(messageStatuses),
+      one,
+      other,
+      type: maybe(fc.constantFrom(...types)),
+      places: fewIds,
+    });
+    const property = fc.asyncProperty(filter, limit, async ({ one, other, type, places, ...rest }, size) => {
+      const ids = idsAt(known.messages, places);
+      const asked = { ...rest, ids, applicationId: one, endpointId: other, eventType: type };
+      const found = await allPages((page) => messages.messages(org, asked, page), size);
+      expect(sorted(found)).toEqual(sorted(known.messages.filter((each) => isMeant({ ...rest, ids, one, other, type }, each))));
+    });
+    await assertProperty(property, 250);
+  });
+
+  test('the pages of dead letters with any filter are those of all dead letters that each of its parts lets pass', async () => {
+    const filter = fc.record({ ...messageFilter, one, other });
+    const property = fc.asyncProperty(filter, limit, async ({ one, other, ...rest }, size) => {
+      const asked = { ...rest, applicationId: one, endpointId: other };
+      const found = await allPages((page) => messages.deadLetters(org, asked, page), size);
+      const meant = known.messages.filter((each) => isMeant({ ...rest, statuses: ['dlq'], one, other }, each));
+      expect(sorted(found)).toEqual(sorted(meant));
+    });
+    await assertProperty(property, 100);
+  });
+});

@@ -1,0 +1,22 @@
+/** Statuses of responses, both ends included. */
+export interface StatusRange {
+  first: number;
+  last: number;
+}
+
+/** What lists of messages of both families are narrowed by. Of a list of values any one is enough; what is absent lets all pass. */
+export interface MessageFilter {
+  ids?: readonly string[] | undefined;
+  /** Of the last attempt, or what stands in its place where none could be made. */
+  errorTypes?: readonly string[] | undefined;
+  /** Of the last response; from 300 on only where the attempt failed. */
+  responseStatuses?: readonly StatusRange[] | undefined;
+  attemptsMin?: number | undefined;
+  attemptsMax?: number | undefined;
+  /** Of creation, in milliseconds since the epoch, both included. */
+  fromMs?: number | undefined;
+  toMs?: number | undefined;
+  /** Of the beginning of any attempt that failed. */
+  failedFromMs?: number | undefined;
+  failedToMs?: number | undefined;
+}

@@ -1,0 +1,66 @@
+import { z } from 'zod';
+import { PosthornError } from '../../../core/errors.ts';
+import { attemptErrorTypes } from '../../../data/shard/message-conditions.ts';
+import type { MessageFilter, StatusRange } from '../../../data/shard/message-filter.ts';
+import { text } from '../../../resources/text.ts';
+import { queryInteger, queryList, queryTime, timeRange } from '../../http/query.ts';
+
+const maxAttempts = 1000;
+const responseStatus = z
+  .string()
+  .regex(/^[1-5](?:\d\d|xx)$/i, 'must be a status such as 503, or a class such as 5xx')
+  .describe('A status such as 503, or a class such as 5xx.');
+
+/** `types`: what stands as the type of an error beside those of attempts. */
+export function errorTypeQuery<const Type extends string>(types: readonly Type[]) {
+  return queryList(z.enum([...attemptErrorTypes, ...types]), 'Only those with this `lastErrorType`.');
+}
+
+export const idsQuery = queryList(text(1, 128), 'Only those with these ids.');
+
+/** What lists of deliveries and of messages to endpoints are narrowed by, beside what is their own. */
+export const messageFilterParameters = {
+  id: idsQuery,
+  responseStatus: queryList(responseStatus, 'Status or class of the last response; from 300 on of failures only.'),
+  attemptsMin: queryInteger({ min: 0, max: maxAttempts }).optional().describe('At least so many attempts.'),
+  attemptsMax: queryInteger({ min: 0, max: maxAttempts }).optional().describe('At most so many attempts.'),
+  failedFrom: queryTime.optional().describe('An attempt that began then or later failed: ISO 8601.'),
+  failedTo: queryTime.optional().describe('An attempt that began then or earlier failed: ISO 8601.'),
+};
+
+interface SentFilter {
+  id?: readonly string[] | undefined;
+  errorType?: readonly string[] | undefined;
+  responseStatus?: readonly string[] | undefined;
+  attemptsMin?: number | undefined;
+  attemptsMax?: number | undefined;
+  from?: string | undefined;
+  to?: string | undefined;
+  failedFrom?: string | undefined;
+  failedTo?: string | undefined;
+}
+
+/** What the parameters mean. INVALID_QUERY where the end of a range is before its beginning. */
+export function messageFilterOf(sent: SentFilter): MessageFilter {
+  const { id, errorType, responseStatus, attemptsMin, attemptsMax } = sent;
+  if (attemptsMin !== undefined && attemptsMax !== undefined && attemptsMax < attemptsMin) {
+    const details = { attemptsMax: ['is less than attemptsMin'] };
+    throw new PosthornError('INVALID_QUERY', 'Query: attemptsMax is less than attemptsMin.', { details });
+  }
+  const failed = timeRange(sent.failedFrom, sent.failedTo, { from: 'failedFrom', to: 'failedTo' });
+  return {
+    ids: id,
+    errorTypes: errorType,
+    responseStatuses: responseStatus?.map(statusRange),
+    attemptsMin,
+    attemptsMax,
+    ...timeRange(sent.from, sent.to),
+    failedFromMs: failed.fromMs,
+    failedToMs: failed.toMs,
+  };
+}
+
+function statusRange(sent: string): StatusRange {
+  const first = Number(sent.replace(/xx$/i, '00'));
+  return { first, last: /xx$/i.test(sent) ? first + 99 : first };
+}
