@@ -1,11 +1,12 @@
 import type { parse } from '@bufbuild/cel';
 
 export const celGlobals = ['event', 'labels', 'metadata'] as const;
-type Global = (typeof celGlobals)[number];
 
 export type Expression = ReturnType<typeof parse>['expr'];
 
 interface Checks {
+  /** Names of what expressions see. */
+  globals: readonly string[];
   isFunction(name: string): boolean;
   /** Throws. */
   refuse(complaint: string, at: Expression): never;
@@ -33,6 +34,8 @@ export function checkedExpression(root: Expression, checks: Checks): Checked {
   const patterns: Checked['patterns'] = [];
   let partsPerElement = 0;
   let count = 0;
+  const isKnown = (name: string, locals: readonly string[]): boolean =>
+    checks.globals.includes(name) || typeNames.has(name) || locals.includes(name);
 
   const visit = (node: Expression, depth: number, locals: readonly string[]): Expression => {
     if (++count > maxExpressions || depth > deepest) checks.refuse('the expression is too large', node);
@@ -42,7 +45,7 @@ export function checkedExpression(root: Expression, checks: Checks): Checked {
       case 'constExpr':
         return node;
       case 'identExpr':
-        if (!isKnown(exprKind.value.name, locals)) checks.refuse(unknownName(exprKind.value.name), node);
+        if (!isKnown(exprKind.value.name, locals)) checks.refuse(unknownName(exprKind.value.name, checks.globals), node);
         return node;
       case 'selectExpr': {
         const { operand, field } = exprKind.value;
@@ -105,20 +108,13 @@ function wrapped(part: Expression, name: string): Expression {
   return { ...part, exprKind: { case: 'callExpr', value: { $typeName: 'cel.expr.Expr.Call', function: name, args: [part] } } };
 }
 
-function isGlobal(name: string): name is Global {
-  return celGlobals.some((global) => global === name);
-}
-
-function isKnown(name: string, locals: readonly string[]): boolean {
-  return isGlobal(name) || typeNames.has(name) || locals.includes(name);
-}
-
 function isEvent(node: Expression | undefined): boolean {
   return node?.exprKind.case === 'identExpr' && node.exprKind.value.name === 'event';
 }
 
-function unknownName(name: string): string {
-  return `there is no ${name}: what can be asked for is event.type, event.data, labels and metadata`;
+function unknownName(name: string, globals: readonly string[]): string {
+  const others = globals.filter((global) => global !== 'event');
+  return `there is no ${name}: what can be asked for is event.type, event.data, ${others.slice(0, -1).join(', ')} and ${others.at(-1)}`;
 }
 
 function patternOf(call: Expression, { refuse }: Checks): Checked['patterns'][number] {

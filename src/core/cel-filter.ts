@@ -1,6 +1,6 @@
 import type { CelInput, parse } from '@bufbuild/cel';
 import { type BoundedPattern, boundedPattern, compileCost, patternLimits, tooCostlyToCompile } from './bounded-pattern.ts';
-import { type celGlobals, checkedExpression, type Expression } from './cel-expression.ts';
+import { celGlobals, checkedExpression, type Expression } from './cel-expression.ts';
 import { type CelPackage, celCosts, chargedFunctions, quickFunctions } from './cel-work.ts';
 import { PosthornError } from './errors.ts';
 import { ExactNumber, isContainer, isDouble } from './exact-number.ts';
@@ -9,7 +9,7 @@ import { WorkBudget } from './work-budget.ts';
 
 /** An event as filter expressions see it; made once per event, for all filters. */
 export interface CelEvent {
-  readonly variables: Readonly<Record<(typeof celGlobals)[number], CelInput>>;
+  readonly variables: Readonly<Record<(typeof celGlobals)[number], CelInput> & { headers?: CelInput }>;
 }
 
 /** What a filter says of an event: an error is no match. */
@@ -43,6 +43,8 @@ interface JsonEvent {
   data: unknown;
   labels: unknown;
   metadata: unknown;
+  /** For searches alone. */
+  headers?: Readonly<Record<string, string>>;
 }
 
 /** The same in pieces: yields between them. */
@@ -55,6 +57,7 @@ export function* celEventInPieces(event: JsonEvent): Generator<undefined, CelEve
       ]),
       labels: yield* celInput(event.labels),
       metadata: yield* celInput(event.metadata),
+      ...(event.headers !== undefined && { headers: yield* celInput(event.headers) }),
     },
   };
 }
@@ -173,13 +176,28 @@ function celEnvironment(cel: CelPackage): CelRuntime['environment'] {
  * Evaluation takes at most as long as `celLimits` say; beyond that it is an error. A comprehension goes through at most 1000 elements.
  */
 export function compileCelFilter(source: string): CelFilter {
+  return compiled(source, { globals: celGlobals, wrong });
+}
+
+/** The same for the search of a list, which sees `headers` besides: a map by lower-case name. Throws INVALID_QUERY that names `where`. */
+export function compileCelSearch(source: string): CelFilter {
+  return compiled(source, { globals: [...celGlobals, 'headers'], wrong: wrongSearch });
+}
+
+interface Dialect {
+  globals: readonly string[];
+  wrong: typeof wrong;
+}
+
+function compiled(source: string, { globals, wrong }: Dialect): CelFilter {
   if (source.length > celLimits.sourceLength && [...source].length > celLimits.sourceLength)
     throw wrong(`at most ${celLimits.sourceLength} characters`);
   const { cel, environment, knownFunctions } = celRuntime();
-  const parsed = parsedExpression(cel, source);
+  const parsed = parsedExpression(cel, source, wrong);
   const offsets = parsed.sourceInfo?.positions ?? {};
   const at = (expression: Expression): Place => placeOf(source, offsets[String(expression.id)] ?? 0);
   const checked = checkedExpression(parsed.expr, {
+    globals,
     isFunction: (name) => knownFunctions.has(name),
     refuse: (complaint, expression) => {
       throw wrong(complaint, at(expression));
@@ -238,13 +256,13 @@ interface Place {
   column: number;
 }
 
-function parsedExpression(cel: CelRuntime['cel'], source: string): ReturnType<typeof parse> {
+function parsedExpression(cel: CelRuntime['cel'], source: string, refuse: typeof wrong): ReturnType<typeof parse> {
   try {
     return cel.parse(source);
   } catch (error) {
     const [, line, column, message] = /^<input>:(\d+):(\d+): (.*)$/s.exec(error instanceof Error ? error.message : '') ?? [];
-    if (message === undefined) throw wrong('not a CEL expression');
-    throw wrong(message.slice(0, celLimits.errorLength), { line: Number(line), column: Number(column) });
+    if (message === undefined) throw refuse('not a CEL expression');
+    throw refuse(message.slice(0, celLimits.errorLength), { line: Number(line), column: Number(column) });
   }
 }
 
@@ -253,7 +271,16 @@ function placeOf(source: string, offset: number): Place {
   return { line: before.length, column: (before.at(-1) ?? '').length + 1 };
 }
 
+function complaintAt(complaint: string, place: Place | undefined): string {
+  return place === undefined ? complaint : `line ${place.line}, column ${place.column}: ${complaint}`;
+}
+
+function wrongSearch(complaint: string, place?: Place): PosthornError {
+  const text = complaintAt(complaint, place);
+  return new PosthornError('INVALID_QUERY', `Query: where ${text}.`, { details: { where: [text] } });
+}
+
 function wrong(complaint: string, place?: Place): PosthornError {
-  const text = place === undefined ? complaint : `line ${place.line}, column ${place.column}: ${complaint}`;
+  const text = complaintAt(complaint, place);
   return new PosthornError('VALIDATION_FAILED', `filterExpression: ${text}.`, { details: { filterExpression: [text] } });
 }

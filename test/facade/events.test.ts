@@ -190,6 +190,84 @@ describe('lists', () => {
     expect(await idsOf(`deliveries?status=dlq&to=${before}`)).toEqual([]);
   });
 
+  test('of events and deliveries filter by several statuses and ids, with commas or in parameters of their own', async () => {
+    const [lost = ''] = messageIds('failed');
+    const [sent = ''] = messageIds('delivered');
+    expect((await idsOf('events?status=failed,delivered')).sort()).toEqual([eventId('failed'), eventId('delivered')].sort());
+    expect(await idsOf('events?status=failed&status=delivered')).toEqual(await idsOf('events?status=failed,delivered'));
+    expect(await idsOf(`events?id=${eventId('failed')},evt_none&status=failed`)).toEqual([eventId('failed')]);
+    expect(await idsOf(`events?id=${eventId('failed')}&status=delivered`)).toEqual([]);
+    expect(await idsOf(`deliveries?id=${lost}&id=${sent}&status=dlq`)).toEqual([lost]);
+    expect(await idsOf(`deliveries?id=${lost},msg_none`)).toEqual([lost]);
+  });
+
+  test('of deliveries filter by error, response, attempts and when they failed', async () => {
+    const [lost = ''] = messageIds('failed');
+    const all = await idsOf('deliveries?status=dlq');
+    expect(all).toContain(lost);
+    expect((await idsOf('deliveries?errorType=http_error')).sort()).toEqual(all.toSorted());
+    expect(await idsOf('deliveries?errorType=timeout,dns')).toEqual([]);
+    expect((await idsOf('deliveries?responseStatus=4xx,500')).sort()).toEqual(all.toSorted());
+    expect(await idsOf('deliveries?responseStatus=503')).toEqual([]);
+    expect(await idsOf('deliveries?responseStatus=2XX')).toEqual(await idsOf('deliveries?status=delivered'));
+    expect(await idsOf('deliveries?attemptsMin=2')).toEqual([]);
+    expect((await idsOf('deliveries?attemptsMin=1&attemptsMax=1&errorType=http_error')).sort()).toEqual(all.toSorted());
+    expect((await idsOf('deliveries?failedFrom=1970-01-01&failedTo=2200-01-01')).sort()).toEqual(all.toSorted());
+    expect(await idsOf('deliveries?failedFrom=1970-01-02')).toEqual([]);
+    expect(await idsOf(`deliveries?eventId=${eventId('failed')}&errorType=http_error&failedTo=1970-01-01`)).toEqual([lost]);
+    expect(await idsOf(`deliveries?eventId=${eventId('failed')}&errorType=timeout`)).toEqual([]);
+  });
+
+  test('of events and deliveries are searched by payload and headers', async () => {
+    const found = (list: string, where: string, more = '') => idsOf(`${list}?where=${encodeURIComponent(where)}${more}`);
+    expect(await found('events', 'headers["x-gitlab-event"] == "Push Hook"')).toEqual([eventId('no_routes')]);
+    expect(await found('events', 'has(headers["x-gitlab-token"])')).toEqual([]);
+    expect(await found('events', 'event.data == "<a/>"')).toEqual([eventId('pending')]);
+    expect(await found('events', 'event.data.a == 1.0', '&status=failed')).toEqual([eventId('failed')]);
+    expect(await found('deliveries', 'event.type == "shop" && event.data.a == 1.0', '&status=delivered')).toEqual(
+      await idsOf('deliveries?status=delivered'),
+    );
+    expect(await found('deliveries', 'event.data.a == 2.0')).toEqual([]);
+    const { body } = await get(`deliveries?where=${encodeURIComponent('event.data.a == 1.0')}&limit=1`);
+    expect(body.pagination).toEqual({ hasMore: true, nextCursor: expect.any(String), scanned: expect.any(Number) });
+    expect(await get(`deliveries?where=true&limit=1&cursor=${body.pagination.nextCursor}`)).toMatchObject({ status: 400 });
+  });
+
+  test.each([
+    ['event.data.a ==', /^Query: where line 1, column 14: /],
+    ['header.x == "1"', /line 1, column 1: there is no header: .*event.data, labels, metadata and headers/],
+    ['"text"', /the result is neither true nor false/],
+    ['x'.repeat(1001), /^Query: where /],
+  ])('say where the expression %j is wrong', async (where, message) => {
+    for (const list of ['events', 'deliveries'])
+      expect(await get(`${list}?where=${encodeURIComponent(where)}`)).toMatchObject({
+        status: 400,
+        body: { code: 'INVALID_QUERY', message: expect.stringMatching(message) },
+      });
+  });
+
+  test.each(['offset=1', 'eventId=evt_x'])('say that where does not go with %s', async (other) => {
+    expect(await get(`deliveries?where=true&${other}`)).toMatchObject({ status: 400, body: { code: 'INVALID_QUERY' } });
+  });
+
+  test.each([
+    ['events', 'status', 'failed,unknown'],
+    ['events', 'id', ''],
+    ['deliveries', 'status', 'dlq&status=unknown'],
+    ['deliveries', 'id', 'x'.repeat(129)],
+    ['deliveries', 'errorType', 'broken'],
+    ['deliveries', 'responseStatus', '6xx'],
+    ['deliveries', 'responseStatus', '500,5x'],
+    ['deliveries', 'attemptsMin', '-1'],
+    ['deliveries', 'attemptsMax', '1&attemptsMin=2'],
+    ['deliveries', 'failedFrom', 'yesterday'],
+    ['deliveries', 'failedTo', '2026-01-01&failedFrom=2026-01-02'],
+    ['deliveries', 'attemptsMin', '1&attemptsMin=2'],
+  ])('of %s say that %s=%s is wrong', async (list, name, value) => {
+    const message = expect.stringContaining(`Query: ${name} `);
+    expect(await get(`${list}?${name}=${value}`)).toMatchObject({ status: 400, body: { code: 'INVALID_QUERY', message } });
+  });
+
   test.each([
     'events?status=unknown',
     'events?from=yesterday',

@@ -15,7 +15,7 @@ export function packIndex(org: string): string {
 }
 
 /** How a list of deliveries is read. */
-interface DeliveryReading {
+export interface DeliveryReading {
   index: string;
   look: IndexLook | undefined;
   /** The results of filters, where they may belong to the list and do not stand in the index. */

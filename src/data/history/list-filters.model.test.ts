@@ -31,6 +31,7 @@ const beganMs = Date.now();
 /** What both families show of a message, with its attempts. */
 interface Known {
   id: string;
+  eventId: string;
   createdAtMs: number;
   status: string;
   attempts: number;
@@ -39,8 +40,21 @@ interface Known {
   one: string;
   other: string | null;
   type: string | null;
+  /** Number in the payload. */
+  n: number;
   made: readonly AttemptView[];
 }
+
+/** Numbers in payloads, by event. */
+type Payloads = Map<string, number>;
+
+/** Expressions, and what they mean. */
+const searches: Readonly<Record<string, (known: Known) => boolean>> = {
+  'event.data.n < 20.0': ({ n }) => n < 20,
+  '!has(event.data.missing) && event.data.n >= 140.0': ({ n }) => n >= 140,
+  'headers["x-n"].endsWith("7")': ({ n }) => n % 10 === 7,
+  'event.data.missing == 1.0': () => false,
+};
 
 /** The same numbers in every run. */
 function numbers(seed: number): (below: number) => number {
@@ -52,7 +66,8 @@ function numbers(seed: number): (below: number) => number {
 }
 
 /** Messages of both families that had up to three attempts each, of all kinds of errors and times. */
-async function fill(redis: RedisClient): Promise<void> {
+async function fill(redis: RedisClient): Promise<Payloads> {
+  const payloads: Payloads = new Map();
   const random = numbers(17);
   const queues = Array.from({ length: shards }, (_, shard) => new RedisDeliveryQueue({ redis, prefix, shard }));
   const acceptor = new RedisMessageAcceptor({ redis, prefix, clock: patientClock });
@@ -90,10 +105,14 @@ async function fill(redis: RedisClient): Promise<void> {
         maxAttempts: 3,
       };
       const webhook = { labels: {}, metadata: {}, idempotencyKey: null, applicationId: null, endpointIds: [] };
+      const id = newTimedId('evt_', shard, Date.now());
+      payloads.set(id, i);
       await acceptor.accept(
         newEvent({
-          id: newTimedId('evt_', shard, Date.now()),
+          id,
           org: owner,
+          payload: Buffer.from(JSON.stringify({ n: i, more: 'x'.repeat(random(30) === 0 ? 200_000 : 10) })),
+          headers: [['x-n', String(i)]],
           sourceId: `etp_${type}`,
           sourceSlug: type,
           targets: isApart ? [] : [target],
@@ -112,6 +131,7 @@ async function fill(redis: RedisClient): Promise<void> {
       if (jobs.length + unconfigured.length === 0 && (await queue.promote()).moved === 0) break;
       for (const job of jobs) await settleAll(queue, 'w1', [job], outcome());
     }
+  return payloads;
 }
 
 async function allPages<T>(list: (page: PageQuery) => Promise<ViewPage<T>>, limit: number): Promise<T[]> {
@@ -130,6 +150,7 @@ const someOf = <T>(values: readonly T[]): fc.Arbitrary<T[] | undefined> =>
   maybe(fc.uniqueArray(fc.constantFrom(...values), { minLength: 1 }));
 const time = maybe(fc.integer({ min: -5, max: 110 }).map((seconds) => beganMs + seconds * 1000));
 const messageFilter = {
+  where: fc.oneof({ weight: 3, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: fc.constantFrom(...Object.keys(searches)) }),
   errorTypes: someOf([...errors, 'circuit_open', 'filtered', 'transform_failed']),
   responseStatuses: someOf([
     { first: 200, last: 299 },
@@ -152,6 +173,7 @@ const limit = fc.constantFrom(1, 3, 100);
 const fewIds = maybe(fc.uniqueArray(fc.nat({ max: events - 1 }), { minLength: 1, maxLength: 20 }));
 
 type Asked = MessageFilter & {
+  where?: string | undefined;
   statuses?: readonly string[] | undefined;
   one?: string | undefined;
   other?: string | undefined;
@@ -163,6 +185,7 @@ function isMeant(asked: Asked, known: Known): boolean {
   const { ids, statuses, errorTypes, responseStatuses, attemptsMin, attemptsMax, fromMs, toMs, failedFromMs, failedToMs } = asked;
   const { status, lastErrorType, lastResponseStatus: code, attempts, createdAtMs } = known;
   const isIn = (ms: number, from: number | undefined, to: number | undefined) => !(ms < (from ?? ms)) && !(ms > (to ?? ms));
+  if (asked.where !== undefined && searches[asked.where]?.(known) !== true) return false;
   if (ids !== undefined && !ids.includes(known.id)) return false;
   if (statuses !== undefined && !statuses.includes(status)) return false;
   if (asked.one !== undefined && asked.one !== known.one) return false;
@@ -197,7 +220,7 @@ describe.each(['a single Redis', 'a Redis Cluster'])('on %s', (kind) => {
         await cluster.stop();
       };
     }
-    await fill(redis);
+    const payloads = await fill(redis);
     const options = { redis, prefix, shards: () => shards };
     deliveries = new RedisMessageReader(options);
     messages = new WebhookMessages(options);
@@ -209,13 +232,19 @@ describe.each(['a single Redis', 'a Redis Cluster'])('on %s', (kind) => {
       deliveries: await Promise.all(
         ofRoutes.map(async (view) => ({
           ...view,
-          ...{ one: view.routeId, other: view.destinationId, type: null, made: await deliveries.attempts(org, view.id) },
+          ...{
+            one: view.routeId,
+            other: view.destinationId,
+            type: null,
+            n: payloads.get(view.eventId) ?? -1,
+            made: await deliveries.attempts(org, view.id),
+          },
         })),
       ),
       messages: await Promise.all(
         ofEndpoints.map(async (view) => ({
           ...view,
-          ...{ one: view.applicationId, other: view.endpointId, type: view.event?.typeName ?? null },
+          ...{ one: view.applicationId, other: view.endpointId, type: view.event?.typeName ?? null, n: payloads.get(view.eventId) ?? -1 },
           made: await messages.attempts(org, view.id),
         })),
       ),
@@ -256,6 +285,33 @@ describe.each(['a single Redis', 'a Redis Cluster'])('on %s', (kind) => {
       expect(sorted(found)).toEqual(sorted(known.messages.filter((each) => isMeant({ ...rest, ids, one, other, type }, each))));
     });
     await assertProperty(property, 250);
+  });
+
+  test('a search is divided into pages that each look at few records, and finds the same', async () => {
+    const where = 'event.data.n < 20.0';
+    const hasty = { redis, prefix, shards: () => shards, search: { scanned: 30, looks: 6, ms: 60_000 } };
+    const sizes: number[] = [];
+    const few = async (page: PageQuery) => {
+      const found = await new RedisMessageReader(hasty).deliveries(org, { where }, page);
+      sizes.push(found.scanned);
+      return found;
+    };
+    const meant = sorted(known.deliveries.filter(({ n }) => n < 20));
+    expect(meant.length).toBeGreaterThan(10);
+    expect(sorted(await allPages(few, 100))).toEqual(meant);
+    expect(Math.max(...sizes)).toBeLessThanOrEqual(30);
+    expect(sizes.length).toBeGreaterThan(known.deliveries.length / 30);
+    const atOnce = { ...hasty, search: { scanned: 1000, looks: 100, ms: 0 } };
+    const shortest = new WebhookMessages(atOnce);
+    const found = await allPages((page) => shortest.messages(org, { where }, page), 100);
+    expect(sorted(found)).toEqual(sorted(known.messages.filter(({ n }) => n < 20)));
+    const events = await allPages((page) => deliveries.events(org, { where }, page), 7);
+    expect(new Set(events.map(({ id }) => id))).toEqual(new Set(known.deliveries.filter(({ n }) => n < 20).map(({ eventId }) => eventId)));
+  });
+
+  test('a search ends when nobody waits for it', async () => {
+    const page = { limit: 10, signal: AbortSignal.abort() };
+    await expect(deliveries.deliveries(org, { where: 'event.data.n > 1.0' }, page)).rejects.toThrow('nobody waits');
   });
 
   test('the pages of dead letters with any filter are those of all dead letters that each of its parts lets pass', async () => {

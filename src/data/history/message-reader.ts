@@ -2,16 +2,16 @@ import type { RedisClient } from '../../redis/connection.ts';
 import { newest, type Position } from '../shard/cursor.ts';
 import { failureWalk } from '../shard/failure-walk.ts';
 import {
-  gatheredPage,
-  indexPage,
   type Listing,
   longestFillMs,
+  longestSearch,
   markOf,
   maxGathered,
   type ReaderOptions,
-  type TimeRange,
+  type SearchLimits,
 } from '../shard/index-pages.ts';
 import { asksWhenFailed, failedWithin, filterScope } from '../shard/message-conditions.ts';
+import type { PayloadFilter } from '../shard/message-filter.ts';
 import type {
   AttemptView,
   DeliveryFilter,
@@ -28,11 +28,12 @@ import type {
 } from '../shard/messages.ts';
 import { unpackedResults } from '../shard/packed-results.ts';
 import { PayloadChunks } from '../shard/payload-chunks.ts';
+import { listPage, searchOf } from '../shard/payload-search.ts';
 import { homeShard, recordKey, recordPlace } from '../shard/record-key.ts';
 import { list, text } from '../shard/script-reply.ts';
 import { type IndexEntry, ShardReader } from '../shard/shard-reader.ts';
 import { CounterReader } from './counters.ts';
-import { deliveryReading, meetsDeliveryFilter, packIndex } from './delivery-listing.ts';
+import { type DeliveryReading, deliveryReading, meetsDeliveryFilter, packIndex } from './delivery-listing.ts';
 import { failedSamples } from './failed-samples.ts';
 import { fewMessages } from './few-messages.ts';
 import { attemptViews, deliveryView, eventPlace, eventStatus, eventView, type MessageLocation } from './message-view.ts';
@@ -55,13 +56,15 @@ export class RedisMessageReader implements MessageReader {
   readonly #prefix: string;
   readonly #shards: () => number;
   readonly #fillMs: number;
+  readonly #searchLimits: SearchLimits;
   readonly #chunks: PayloadChunks;
   readonly #readers = new Map<number, ShardReader>();
   readonly #counters = new CounterReader(() => this.#all());
 
-  /** `shards`: how many there are; `fillMs`: for how long a page is filled. */
-  constructor({ redis, prefix, shards = () => 1, fillMs = longestFillMs }: ReaderOptions) {
+  /** `shards`: how many there are; `fillMs`, `search`: for how long a page is filled. */
+  constructor({ redis, prefix, shards = () => 1, fillMs = longestFillMs, search = longestSearch }: ReaderOptions) {
     this.#fillMs = fillMs;
+    this.#searchLimits = search;
     this.#redis = redis;
     this.#chunks = new PayloadChunks({ redis, prefix });
     this.#prefix = prefix;
@@ -89,7 +92,7 @@ export class RedisMessageReader implements MessageReader {
   }
 
   async events(org: string, filter: EventFilter, page: PageQuery): Promise<ScannedPage<EventView>> {
-    const { ids, sourceId, statuses } = filter;
+    const { ids, sourceId, statuses, where } = filter;
     const meets = (view: EventView): boolean => view.org === org && (statuses === undefined || statuses.includes(view.status));
     const views = async ({ shard }: ShardReader, entries: readonly IndexEntry[]) => {
       const events = await this.#events(shard, entries);
@@ -97,17 +100,13 @@ export class RedisMessageReader implements MessageReader {
     };
     const index = sourceId === undefined ? `i:ev:${org}` : `i:${sourceId}`;
     const look = statuses === undefined ? undefined : { statuses: ` ${statuses.join(' ')} ` };
-    const scope = [org, sourceId, statuses?.toSorted().join(','), ...(ids === undefined ? [] : filterScope({ ids }))];
+    const scope = [org, sourceId, statuses?.toSorted().join(','), ...filterScope({ ids, where })];
     const listing: Listing<EventView> = { index, kind: 'e', look, scope, views };
-    if (ids === undefined) return await this.#page(listing, filter, page);
-    const found = await this.#placedEvents(ids);
     const isOfSource = (view: EventView): boolean => sourceId === undefined || view.sourceId === sourceId;
-    return gatheredPage(
-      found.filter(({ item }) => meets(item) && isOfSource(item)),
-      listing,
-      filter,
-      page,
-    );
+    const found = ids === undefined ? null : await this.#placedEvents(ids);
+    const gathered = found?.filter(({ item }) => meets(item) && isOfSource(item)) ?? null;
+    const search = this.#search<EventView>(org, filter, page, ({ id }) => id);
+    return await listPage(this.#all(), listing, filter, page, { gathered, search, fillMs: this.#fillMs });
   }
 
   /** Events that there are, each with its place in lists. */
@@ -124,7 +123,7 @@ export class RedisMessageReader implements MessageReader {
     return found.flat();
   }
 
-  async deliveriesOfEvent(org: string, eventId: string, filter: DeliveryFilter = {}): Promise<DeliveryView[]> {
+  async deliveriesOfEvent(org: string, eventId: string, filter: Omit<DeliveryFilter, 'where'> = {}): Promise<DeliveryView[]> {
     const all = await this.#deliveriesOfEvent(org, eventId);
     const judged = await Promise.all(all.map(async (view) => ((await this.#meets(org, filter, view)) ? view : null)));
     return judged.filter((view) => view !== null);
@@ -167,7 +166,8 @@ export class RedisMessageReader implements MessageReader {
   }
 
   async deliveries(org: string, filter: DeliveryFilter, page: PageQuery): Promise<ScannedPage<DeliveryView>> {
-    const { index, look, besides, scope, range, ...reading } = deliveryReading(org, filter);
+    const reading = deliveryReading(org, filter);
+    const { index, look, besides, scope, range } = reading;
     const views = async ({ shard }: ShardReader, entries: readonly IndexEntry[]) => {
       const here = entries.map(({ key, reply }) => (reply === null ? null : deliveryView(shard, key, reply)));
       const moved = here.flatMap((each) => (each?.elsewhere == null ? [] : [{ id: each.view.id, shard: each.elsewhere }]));
@@ -183,11 +183,23 @@ export class RedisMessageReader implements MessageReader {
     };
     const listing: Listing<DeliveryView> = { index, kind: 'm', look, scope, views, besides };
     const gathered = await this.#gathered(org, filter, reading);
-    if (gathered !== null) return gatheredPage(gathered, listing, range, page);
-    if (!reading.hasFailed) return await this.#page(listing, range, page);
-    const mark = markOf(listing, range, page.cursor);
-    const walk = await failureWalk(this.#all(), { org, index, hasBatchMembers: reading.hasBatchMembers, mark });
-    return await this.#page({ ...listing, ...walk }, range, page);
+    const search = this.#search<DeliveryView>(org, filter, page, ({ eventId }) => eventId);
+    const walk = gathered === null && reading.hasFailed ? await this.#failures(org, listing, reading, page.cursor) : undefined;
+    return await listPage(this.#all(), { ...listing, ...walk }, range, page, { gathered, search, fillMs: this.#fillMs });
+  }
+
+  async #failures(
+    org: string,
+    listing: Listing<DeliveryView>,
+    { range, hasBatchMembers }: Pick<DeliveryReading, 'range' | 'hasBatchMembers'>,
+    cursor: string | undefined,
+  ) {
+    const mark = markOf(listing, range, cursor);
+    return await failureWalk(this.#all(), { org, index: listing.index, hasBatchMembers, mark });
+  }
+
+  #search<T>(org: string, { where }: PayloadFilter, page: PageQuery, eventOf: (item: T) => string) {
+    return searchOf<T>(where, { org, ...page }, { eventOf, readerOf: (shard) => this.#in(shard), limits: this.#searchLimits });
   }
 
   /** Whether the filter lets a delivery pass; `shard`: where it is now, if that is known. */
@@ -335,10 +347,6 @@ export class RedisMessageReader implements MessageReader {
       }),
     );
     return replies.flat();
-  }
-
-  #page<T>(listing: Listing<T>, range: TimeRange, page: PageQuery): Promise<ScannedPage<T>> {
-    return indexPage(this.#all(), listing, range, page, { fillMs: this.#fillMs });
   }
 
   #all(): ShardReader[] {

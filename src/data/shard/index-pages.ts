@@ -46,16 +46,26 @@ export interface Listing<T> {
   mark?: string | undefined;
 }
 
-/** Of what reads lists over all shards; `shards`: how many there are, `fillMs`: for how long a page is filled. */
+/** What one page of a search of payloads may take: entries that it looks at, in all and at once, and time. */
+export interface SearchLimits {
+  scanned: number;
+  looks: number;
+  ms: number;
+}
+
+export const longestSearch: SearchLimits = { scanned: 10_000, looks: 1250, ms: 500 };
+
+/** Of what reads lists over all shards; `shards`: how many there are, `fillMs`: for how long a page is filled, `search`: for how long payloads are searched. */
 export interface ReaderOptions {
   redis: RedisClient;
   prefix: string;
   shards?: () => number;
   fillMs?: number;
+  search?: SearchLimits;
 }
 
 /** Throws INVALID_QUERY for a limit that cannot be. */
-function requireLimit({ limit }: PageQuery): void {
+export function requireLimit({ limit }: PageQuery): void {
   if (limit < 1 || limit > maxPerPage) throw new PosthornError('INVALID_QUERY', `limit must be between 1 and ${maxPerPage}`);
 }
 
@@ -99,22 +109,23 @@ export interface ListedEntry<T> {
 
 /**
  * The members of a list over all shards, newest first, from `cursor` on, read a chunk at a time. `limit` is how many are wanted about,
- * which decides how much is read at once.
+ * which decides how much is read at once; `maxLooks`: at so many entries it looks at once, over all shards.
  */
 export async function* indexEntries<T>(
   shards: readonly ShardReader[],
   listing: Listing<T>,
   range: TimeRange,
-  { limit, cursor }: { limit: number; cursor?: string | undefined },
+  { limit, cursor, maxLooks = Number.POSITIVE_INFINITY }: { limit: number; cursor?: string | undefined; maxLooks?: number },
 ): AsyncGenerator<ListedEntry<T>> {
   const { index, kind, views, look, besides, mark = '' } = listing;
   const { fromMs = 0 } = range;
   const scope = scopeOf(listing, range);
   const position = startOf(cursor, scope, range);
-  const count = shards.length === 1 ? maxPerPage : Math.min(maxPerPage, Math.ceil((2 * limit) / shards.length) + 5);
+  const maxInShard = Math.max(1, Math.floor(maxLooks / shards.length));
+  const count = Math.min(maxInShard, shards.length === 1 ? maxPerPage : Math.min(maxPerPage, Math.ceil((2 * limit) / shards.length) + 5));
   const walkOf = (shard: ShardReader, parts: readonly IndexPart[], chosen: IndexLook | undefined) => {
     const load = async (part: IndexPart, before: Position) => {
-      const looks = chosen === undefined ? count : looksPerScript[kind];
+      const looks = chosen === undefined ? count : Math.min(maxInShard, looksPerScript[kind]);
       const { entries, last, looked } = await shard.look(part.index, kind, {
         position: before,
         fromMs: Math.max(fromMs, part.fromMs),
@@ -173,19 +184,40 @@ function reachedBy<T>(walks: readonly Walk<T>[]): Position | null {
   return isFirst ? newest : null;
 }
 
-/** The page of members that were all read, each with its place: newest first. Throws as `indexPage` does. */
+/** Members that were all read, each with its place: newest first, from `cursor` on. Throws INVALID_QUERY for a cursor that cannot be. */
+export async function* gatheredEntries<T>(
+  found: readonly Gathered<T>[],
+  listing: Pick<Listing<T>, 'kind' | 'scope'>,
+  range: TimeRange,
+  cursor: string | undefined,
+): AsyncGenerator<ListedEntry<T>> {
+  const scope = scopeOf(listing, range);
+  for (const { at, item } of gatheredFrom(cursor, found, scope, range))
+    yield { item, looked: 1, at, cursor: () => encodeCursor(at, scope) };
+}
+
+export interface Gathered<T> {
+  at: Position;
+  item: T;
+}
+
+function gatheredFrom<T>(cursor: string | undefined, found: readonly Gathered<T>[], scope: string, range: TimeRange): Gathered<T>[] {
+  const start = startOf(cursor, scope, range);
+  return found
+    .filter(({ at }) => isBefore(start, at) && at.ms >= (range.fromMs ?? 0))
+    .sort((one, other) => (isBefore(one.at, other.at) ? -1 : 1));
+}
+
+/** The page of the same. Throws as `indexPage` does. */
 export function gatheredPage<T>(
-  found: readonly { at: Position; item: T }[],
+  found: readonly Gathered<T>[],
   listing: Pick<Listing<T>, 'kind' | 'scope'>,
   range: TimeRange,
   { limit, cursor }: PageQuery,
 ): ScannedPage<T> {
   requireLimit({ limit });
   const scope = scopeOf(listing, range);
-  const start = startOf(cursor, scope, range);
-  const rest = found
-    .filter(({ at }) => isBefore(start, at) && at.ms >= (range.fromMs ?? 0))
-    .sort((one, other) => (isBefore(one.at, other.at) ? -1 : 1));
+  const rest = gatheredFrom(cursor, found, scope, range);
   const last = rest[limit - 1];
   return {
     items: rest.slice(0, limit).map(({ item }) => item),

@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto';
 import { errorLetter } from './attempt-record.ts';
-import type { MessageFilter, StatusRange } from './message-filter.ts';
+import type { MessageFilter, PayloadFilter, StatusRange } from './message-filter.ts';
 import type { AttemptErrorType, AttemptView } from './messages.ts';
 
 /** What the filter asks of a message itself. */
@@ -104,10 +103,18 @@ export function outcomeLook(filter: MessageFilter): OutcomeLook | null {
 }
 
 /** What stands for the filter in the scope of cursors, beside its range of creation; none where it asks for nothing. */
-export function filterScope(filter: MessageFilter): string[] {
-  const { errorTypes, responseStatuses, attemptsMin, attemptsMax, failedFromMs, failedToMs } = filter;
+export function filterScope(filter: MessageFilter & PayloadFilter): string[] {
+  const { errorTypes, responseStatuses, attemptsMin, attemptsMax, failedFromMs, failedToMs, where } = filter;
   const ranges = responseStatuses?.map(({ first, last }) => `${first}-${last}`);
-  const ids = filter.ids === undefined ? undefined : createHash('sha256').update(filter.ids.toSorted().join()).digest('base64url');
-  const asked = [ids, errorTypes?.toSorted(), ranges?.toSorted(), attemptsMin, attemptsMax, failedFromMs, failedToMs];
+  const asked = [
+    filter.ids?.toSorted(),
+    errorTypes?.toSorted(),
+    ranges?.toSorted(),
+    attemptsMin,
+    attemptsMax,
+    failedFromMs,
+    failedToMs,
+    where,
+  ];
   return asked.every((each) => each === undefined) ? [] : [JSON.stringify(asked)];
 }

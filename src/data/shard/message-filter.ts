@@ -20,3 +20,9 @@ export interface MessageFilter {
   failedFromMs?: number | undefined;
   failedToMs?: number | undefined;
 }
+
+/** What lists of messages and events are narrowed by that have no index: each page is a bounded scan (`payload-search.ts`). */
+export interface PayloadFilter {
+  /** An expression (`compileCelSearch`) that the event meets. */
+  where?: string | undefined;
+}

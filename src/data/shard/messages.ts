@@ -2,8 +2,9 @@
  * Messages in Redis: the interface between ingest, the delivery worker and the facade. Shards,
  * scripts and keys are this folder's own affair.
  */
+import type { Abandonment, LoopTurn } from '../../core/loop-turns.ts';
 import type { AttemptDetail } from './attempt-detail.ts';
-import type { MessageFilter } from './message-filter.ts';
+import type { MessageFilter, PayloadFilter } from './message-filter.ts';
 import type { WaitReason } from './waits.ts';
 
 /** What an event that was sent to webhook endpoints has besides. */
@@ -79,7 +80,7 @@ export interface FilterFailure {
 }
 
 /** Of events; of a list of values any one is enough. */
-export interface EventFilter {
+export interface EventFilter extends PayloadFilter {
   ids?: readonly string[] | undefined;
   sourceId?: string | undefined;
   statuses?: readonly EventStatus[] | undefined;
@@ -89,7 +90,7 @@ export interface EventFilter {
 }
 
 /** Of deliveries. */
-export interface DeliveryFilter extends MessageFilter {
+export interface DeliveryFilter extends MessageFilter, PayloadFilter {
   routeId?: string | undefined;
   /** Where it is queued or ended, or was first. */
   destinationId?: string | undefined;
@@ -227,6 +228,10 @@ export interface PageQuery {
   limit: number;
   /** Opaque; from the answer before. Forged ones throw INVALID_QUERY. */
   cursor?: string;
+  /** In whose turns of the event loop payloads are judged; absent: those of the organization. */
+  turn?: LoopTurn;
+  /** Aborted when nobody waits for the page any more. */
+  signal?: Abandonment;
 }
 export interface ViewPage<T> {
   items: T[];
@@ -249,7 +254,7 @@ export interface MessageReader {
   payload(org: string, id: string): Promise<{ size: number; pieces: AsyncIterable<Buffer | null> } | null>;
   events(org: string, filter: EventFilter, page: PageQuery): Promise<ScannedPage<EventView>>;
   /** Those of the first 1,000 deliveries of an event that the filter lets pass. */
-  deliveriesOfEvent(org: string, eventId: string, filter?: DeliveryFilter): Promise<DeliveryView[]>;
+  deliveriesOfEvent(org: string, eventId: string, filter?: Omit<DeliveryFilter, 'where'>): Promise<DeliveryView[]>;
   /** All routes whose filter the event has not met, in the order in which they were judged. */
   filterResults(org: string, eventId: string): Promise<FilterResult[]>;
   delivery(org: string, id: string): Promise<DeliveryView | null>;

@@ -3,7 +3,7 @@
 --
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] `e` an event, `d` the messages of an event, `m` messages, `l` status letters of messages, `s` messages with
--- the beginning of their event, `h` events without payload, `v` the same with their messages, `f` the results
+-- the beginning of their event, `h` events without payload, `v` the same with their messages, `w` whole events, `f` the results
 -- of the filters of an event; [2]… keys, for `s` after how many bytes of payload are enough.
 -- Reply: for `e` event_view; for `d` {event_view, {key, message_view} …}; both nil when there is no such event; for `m` per key
 -- message_view; for `l` per key {letter, shard where the message is now or ''}; for `s` per key {message_view, text of the event, bytes
@@ -15,6 +15,7 @@
 
 -- Of an event with more messages the first so many are shown.
 local max_messages = 1000
+local max_text_bytes = 262144
 
 local reply = {}
 if ARGV[1] == 'm' then
@@ -41,6 +42,17 @@ end
 if ARGV[1] == 'f' then
   local pack = packed.read(packed.name_of(ARGV[2]))
   return pack and { pack.org, pack.text }
+end
+if ARGV[1] == 'w' then
+  local bytes = 0
+  for k = 2, #ARGV do
+    bytes = bytes + call('STRLEN', P .. 'e:' .. ARGV[k])
+    if k > 2 and bytes > max_text_bytes then
+      break
+    end
+    reply[k - 1] = call('GET', P .. 'e:' .. ARGV[k])
+  end
+  return reply
 end
 if ARGV[1] == 'v' then
   for k = 2, #ARGV do

@@ -83,6 +83,12 @@ export class ShardReader {
     return keys.map((_, i) => (replies[i] == null ? null : bytes(list(replies[i])[0])));
   }
 
+  /** The texts of the first of these events, null for one that is not there: at least one, and as many as have 256 KiB together. */
+  async eventTexts(keys: readonly string[]): Promise<(Buffer | null)[]> {
+    if (keys.length === 0) return [];
+    return list(await this.#run(readScript, ['w', ...keys])).map((each) => (each === null ? null : bytes(each)));
+  }
+
   /** Per key `event_head_view`, or null. */
   async eventHeadViews(keys: readonly string[]): Promise<readonly unknown[]> {
     return keys.length === 0 ? [] : list(await this.#run(readScript, ['v', ...keys]));

@@ -11,7 +11,7 @@ import {
   outcomeLook,
   readRange,
 } from '../shard/message-conditions.ts';
-import type { MessageFilter } from '../shard/message-filter.ts';
+import type { MessageFilter, PayloadFilter } from '../shard/message-filter.ts';
 import type { DeliveryView } from '../shard/messages.ts';
 import { recordId, recordKey } from '../shard/record-key.ts';
 import type { IndexEntry, IndexLook, ShardReader } from '../shard/shard-reader.ts';
@@ -25,7 +25,7 @@ import {
   webhookMessageView,
 } from './webhook-message-view.ts';
 
-export interface WebhookMessageFilter extends MessageFilter {
+export interface WebhookMessageFilter extends MessageFilter, PayloadFilter {
   statuses?: readonly WebhookMessageStatus[] | undefined;
   /** Name of the event type. */
   eventType?: string | undefined;

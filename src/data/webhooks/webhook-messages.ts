@@ -7,17 +7,21 @@ import type { Position } from '../shard/cursor.ts';
 import { decodeEvent } from '../shard/event-text.ts';
 import { failureWalk } from '../shard/failure-walk.ts';
 import {
-  gatheredPage,
+  type Gathered,
   indexEntries,
-  indexPage,
   type ListedEntry,
   type Listing,
   longestFillMs,
+  longestSearch,
   markOf,
   maxGathered,
   type ReaderOptions,
+  type SearchLimits,
+  type TimeRange,
 } from '../shard/index-pages.ts';
+import type { PayloadFilter } from '../shard/message-filter.ts';
 import type { AttemptView, PageQuery, ScannedPage } from '../shard/messages.ts';
+import { listPage, searchOf } from '../shard/payload-search.ts';
 import { homeShard, recordKey, recordPlace } from '../shard/record-key.ts';
 import { list, text } from '../shard/script-reply.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
@@ -48,11 +52,13 @@ export class WebhookMessages {
   readonly #prefix: string;
   readonly #shards: () => number;
   readonly #fillMs: number;
+  readonly #searchLimits: SearchLimits;
   readonly #readers = new Map<number, ShardReader>();
 
-  /** `shards`: how many there are; `fillMs`: for how long a page is filled. */
-  constructor({ redis, prefix, shards = () => 1, fillMs = longestFillMs }: ReaderOptions) {
+  /** `shards`: how many there are; `fillMs`, `search`: for how long a page is filled. */
+  constructor({ redis, prefix, shards = () => 1, fillMs = longestFillMs, search = longestSearch }: ReaderOptions) {
     this.#fillMs = fillMs;
+    this.#searchLimits = search;
     this.#redis = redis;
     this.#prefix = prefix;
     this.#shards = shards;
@@ -68,9 +74,8 @@ export class WebhookMessages {
   async messages(org: string, filter: WebhookMessageFilter, page: PageQuery): Promise<ScannedPage<WebhookMessageView>> {
     const listing = messageListing(org, filter);
     const gathered = await this.#gathered(org, filter, listing);
-    if (gathered !== null) return gatheredPage(gathered, listing, listing.range, page);
-    const walk = await this.#failures(org, listing, page.cursor);
-    return await indexPage(this.#all(), { ...listing, ...walk }, listing.range, page, { fillMs: this.#fillMs });
+    const walk = gathered === null ? await this.#failures(org, listing, page.cursor) : undefined;
+    return await this.#page(org, { ...listing, ...walk }, listing.range, page, { filter, gathered });
   }
 
   /** The same list, as long as it is; entries that do not belong to it are null. */
@@ -85,8 +90,8 @@ export class WebhookMessages {
   async deadLetters(org: string, filter: DeadLetterFilter, page: PageQuery): Promise<ScannedPage<WebhookMessageView>> {
     const listing = deadLetterListing(org, filter);
     const range = { fromMs: filter.movedFromMs, toMs: filter.movedToMs };
-    if (filter.eventTypeIds?.length === 0) return gatheredPage([], listing, range, page);
-    return await indexPage(this.#all(), listing, range, page, { fillMs: this.#fillMs });
+    const gathered = filter.eventTypeIds?.length === 0 ? [] : null;
+    return await this.#page(org, listing, range, page, { filter, gathered });
   }
 
   /** How many messages there are of each status. */
@@ -247,6 +252,22 @@ export class WebhookMessages {
       }),
     );
     return new Map(found.flat().filter(([, letter]) => letter !== ''));
+  }
+
+  #page(
+    org: string,
+    listing: Listing<WebhookMessageView>,
+    range: TimeRange,
+    page: PageQuery,
+    { filter: { where }, gathered }: { filter: PayloadFilter; gathered: Gathered<WebhookMessageView>[] | null },
+  ): Promise<ScannedPage<WebhookMessageView>> {
+    const places = {
+      eventOf: ({ eventId }: WebhookMessageView) => eventId,
+      readerOf: (shard: number) => this.#in(shard),
+      limits: this.#searchLimits,
+    };
+    const search = searchOf(where, { org, ...page }, places);
+    return listPage(this.#all(), listing, range, page, { gathered, search, fillMs: this.#fillMs });
   }
 
   #all(): ShardReader[] {

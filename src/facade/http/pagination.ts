@@ -52,6 +52,7 @@ export const cursorQuery = {
 
 /** What descriptions of lists with filters say. */
 export const pagesAreFilled = '`hasMore` tells whether there are more; a page may be short.';
+export const searchesEnd = 'With `where` a page may be empty and lead on.';
 export const unknownIds = 'An unknown id without history in a filter is 404.';
 
 export const cursorPaginationRecord = z

@@ -242,6 +242,30 @@ describe('the list', () => {
     expect(await listed(`endpointId=${first.id}`)).toEqual([dlq, ended]);
     expect(await listed(`endpointId=${first.id}&applicationId=${second.applicationId}`)).toEqual([]);
     expect(await listed(`endpointId=${first.id}&status=success`)).toEqual([ended]);
+    expect(await listed('status=success,failed')).toEqual([failing, ended]);
+    expect(await listed('status=success&status=failed')).toEqual([failing, ended]);
+    expect(await listed(`id=${ended},${pending}&id=${dlq}&status=success,pending`)).toEqual([pending, ended]);
+    expect(await listed('responseStatus=5xx')).toEqual([failing, dlq]);
+    expect(await listed('errorType=timeout')).toEqual([]);
+    expect(await listed('attemptsMax=0')).toEqual([pending]);
+    expect(await listed('failedFrom=1970-01-01&failedTo=2200-01-01')).toEqual([failing, dlq]);
+    expect(await listed('failedFrom=1970-01-02')).toEqual([]);
+    expect(await listed('to=1970-01-01')).toEqual([]);
+    expect(await listed(`where=${encodeURIComponent('event.type == "order.lost"')}`)).toEqual([dlq]);
+  });
+
+  test.each(['', '/dlq/messages'])('the list %s names the filter that is wrong', async (path) => {
+    for (const [name, value] of [
+      ['errorType', 'broken'],
+      ['responseStatus', '42'],
+      ['attemptsMax', '0&attemptsMin=1'],
+      ['failedTo', '2026-01-01&failedFrom=2026-01-02'],
+      ['from', 'today'],
+      ['where', '1'],
+    ] as const) {
+      const { status, body } = await call('GET', `${path}?${name}=${value}`);
+      expect([status, Object.keys(body.details ?? {})]).toEqual([400, [name]]);
+    }
   });
 
   test('the list goes on by cursor, each message once, also while others are sent', async () => {

@@ -2,11 +2,19 @@ import { z } from 'zod';
 import { PosthornError } from '../../../core/errors.ts';
 import type { DeliveryFilter } from '../../../data/shard/messages.ts';
 import { type Call, operation } from '../../http/operation.ts';
-import { cursorPageOf, cursorPagination, cursorQuery, pagesAreFilled, scannedPagination, unknownIds } from '../../http/pagination.ts';
+import {
+  cursorPageOf,
+  cursorPagination,
+  cursorQuery,
+  pagesAreFilled,
+  scannedPagination,
+  searchesEnd,
+  unknownIds,
+} from '../../http/pagination.ts';
 import { queryInteger, queryList, timeRangeQuery } from '../../http/query.ts';
 import { filterId } from '../../records/filter-ids.ts';
 import { idOrSlug } from '../../records/record-fields.ts';
-import { errorTypeQuery, messageFilterOf, messageFilterParameters } from '../shared/message-filters.ts';
+import { errorTypeQuery, messageFilterOf, messageFilterParameters, takingTurns } from '../shared/message-filters.ts';
 import { deliveryRecord, deliveryStatus, deliveryToRecord } from './delivery-fields.ts';
 
 const farthest = 10_000;
@@ -17,7 +25,12 @@ const query = z.object({
   offset: queryInteger({ min: 0, max: farthest })
     .optional()
     .describe('Deliveries to skip, instead of a cursor; each 100 of them count as a request.'),
-  eventId: z.string().min(1).max(128).optional().describe('Of the first 1,000 deliveries of this event; with offset, not with cursor.'),
+  eventId: z
+    .string()
+    .min(1)
+    .max(128)
+    .optional()
+    .describe('Of the first 1,000 deliveries of this event; with offset, not with cursor or where.'),
   routeId: idOrSlug.optional().describe('Id or slug of a route.'),
   destinationId: idOrSlug.optional().describe('Id or slug of a destination.'),
   status: queryList(deliveryStatus, 'Only those with this status.'),
@@ -32,7 +45,7 @@ export const listDeliveries = operation({
   path: '/deliveries',
   operationId: 'listDeliveries',
   summary: 'List deliveries',
-  description: `${pagesAreFilled} ${unknownIds}`,
+  description: `${pagesAreFilled} ${unknownIds} ${searchesEnd}`,
   scope: 'read',
   query,
   answer: { status: 200, description: 'Newest first.', schema: cursorPageOf(deliveryRecord) },
@@ -45,7 +58,8 @@ export const listDeliveries = operation({
       destinationId: await filterId(call, 'Destination', destinationId),
       statuses: status,
     };
-    if (cursor !== undefined && (offset !== undefined || eventId !== undefined)) throw withCursor(call.query);
+    const { where } = sent;
+    if (cursor !== undefined || where !== undefined) refuseOffset(call.query, cursor === undefined ? 'where' : 'cursor');
     if (eventId !== undefined) {
       const all = (await call.services.messages.deliveriesOfEvent(call.caller.organization.id, eventId, filter)).reverse();
       const page = all.slice(offset ?? 0, (offset ?? 0) + limit);
@@ -53,15 +67,21 @@ export const listDeliveries = operation({
     }
     const start = offset === undefined ? cursor : await cursorAfter(call, filter, offset);
     if (start === null) return { data: [], pagination: cursorPagination(null) };
-    const found = await call.services.messages.deliveries(call.caller.organization.id, filter, { limit, cursor: start });
+    const found = await call.services.messages.deliveries(call.caller.organization.id, filter, {
+      limit,
+      cursor: start,
+      ...takingTurns(call),
+    });
     return { data: found.items.map(deliveryToRecord), pagination: scannedPagination(found) };
   },
 });
 
-function withCursor({ offset }: Query): PosthornError {
-  const name = offset === undefined ? 'eventId' : 'offset';
-  return new PosthornError('INVALID_QUERY', `Query: ${name} cannot be combined with cursor.`, {
-    details: { [name]: ['does not go with cursor'] },
+/** INVALID_QUERY for what does not go with a parameter that was sent. */
+function refuseOffset({ offset, eventId }: Query, other: 'cursor' | 'where'): void {
+  const name = offset !== undefined ? 'offset' : eventId !== undefined ? 'eventId' : null;
+  if (name === null) return;
+  throw new PosthornError('INVALID_QUERY', `Query: ${name} cannot be combined with ${other}.`, {
+    details: { [name]: [`does not go with ${other}`] },
   });
 }
 

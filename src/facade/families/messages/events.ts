@@ -4,12 +4,12 @@ import { joinedHeaders } from '../../../core/joined-headers.ts';
 import { keptHeaders } from '../../../core/kept-headers.ts';
 import type { EventView } from '../../../data/shard/messages.ts';
 import { type Call, type Family, operation } from '../../http/operation.ts';
-import { cursorPageOf, cursorQuery, pagesAreFilled, scannedPagination, unknownIds } from '../../http/pagination.ts';
+import { cursorPageOf, cursorQuery, pagesAreFilled, scannedPagination, searchesEnd, unknownIds } from '../../http/pagination.ts';
 import { queryList, timeRange, timeRangeQuery } from '../../http/query.ts';
 import { StreamedAnswer } from '../../http/streamed-answer.ts';
 import { filterId } from '../../records/filter-ids.ts';
 import { isoTime, nameOf, organizationId, timestamp } from '../../records/record-fields.ts';
-import { idsQuery } from '../shared/message-filters.ts';
+import { idsQuery, takingTurns, whereQuery } from '../shared/message-filters.ts';
 import { shownBeginning, shownPayload } from '../shared/payload-fields.ts';
 import { deliveryRecord, deliveryToRecord } from './delivery-fields.ts';
 import { unreached, unreachedBy } from './unreached.ts';
@@ -71,13 +71,14 @@ export const events: Family = {
       path: '/events',
       operationId: 'listEvents',
       summary: 'List events',
-      description: `${pagesAreFilled} ${unknownIds}`,
+      description: `${pagesAreFilled} ${unknownIds} ${searchesEnd}`,
       scope: 'read',
       query: z.object({
         ...cursorQuery,
         sourceId: z.string().min(1).max(128).optional().describe('Id or slug of a source.'),
         id: idsQuery,
         status: queryList(eventStatus, 'Only those with this status.'),
+        where: whereQuery,
         ...timeRangeQuery,
         fromDate: timeRangeQuery.from.describe('The same as from.'),
         toDate: timeRangeQuery.to.describe('The same as to.'),
@@ -85,10 +86,11 @@ export const events: Family = {
       answer: { status: 200, description: 'Newest first.', schema: cursorPageOf(item) },
       errors: ['RESOURCE_NOT_FOUND'],
       handle: async (call) => {
-        const { limit, cursor, id, sourceId, status, fromDate, toDate, from = fromDate, to = toDate } = call.query;
+        const { limit, cursor, id, sourceId, status, where, fromDate, toDate, from = fromDate, to = toDate } = call.query;
         refuseOther({ from, to }, { from: fromDate, to: toDate });
-        const filter = { ids: id, sourceId: await filterId(call, 'Source', sourceId), statuses: status, ...timeRange(from, to) };
-        const found = await call.services.messages.events(call.caller.organization.id, filter, { limit, cursor });
+        const filter = { ids: id, sourceId: await filterId(call, 'Source', sourceId), statuses: status, where, ...timeRange(from, to) };
+        const page = { limit, cursor, ...takingTurns(call) };
+        const found = await call.services.messages.events(call.caller.organization.id, filter, page);
         return { data: found.items.map((event) => toItem(event, call)), pagination: scannedPagination(found) };
       },
     }),

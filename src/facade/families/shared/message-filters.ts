@@ -1,8 +1,10 @@
 import { z } from 'zod';
+import { celLimits } from '../../../core/cel-filter.ts';
 import { PosthornError } from '../../../core/errors.ts';
 import { attemptErrorTypes } from '../../../data/shard/message-conditions.ts';
-import type { MessageFilter, StatusRange } from '../../../data/shard/message-filter.ts';
+import type { MessageFilter, PayloadFilter, StatusRange } from '../../../data/shard/message-filter.ts';
 import { text } from '../../../resources/text.ts';
+import type { Call } from '../../http/operation.ts';
 import { queryInteger, queryList, queryTime, timeRange } from '../../http/query.ts';
 
 const maxAttempts = 1000;
@@ -18,6 +20,10 @@ export function errorTypeQuery<const Type extends string>(types: readonly Type[]
 
 export const idsQuery = queryList(text(1, 128), 'Only those with these ids.');
 
+export const whereQuery = text(1, celLimits.sourceLength)
+  .optional()
+  .describe('CEL over event, labels, metadata and headers; a page looks at up to 10,000 records for up to 500 ms.');
+
 /** What lists of deliveries and of messages to endpoints are narrowed by, beside what is their own. */
 export const messageFilterParameters = {
   id: idsQuery,
@@ -26,6 +32,7 @@ export const messageFilterParameters = {
   attemptsMax: queryInteger({ min: 0, max: maxAttempts }).optional().describe('At most so many attempts.'),
   failedFrom: queryTime.optional().describe('An attempt that began then or later failed: ISO 8601.'),
   failedTo: queryTime.optional().describe('An attempt that began then or earlier failed: ISO 8601.'),
+  where: whereQuery,
 };
 
 interface SentFilter {
@@ -38,10 +45,11 @@ interface SentFilter {
   to?: string | undefined;
   failedFrom?: string | undefined;
   failedTo?: string | undefined;
+  where?: string | undefined;
 }
 
 /** What the parameters mean. INVALID_QUERY where the end of a range is before its beginning. */
-export function messageFilterOf(sent: SentFilter): MessageFilter {
+export function messageFilterOf(sent: SentFilter): MessageFilter & PayloadFilter {
   const { id, errorType, responseStatus, attemptsMin, attemptsMax } = sent;
   if (attemptsMin !== undefined && attemptsMax !== undefined && attemptsMax < attemptsMin) {
     const details = { attemptsMax: ['is less than attemptsMin'] };
@@ -57,10 +65,16 @@ export function messageFilterOf(sent: SentFilter): MessageFilter {
     ...timeRange(sent.from, sent.to),
     failedFromMs: failed.fromMs,
     failedToMs: failed.toMs,
+    where: sent.where,
   };
 }
 
 function statusRange(sent: string): StatusRange {
   const first = Number(sent.replace(/xx$/i, '00'));
   return { first, last: /xx$/i.test(sent) ? first + 99 : first };
+}
+
+/** What a page needs to take the turns of its request, and to end with it. */
+export function takingTurns({ turn, signal }: Pick<Call, 'turn' | 'signal'>): Pick<Call, 'turn' | 'signal'> {
+  return { turn, signal };
 }

@@ -6,10 +6,10 @@ import type { DeadLetterStats } from '../../../../data/shard/messages.ts';
 import { reasonOf, type WebhookMessageView } from '../../../../data/webhooks/webhook-message-view.ts';
 import { text } from '../../../../resources/text.ts';
 import { type Call, type Family, operation } from '../../../http/operation.ts';
-import { cursorPageOf, cursorQuery, pagesAreFilled, scannedPagination, unknownIds } from '../../../http/pagination.ts';
+import { cursorPageOf, cursorQuery, pagesAreFilled, scannedPagination, searchesEnd, unknownIds } from '../../../http/pagination.ts';
 import { queryTime, timeRange } from '../../../http/query.ts';
 import { deleted, isDeleted, single } from '../../shared/envelope.ts';
-import { messageFilterOf } from '../../shared/message-filters.ts';
+import { messageFilterOf, takingTurns } from '../../shared/message-filters.ts';
 import { replayRequest } from '../../shared/replay-request.ts';
 import { messageFilter } from './message-filter.ts';
 import { deadLetterReason, MessageNames, messageRecord, shownMessage } from './message-record.ts';
@@ -47,7 +47,7 @@ export const deadLetters: Family = {
       path: '/outbound-messages/dlq/messages',
       operationId: 'listDeadLetters',
       summary: 'List dead letters',
-      description: `${pagesAreFilled} ${unknownIds} Under an event type that is unknown there is nothing.`,
+      description: `${pagesAreFilled} ${unknownIds} ${searchesEnd} Under an event type that is unknown there is nothing.`,
       scope: 'read',
       query: z.object({
         reason: deadLetterReason.optional().describe('Only those with this reason.'),
@@ -71,6 +71,7 @@ export const deadLetters: Family = {
         const found = await call.services.webhookMessages.deadLetters(call.caller.organization.id, filter, {
           limit,
           cursor,
+          ...takingTurns(call),
         });
         return { data: await new MessageNames(call).records(found.items), pagination: scannedPagination(found) };
       },

@@ -4,10 +4,10 @@ import { webhookOrganization } from '../../../../core/webhook.ts';
 import type { WebhookMessageView } from '../../../../data/webhooks/webhook-message-view.ts';
 import { text } from '../../../../resources/text.ts';
 import { type Call, type Family, operation } from '../../../http/operation.ts';
-import { cursorPageOf, cursorQuery, pagesAreFilled, scannedPagination, unknownIds } from '../../../http/pagination.ts';
+import { cursorPageOf, cursorQuery, pagesAreFilled, scannedPagination, searchesEnd, unknownIds } from '../../../http/pagination.ts';
 import { queryList, timeRangeQuery } from '../../../http/query.ts';
 import { single } from '../../shared/envelope.ts';
-import { errorTypeQuery, messageFilterOf, messageFilterParameters } from '../../shared/message-filters.ts';
+import { errorTypeQuery, messageFilterOf, messageFilterParameters, takingTurns } from '../../shared/message-filters.ts';
 import { replayRequest } from '../../shared/replay-request.ts';
 import { messageFilter } from './message-filter.ts';
 import { MessageNames, messageAttempt, messageRecord, messageStatus, shownMessage, toAttempt } from './message-record.ts';
@@ -53,7 +53,7 @@ export const outboundMessages: Family = {
       path: '/outbound-messages',
       operationId: 'listOutboundMessages',
       summary: 'List messages',
-      description: `${pagesAreFilled} ${unknownIds} Under an event type that is unknown there is nothing.`,
+      description: `${pagesAreFilled} ${unknownIds} ${searchesEnd} Under an event type that is unknown there is nothing.`,
       scope: 'read',
       query: z.object({ status: queryList(messageStatus, 'Only those with this status.'), ...messageFilterQuery, ...cursorQuery }),
       answer: {
@@ -65,7 +65,11 @@ export const outboundMessages: Family = {
       handle: async (call) => {
         const { limit, cursor, status, ...narrowing } = call.query;
         const filter = { statuses: status, ...messageFilterOf(narrowing), ...(await messageFilter(call, narrowing)) };
-        const found = await call.services.webhookMessages.messages(call.caller.organization.id, filter, { limit, cursor });
+        const found = await call.services.webhookMessages.messages(call.caller.organization.id, filter, {
+          limit,
+          cursor,
+          ...takingTurns(call),
+        });
         return { data: await new MessageNames(call).records(found.items), pagination: scannedPagination(found) };
       },
     }),
