@@ -14,7 +14,8 @@ module.exports = {
   'data/shard': redis,
   'data/registry': shard,
   'data/membership': ['data/registry', ...shard],
-  'data/queue': shard,
+  'data/feed': shard,
+  'data/queue': ['data/feed', ...shard],
   'data/intake': shard,
   'data/locks': redis,
   'data/analytics': ['data/queue', ...shard],
@@ -31,6 +32,7 @@ module.exports = {
   runtime: ['store', 'redis', 'resources', 'core'],
   sandbox: ['core'],
   schedule: ['data', 'core'],
+  feed: ['data', 'core'],
   notify: ['data', 'core'],
 
   'delivery/targets/refusals.ts': [],
@@ -50,7 +52,7 @@ module.exports = {
   ingest: ['data', 'resources', 'sandbox', 'core'],
   controllers: ['store', 'compile', 'runtime', 'data', 'sandbox', 'resources', 'core'],
 
-  'facade/http': ['store', 'data', 'sandbox', 'resources', 'core'],
+  'facade/http': ['feed', 'store', 'data', 'sandbox', 'resources', 'core'],
   'facade/records': ['facade/http', 'store', 'data', 'resources', 'core'],
   'facade/openapi': ['facade/records', 'facade/http', 'resources', 'core'],
   'facade/families/shared': ['facade/records', 'facade/http', 'store', 'data', 'sandbox', 'resources', 'core'],
@@ -64,6 +66,7 @@ module.exports = {
   'facade/families/payload-schemas': family,
   'facade/families/routes': ['facade/families/filters', ...family],
   'facade/families/sources': family,
+  'facade/families/stream': ['feed', ...family],
   'facade/families/transforms': family,
   'facade/families/webhooks/shared': family,
   'facade/families/webhooks/applications': ['facade/families/webhooks/shared', ...family],
@@ -80,5 +83,5 @@ module.exports = {
   ],
   'facade/families/explain': ['facade/families/messages', 'facade/families/webhooks/messages', 'facade/families/cron-jobs', ...family],
   'facade/families/families.ts': ['facade/families', 'facade/http'],
-  'facade/app.ts': ['facade', 'store', 'data', 'sandbox', 'resources', 'core'],
+  'facade/app.ts': ['facade', 'feed', 'store', 'data', 'sandbox', 'resources', 'core'],
 };

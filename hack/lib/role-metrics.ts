@@ -11,6 +11,7 @@ import { PoolMetrics } from '../../src/controllers/delivery-pool/pool-metrics.ts
 import { objectMetric } from '../../src/controllers/object-metric.ts';
 import { deliveryMetrics, mailCounter } from '../../src/delivery/metrics.ts';
 import { facadeMetrics } from '../../src/facade/http/metrics.ts';
+import { streamMetrics } from '../../src/feed/metrics.ts';
 import { ingestMetrics } from '../../src/ingest/metrics.ts';
 import { unreplicatedWrites } from '../../src/redis/replicated-writes.ts';
 import { ControllerMetrics } from '../../src/runtime/controller-metrics.ts';
@@ -28,6 +29,7 @@ const defineFor: Record<Role, (registry: Registry) => void> = {
   },
   api: (registry) => {
     facadeMetrics(registry);
+    streamMetrics(registry);
     createStoreMetrics(registry);
     unreplicatedWrites(registry);
   },

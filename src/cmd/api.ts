@@ -5,6 +5,7 @@ import { MailRecipients } from '../data/alerts/mail-recipients.ts';
 import { RedisStatisticsReader } from '../data/analytics/redis-statistics-reader.ts';
 import { CronExecutions } from '../data/cron/cron-executions.ts';
 import { CronRuns } from '../data/cron/cron-runs.ts';
+import { FeedReader, feedBlockMs } from '../data/feed/feed-reader.ts';
 import { RedisMessageReader } from '../data/history/message-reader.ts';
 import { RedisMessageReplayer } from '../data/history/message-replayer.ts';
 import { ApiKeyUsage } from '../data/intake/api-key-usage.ts';
@@ -24,6 +25,8 @@ import { WebhookStatistics } from '../data/webhooks/webhook-statistics.ts';
 import { createFacade } from '../facade/app.ts';
 import { KubernetesCallers } from '../facade/http/kubernetes-callers.ts';
 import { recoverPendingWrites } from '../facade/records/write-transaction.ts';
+import { streamMetrics } from '../feed/metrics.ts';
+import { StreamHub } from '../feed/stream-hub.ts';
 import { answerError } from '../ingest/answer.ts';
 import type { IngestHandler } from '../ingest/handler.ts';
 import { isIngestTarget } from '../ingest/path.ts';
@@ -89,6 +92,8 @@ async function runApi(context: RoleContext): Promise<void> {
     memoryLimitBytes: config.redisMemoryLimitBytes,
   });
   const writeAheadLog = new WriteAheadLog(shared);
+  const feed = new FeedReader({ ...shared, blocking: link.blocking('feed', feedBlockMs), shards: () => shards });
+  const streams = new StreamHub({ reader: feed, clock, logger, metrics: streamMetrics(registry) });
   const services = {
     store,
     caches: resources.caches,
@@ -114,6 +119,7 @@ async function runApi(context: RoleContext): Promise<void> {
     cronRuns: new CronRuns({ redis: link.main, prefix }),
     cronExecutions: new CronExecutions({ redis: link.main, prefix }),
     tasks: new RedisTaskCaller({ ...shared, blocking: link.blocking('tasks', taskBlockSeconds * 1000) }),
+    streams,
     sandbox,
     keyring,
     allowsPlatformIdentity: config.warehouse.allowsPlatformIdentity,
@@ -168,6 +174,7 @@ async function runApi(context: RoleContext): Promise<void> {
     .then(() => isSynced || readiness.set('resources', { ok: true, detail: 'the resource store may be unreachable' }));
 
   await aborted(stopping);
+  streams.close();
   await drainServer(server, config.drainMs);
   ending.abort();
   await Promise.all([following, finishing, records.stop(), closeServer(opsServer, 1000)]);

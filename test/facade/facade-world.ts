@@ -13,6 +13,7 @@ import { MailRecipients } from '../../src/data/alerts/mail-recipients.ts';
 import { RedisStatisticsReader } from '../../src/data/analytics/redis-statistics-reader.ts';
 import { CronExecutions } from '../../src/data/cron/cron-executions.ts';
 import { CronRuns } from '../../src/data/cron/cron-runs.ts';
+import { FeedReader, feedBlockMs } from '../../src/data/feed/feed-reader.ts';
 import { RedisMessageReader } from '../../src/data/history/message-reader.ts';
 import { RedisMessageReplayer } from '../../src/data/history/message-replayer.ts';
 import { ApiKeyUsage } from '../../src/data/intake/api-key-usage.ts';
@@ -35,6 +36,8 @@ import type { Delivery, DeliveryOptions } from '../../src/delivery/start-deliver
 import { createFacade, type FacadeOptions } from '../../src/facade/app.ts';
 import { KubernetesCallers } from '../../src/facade/http/kubernetes-callers.ts';
 import { recoverPendingWrites } from '../../src/facade/records/write-transaction.ts';
+import { streamMetrics } from '../../src/feed/metrics.ts';
+import { StreamHub } from '../../src/feed/stream-hub.ts';
 import { blockingConnection } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';
@@ -144,6 +147,8 @@ export async function startFacadeWorld(
   registry.start();
   await eventually(() => registry.apiKeyIdByHash('nobody'));
   const answers = blockingConnection(redis.url, { blockMs: taskBlockSeconds * 1000 + 30_000 });
+  const feedReading = blockingConnection(redis.url, { blockMs: feedBlockMs + 30_000 });
+  feedReading.on('error', () => {});
   const shared = { redis: redis.client, prefix, clock, logger };
   const sandbox = new Sandbox({ clock: patientBy(3), processes: 1 });
   const webhooks = new RedisWebhookStore(shared);
@@ -165,6 +170,12 @@ export async function startFacadeWorld(
     cronRuns: new CronRuns({ redis: redis.client, prefix }),
     cronExecutions: new CronExecutions({ redis: redis.client, prefix }),
     tasks: new RedisTaskCaller({ ...shared, blocking: answers }),
+    streams: new StreamHub({
+      reader: new FeedReader({ ...shared, blocking: feedReading, shards: () => 1 }),
+      clock,
+      logger,
+      metrics: streamMetrics(new Registry()),
+    }),
     sandbox,
     keyring: testKeyring,
     allowsPlatformIdentity,
@@ -202,7 +213,7 @@ export async function startFacadeWorld(
       },
       ...(sent === undefined ? {} : { body: sent }),
     });
-    const text = await response.text();
+    const text = await textOf(response);
     const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
     return { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : null };
   };
@@ -267,6 +278,7 @@ export async function startFacadeWorld(
     stop: async () => {
       await Promise.all(workers.map((worker) => worker.stop(0)));
       sandbox.close();
+      services.streams.close();
       await Promise.all([...replicas.map((replica) => replica.stop()), registry.stop(), controllers.stop()]);
       // One that was never used would keep the process for 2 s.
       if (answers.status !== 'wait') answers.disconnect();
@@ -304,6 +316,16 @@ async function startReplica(services: Omit<FacadeOptions, 'caches'>): Promise<Re
       await followed;
     },
   };
+}
+
+/** Of a stream that stays open the beginning. */
+async function textOf(response: Response): Promise<string> {
+  if (response.headers.get('content-type')?.startsWith('text/event-stream') !== true || response.body === null)
+    return await response.text();
+  const reader = response.body.getReader();
+  const { value } = await reader.read();
+  await reader.cancel();
+  return new TextDecoder().decode(value);
 }
 
 function expectTrue(condition: boolean): void {

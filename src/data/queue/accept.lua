@@ -35,6 +35,7 @@
 -- @include "includes/failures-index.lua"
 -- @include "../shard/includes/hints.lua"
 -- @include "../shard/includes/packed.lua"
+-- @include "../feed/includes/feed.lua"
 
 local state = call('HMGET', ctl, 'full', 'over', 'lease')
 if state[1] then
@@ -133,6 +134,7 @@ local function store_invalid(e, invalid)
   index_add(P .. 'i:' .. e.org, stamp, invalid.id)
   index_add(P .. 'i:' .. invalid.route, stamp, invalid.id)
   call('XADD', P .. 'fin', stamp, 'i', invalid.id)
+  feed.message('v', e.org, invalid.id, e.id, nil, '-', nil, invalid.route)
 end
 
 -- The results of the routes whose filter is not met, however many, in one record. Returns its name.
@@ -146,6 +148,14 @@ local function store_filtered(e)
   index_add(P .. 'i:pk:' .. e.org, stamp, pack)
   call('XADD', P .. 'fin', stamp, 'i', pack)
   return pack
+end
+
+-- The status of a new event in the feed, as ../feed/feed-row.ts has it.
+local function feed_status(e)
+  if #e.targets + #e.entries > 0 or e.from ~= '-' then
+    return 'p'
+  end
+  return #e.invalid > 0 and 'v' or e.filtered > 0 and 'f' or 'n'
 end
 
 local function store(e)
@@ -171,6 +181,7 @@ local function store(e)
   if e.token then
     chunks.name(e.token, e.chunk_bytes)
   end
+  feed.event(e.org, e.id, e.source, feed_status(e))
   new_event(e.id, e.org, #head + #e.text + e.chunk_bytes + (e.filtered > 0 and packed.bytes_of(e.results) or 0))
   if e.answer then
     call('SET', P .. 'an:' .. e.id, e.answer, 'PX', e.kept_ms)

@@ -15,6 +15,7 @@
 -- @include "../shard/includes/target.lua"
 -- @include "includes/work.lua"
 -- @include "../shard/includes/hints.lua"
+-- @include "../feed/includes/feed.lua"
 
 local budget = tonumber(ARGV[1])
 local closed = 0
@@ -71,6 +72,7 @@ local function end_member(message, batch)
     return
   end
   call('HDEL', key, 'bt')
+  feed.attempt(nil)
   local unsent = call('HGET', P .. 'bu:' .. batch.id, message)
   if unsent then
     local how, why = string.sub(unsent, 1, 1), string.sub(unsent, 2)
@@ -104,6 +106,7 @@ local function end_member(message, batch)
     return
   end
   local why = batch.how == 'q' and batch.why or nil
+  feed.attempt(before + batch.attempts, batch.short[batch.attempts], batch.long)
   local ending = { finish(message, m[4], batch.org, batch.target, batch.destination, batch.how, why, batch.how == 'd' and 'o' or nil) }
   if batch.how == 'd' and batch.has_alerts then
     note_success(message, batch.route, batch.destination)

@@ -30,6 +30,7 @@
 -- @include "includes/failures-index.lua"
 -- @include "../shard/includes/hints.lua"
 -- @include "includes/attempt-details.lua"
+-- @include "../feed/includes/feed.lua"
 
 local item_length = 4
 local worker = ARGV[1]
@@ -203,6 +204,7 @@ for k = 1, count do
           target.measured.rf = target.failures
         end
       end
+      feed.attempt(attempts, short, long)
       local was_probe = target.circuit.state == 'h'
       hear_circuit(target, said)
       local changes
@@ -217,6 +219,7 @@ for k = 1, count do
         changes = {}
         if not is_batch and duration >= 0 then
           count_end(target.org, target.n, target.destination, 'm')
+          feed.message('m', target.org, id, m[1], target.n, target.destination, why, target.route)
         end
       elseif is_batch and (outcome == 'd' or outcome == 'q') then
         changes = {}
@@ -240,6 +243,7 @@ for k = 1, count do
         if is_batch then
           note_batch_failure(target.org)
         else
+          feed.message('r', target.org, id, m[1], target.n, target.destination, nil, target.route)
           note_failure(target.org, id, m[4])
         end
       else

@@ -36,6 +36,7 @@
  * - `k:<org>` hash of counters (`includes/count.lua`), `st:<org>:<period>` hashes of the analytics (`../queue/includes/statistics.lua`), and of webhooks
  *   `st:<org>:<period>:f`, `un:<org>` (`../queue/includes/webhook-statistics.lua`) and `ra:<target>` newest attempts (`../queue/includes/failures.lua`);
  *   `q:<org>` of dead letters by reason and destination, `ms:<org>` of webhook messages by status (`../queue/includes/status-counts.lua`); `bell` list, the doorbell
+ * - `watch` string, the epoch of those who watch, which expires; `feed` stream of transitions, which is there while `watch` is (`../feed/includes/feed.lua`)
  */
 export interface ShardKeys {
   readonly shard: number;
@@ -66,6 +67,7 @@ export interface ShardKeys {
   batch(batchKey: string): string;
   unsentOfBatch(batchKey: string): string;
   readonly circuits: string;
+  readonly feed: string;
   readonly archives: string;
   readonly archiveTroubles: string;
   archive(org: string): string;
@@ -83,6 +85,7 @@ export function shardKeys(prefix: string, shard: number): ShardKeys {
     declared: [`${base}ctl`, `${base}~`],
     doorbell: `${base}bell`,
     circuits: `${base}circuits`,
+    feed: `${base}feed`,
     archives: `${base}arc`,
     archiveTroubles: `${base}arw`,
     archive: (org) => `${base}ar:${org}`,

@@ -12,6 +12,7 @@ import { notificationChannels } from './notification-channels/notification-chann
 import { payloadSchemas } from './payload-schemas/payload-schemas.ts';
 import { routes } from './routes/routes.ts';
 import { sources } from './sources/sources.ts';
+import { stream } from './stream/stream.ts';
 import { transforms } from './transforms/transforms.ts';
 import { webhookAnalytics } from './webhooks/analytics/webhook-analytics.ts';
 import { webhookApplications } from './webhooks/applications/webhook-applications.ts';
@@ -36,6 +37,7 @@ export const families: readonly Family[] = [
   notificationChannels,
   events,
   deliveries,
+  stream,
   analytics,
   dashboards,
   apiKeys,

@@ -42,11 +42,17 @@ const ofOrganization = /^\/organizations\/([^/]+)(.*)$/;
 async function answer(exchange: Exchange, table: OperationTable, options: Omit<ApiOptions, 'operations' | 'metrics'>): Promise<void> {
   const below = exchange.path.slice('/api'.length);
   const [, organization = null, rest = below] = ofOrganization.exec(below) ?? [];
-  const caller = await identify(exchange, options.services, { ...options, organization });
+  const as = { ...options, organization };
+  const caller = await identify(exchange, options.services, as);
   if (organization !== null) requireOwnOrganization(caller, organization);
+  const identifyAgain = async (): Promise<Caller> => {
+    const again = await authenticate(exchange.request, options.services, as);
+    requireOwnOrganization(again, caller.organization.id);
+    return again;
+  };
   options.openRequests.enter(caller, exchange.response);
   const { operations, params } = table.find(rest);
-  await runOperation(exchange, { operation: requested(exchange, operations), caller, path: rest, params }, options);
+  await runOperation(exchange, { operation: requested(exchange, operations), caller, path: rest, params, identifyAgain }, options);
 }
 
 async function identify(exchange: Exchange, services: FacadeServices, options: AuthenticateOptions): Promise<Caller> {

@@ -7,7 +7,7 @@ import type { Operation } from './operation.ts';
 
 const callerOf = (id: string) => ({ organization: { id } }) as Caller;
 const answer = (): ServerResponse => new ServerResponse(new IncomingMessage(new Socket()));
-const operation = (method: string, path: string) => ({ method, path }) as Operation;
+const operation = (method: string, path: string) => ({ method, path, answer: { status: 200, description: '' } }) as Operation;
 
 test('an organization has a bounded number of requests under way, others theirs, and each place is free again when its answer ends', () => {
   const requests = new OpenRequests();

@@ -22,8 +22,14 @@ export class OpenRequests {
   }
 
   /** The same for an operation that scans; does nothing for another one. */
-  enterScan({ organization }: Caller, { method, path }: Operation, response: ServerResponse): void {
-    if (method === 'GET' && !path.endsWith('}')) take(this.#scans, organization.id, response, 'requests for lists, analytics or exports');
+  enterScan(
+    { organization }: Caller,
+    { method, path, answer }: Pick<Operation, 'method' | 'path' | 'answer'>,
+    response: ServerResponse,
+  ): void {
+    // Live streams have shares of their own.
+    if (method === 'GET' && !path.endsWith('}') && answer.events === undefined)
+      take(this.#scans, organization.id, response, 'requests for lists, analytics or exports');
   }
 }
 

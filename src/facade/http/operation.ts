@@ -27,6 +27,10 @@ export interface Call<Query = unknown, Body = unknown> extends Place {
   turn: LoopTurn;
   /** Aborted when the client hangs up before the answer; never with an Idempotency-Key, whose answer is kept. What has not changed anything yet ends then. */
   signal: AbortSignal;
+  /** The `Last-Event-ID` of a client that comes back to a stream; null: none. */
+  lastEventId: string | null;
+  /** Judges the credentials of the request again; rejects as the request would be refused. */
+  recheck(): Promise<void>;
   /** Whether the answer shall be YAML text: where the operation `offersYaml` and the client asked for it. */
   wantsYaml: boolean;
   /** null without an Idempotency-Key. */
@@ -74,6 +78,8 @@ export interface OperationDefinition<Query extends z.ZodObject, Body extends z.Z
     otherwise?: { status: 200 | 201; description: string };
     /** The answer is a `StreamedAnswer` of bytes, as this says. */
     bytes?: string;
+    /** The answer is a `StreamedAnswer` of Server-Sent Events, as this says. It stays open. */
+    events?: { description: string; example: string };
     /** Another type in which a `StreamedAnswer` may be. */
     otherContent?: { type: 'text/csv'; description: string; example: string };
   };

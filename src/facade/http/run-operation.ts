@@ -33,6 +33,8 @@ export interface Requested {
   caller: Caller;
   path: string;
   params: Readonly<Record<string, string>>;
+  /** The caller, judged anew. */
+  identifyAgain(): Promise<Caller>;
 }
 
 /** That of a POST that takes none is read to be refused: who sends fields wants something of them. */
@@ -83,7 +85,7 @@ export async function runOperation(exchange: Exchange, requested: Requested, opt
 
 async function answerWith(
   exchange: Exchange,
-  { operation, caller, path, params }: Requested,
+  { operation, caller, path, params, identifyAgain }: Requested,
   { services, publicIngestUrl }: RunOptions,
   { bodyBytes, turn, signal }: { bodyBytes: Buffer; turn: LoopTurn; signal: AbortSignal },
 ): Promise<void> {
@@ -108,6 +110,8 @@ async function answerWith(
       bodyBytes,
       turn,
       signal: whileAwaited,
+      lastEventId: String(request.headers['last-event-id'] ?? '') || null,
+      recheck: async () => authorize(await identifyAgain(), operation),
       wantsYaml,
       idempotency,
       publicIngestUrl,

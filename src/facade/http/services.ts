@@ -20,6 +20,7 @@ import type { WebhookMessages } from '../../data/webhooks/webhook-messages.ts';
 import type { WebhookSending } from '../../data/webhooks/webhook-sending.ts';
 import type { WebhookStatistics } from '../../data/webhooks/webhook-statistics.ts';
 import type { WebhookStore } from '../../data/webhooks/webhooks.ts';
+import type { StreamHub } from '../../feed/stream-hub.ts';
 import type { ServedKind } from '../../resources/kinds.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import type { CacheByKind } from '../../store/reflected-caches.ts';
@@ -57,6 +58,8 @@ export interface FacadeServices {
   cronExecutions: CronExecutions;
   /** What a delivery worker does for the API: everything that goes out to receivers. */
   tasks: TaskCaller;
+  /** The live streams of this process. */
+  streams: StreamHub;
   keyring: Keyring;
   /** Warehouses may have the identity of the delivery pods. */
   allowsPlatformIdentity: boolean;

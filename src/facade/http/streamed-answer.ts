@@ -6,9 +6,13 @@ export class StreamedAnswer {
   readonly headers: Readonly<Record<string, string>>;
   readonly pieces: AsyncIterable<string | Uint8Array>;
 
-  constructor(headers: Readonly<Record<string, string>>, pieces: AsyncIterable<string | Uint8Array>) {
+  /** Breaks the answer off when it aborts, whether or not the client reads. */
+  readonly broken: AbortSignal | undefined;
+
+  constructor(headers: Readonly<Record<string, string>>, pieces: AsyncIterable<string | Uint8Array>, broken?: AbortSignal) {
     this.headers = headers;
     this.pieces = pieces;
+    this.broken = broken;
   }
 }
 
@@ -19,19 +23,23 @@ const stalledMs = 60_000;
  * Sends the pieces as fast as the client reads them. What fails before the first piece rejects with nothing sent; what fails later rejects, too,
  * and the answer then must be broken off, so that nobody takes it for whole.
  */
-export async function sendStreamed(response: ServerResponse, { headers, pieces }: StreamedAnswer, status: number): Promise<void> {
+export async function sendStreamed(response: ServerResponse, { headers, pieces, broken }: StreamedAnswer, status: number): Promise<void> {
   const made = pieces[Symbol.asyncIterator]();
+  const breakOff = (): void => void response.destroy();
+  broken?.addEventListener('abort', breakOff, { once: true });
   try {
     let next = await made.next();
     response.statusCode = status;
     for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
     response.setTimeout(stalledMs, () => response.destroy());
-    while (next.done !== true && !response.destroyed) {
+    // Nobody reads the body of an answer to HEAD, and it may have no end.
+    while (response.req.method !== 'HEAD' && next.done !== true && !response.destroyed) {
       if (!response.write(next.value)) await readOn(response);
       next = await made.next();
     }
     response.end();
   } finally {
+    broken?.removeEventListener('abort', breakOff);
     await made.return?.();
   }
 }

@@ -139,6 +139,10 @@ function answerOf({ operationId, path, answer, offersYaml }: Operation, shown: J
         },
       },
     };
+  if (answer.events !== undefined) {
+    const { description, example } = answer.events;
+    return { content: { 'text/event-stream': { schema: { type: 'string', description }, example } } };
+  }
   if (answer.schema === undefined) return {};
   const { schemas } = components;
   const schema = components.answered(answer.schema, `${pascal(operationId)}Result`);

@@ -1,6 +1,7 @@
 -- @include "ends.lua"
 -- @include "../../shard/includes/shard.lua"
 -- @include "../../shard/includes/target.lua"
+-- @include "../../feed/includes/feed.lua"
 
 -- The circuit breaker of a target, in its hash. State: cs `o` open or `h` half-open (absent: closed), cg its generation, ca
 -- when it began, co when the outage began, cu end of the cooldown, cn consecutive failures, cp successful probes, cr begin of
@@ -36,6 +37,7 @@ local function circuit_begin(n, state)
   if state == (t[8] or 'c') then
     return
   end
+  feed.circuit(state, t[1], t[2], t[3])
   -- A probe that fails goes on with the same outage.
   if t[9] and (state == 'c' or (state == 'o' and not t[8])) then
     note_end(t[2], t[3], state, 1, '-')

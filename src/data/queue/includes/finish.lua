@@ -7,11 +7,13 @@
 -- @include "status-counts.lua"
 -- @include "unfinished.lua"
 -- @include "failures-index.lua"
+-- @include "../../feed/includes/feed.lua"
 
 -- Ends a message, of this event, of target n that is not held: `d` delivered, `q` dead letter (with reason); `how` as count_end has it. History entries `fin` and `dead` are
 -- what pruning walks; `i:fail:<route>` lists the failed messages of a route, `i:bad:<org>` (failures-index.lua) those of an organization. Returns the fields to write into the message's hash.
 local function finish(id, event, org, n, destination, status, reason, how)
   local stamp = new_stamp()
+  feed.message(status, org, id, event, n, destination, reason)
   hold_event(event, org, -1)
   count_end(org, n, destination, how or (status == 'd' and 'd' or 'f'))
   if status == 'q' then
@@ -40,6 +42,7 @@ local function finish_unsent(id, event, org, n, status, why)
   note_failure(org, id, call('HGET', P .. 'm:' .. id, 'i'))
   local t = call('HMGET', P .. 't:' .. n, 'r', 'd', 'al')
   local route = t[1] or ''
+  feed.message(status, org, id, event, n, t[2] or '-', nil, route)
   if status == 't' then
     if is_for_webhooks(org) then
       count_end(org, n, t[2] or '', 'f')

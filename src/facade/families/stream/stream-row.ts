@@ -1,0 +1,135 @@
+import { organizationOfWebhooks } from '../../../core/webhook.ts';
+import type { CircuitRow, FeedRow, MessageRow } from '../../../data/feed/feed-row.ts';
+import type { Call } from '../../http/operation.ts';
+import { isoTime, nameOf } from '../../records/record-fields.ts';
+
+export const streamTopics = ['events', 'deliveries', 'messages', 'circuits'] as const;
+export type StreamTopic = (typeof streamTopics)[number];
+
+/** What a row is about, under the names of the API; null: it has none. */
+export interface StreamRow {
+  topic: StreamTopic;
+  type: string;
+  at: string;
+  organizationId: string;
+  /** As the lists of the topic say it. */
+  status: string;
+  eventId: string | null;
+  /** Of a delivery or a message. */
+  id: string | null;
+  sourceId: string | null;
+  sourceName: string | null;
+  routeId: string | null;
+  routeName: string | null;
+  destinationId: string | null;
+  destinationName: string | null;
+  applicationId: string | null;
+  endpointId: string | null;
+  eventType: string | null;
+  attempt: number | null;
+  responseStatus: number | null;
+  errorType: string | null;
+  reason: string | null;
+}
+
+/** How the statuses of deliveries read as those of messages to webhook endpoints. */
+const messageStatuses: Readonly<Record<MessageRow['status'], string>> = {
+  delivered: 'success',
+  retrying: 'failed',
+  failed_over: 'failed',
+  dlq: 'dlq',
+  filtered: 'exhausted',
+  transform_failed: 'exhausted',
+  schema_failed: 'exhausted',
+};
+const messageKinds: Partial<Record<MessageRow['status'], string>> = { dlq: 'failed' };
+const circuitKinds: Readonly<Record<CircuitRow['status'], string>> = { open: 'opened', half_open: 'half_opened', closed: 'closed' };
+
+export const streamStatuses: readonly string[] = [
+  ...['pending', 'failed', 'filtered', 'no_routes', 'delivered', 'retrying', 'dlq', 'transform_failed', 'schema_failed'],
+  ...['success', 'exhausted', 'open', 'half_open', 'closed'],
+];
+
+const nothing = {
+  eventId: null,
+  id: null,
+  sourceId: null,
+  sourceName: null,
+  routeId: null,
+  routeName: null,
+  destinationId: null,
+  destinationName: null,
+  applicationId: null,
+  endpointId: null,
+  eventType: null,
+  attempt: null,
+  responseStatus: null,
+  errorType: null,
+  reason: null,
+};
+
+export function topicOf(row: FeedRow): StreamTopic {
+  if (row.kind === 'event') return 'events';
+  if (row.kind === 'circuit') return 'circuits';
+  return organizationOfWebhooks(row.org) === null ? 'deliveries' : 'messages';
+}
+
+export function statusOf(row: FeedRow): string {
+  if (row.kind !== 'message') return row.status;
+  if (topicOf(row) === 'messages') return messageStatuses[row.status];
+  return row.status === 'failed_over' ? 'retrying' : row.status;
+}
+
+type Caller = Pick<Call, 'services' | 'caller'>;
+
+/** Name of an event type; null where it is gone. */
+export function eventTypeName({ services, caller }: Caller, id: string): string | null {
+  return services.caches.WebhookEventType.getById(id, caller.organization.namespace)?.spec.name ?? null;
+}
+
+/** Returns the row under the names of the API, with the names of what the caches know. */
+export function streamRow(row: FeedRow, call: Caller): StreamRow {
+  const { services, caller } = call;
+  const { namespace } = caller.organization;
+  const isOfWebhooks = organizationOfWebhooks(row.org) !== null;
+  const source = row.kind === 'circuit' ? null : row.source;
+  const route = row.kind === 'event' ? null : row.route;
+  const destination = row.kind === 'event' ? null : row.destination;
+  const named = (kind: 'Source' | 'Route' | 'Destination', id: string | null): string | null => {
+    const object = id === null ? undefined : services.caches[kind].getById(id, namespace);
+    return object === undefined ? null : nameOf(object);
+  };
+  return {
+    ...nothing,
+    ...(isOfWebhooks
+      ? { eventType: source === null ? null : eventTypeName(call, source), applicationId: route, endpointId: destination }
+      : {
+          sourceId: source,
+          sourceName: named('Source', source),
+          routeId: route,
+          routeName: named('Route', route),
+          destinationId: destination,
+          destinationName: named('Destination', destination),
+        }),
+    topic: topicOf(row),
+    type: typeOf(row),
+    at: isoTime(row.atMs),
+    organizationId: caller.organization.id,
+    status: statusOf(row),
+    ...(row.kind === 'event' && { eventId: row.eventId }),
+    ...(row.kind === 'message' && {
+      eventId: row.eventId,
+      id: row.messageId,
+      attempt: row.attempts,
+      responseStatus: row.responseStatus,
+      errorType: row.errorType,
+      reason: row.reason,
+    }),
+  };
+}
+
+function typeOf(row: FeedRow): string {
+  if (row.kind === 'event') return 'event.received';
+  if (row.kind === 'circuit') return `circuit.${circuitKinds[row.status]}`;
+  return `${topicOf(row) === 'messages' ? 'message' : 'delivery'}.${messageKinds[row.status] ?? row.status}`;
+}

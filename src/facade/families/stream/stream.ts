@@ -1,0 +1,130 @@
+import { z } from 'zod';
+import { isPosthornError, PosthornError } from '../../../core/errors.ts';
+import { organizationOfWebhooks } from '../../../core/webhook.ts';
+import type { FeedRow } from '../../../data/feed/feed-row.ts';
+import { type Call, type Family, operation } from '../../http/operation.ts';
+import { StreamedAnswer } from '../../http/streamed-answer.ts';
+import { filterId } from '../../records/filter-ids.ts';
+import { idOrSlug } from '../../records/record-fields.ts';
+import { eventTypeName, statusOf, streamRow, streamStatuses, streamTopics, topicOf } from './stream-row.ts';
+
+const query = z.object({
+  topics: z
+    .string()
+    .max(100)
+    .optional()
+    .describe(`Comma-separated: ${streamTopics.join(', ')}; default: all.`),
+  sourceId: idOrSlug.optional().describe('Id or slug of a source.'),
+  routeId: idOrSlug.optional().describe('Id or slug of a route.'),
+  destinationId: idOrSlug.optional().describe('Id or slug of a destination.'),
+  applicationId: idOrSlug.optional().describe('Id of an application.'),
+  endpointId: idOrSlug.optional().describe('Id of an endpoint.'),
+  eventType: z.string().min(1).max(256).optional().describe('Name of an event type.'),
+  status: z
+    .string()
+    .max(200)
+    .optional()
+    .describe(`Comma-separated statuses: ${streamStatuses.join(', ')}.`),
+});
+type Query = z.output<typeof query>;
+
+const description = `Server-Sent Events. Rows are named \`event.received\`; \`delivery.\` and \`message.\` with \`delivered\`, \`retrying\`, \`failed_over\`, \`failed\`, \`filtered\`, \`transform_failed\` or \`schema_failed\`; \`circuit.opened\`, \`circuit.half_opened\` and \`circuit.closed\`. Their data is JSON without payloads; a filter keeps rows that have its field. \`reset\`: rows may be missing. \`skipped\`: rows beyond 50 a second were left out, \`{count, firstId, lastId}\`. \`reconnect\`: the server ends the stream. \`revoked\`: the credentials no longer hold. A client that sends \`Last-Event-ID\` gets the rows after it.`;
+
+const example = `retry: 2000
+id: 5d1f6a0c9b3e~mkz0q1
+
+event: delivery.delivered
+id: 5d1f6a0c9b3e~mkz0q8
+data: {"topic":"deliveries","type":"delivery.delivered","status":"delivered","responseStatus":200}
+
+`;
+
+const headers = {
+  'Content-Type': 'text/event-stream; charset=utf-8',
+  'Cache-Control': 'no-store',
+  'X-Accel-Buffering': 'no',
+};
+
+export const stream: Family = {
+  name: 'Live stream',
+  noun: 'row',
+  description: 'What happens, as it happens.',
+  operations: [
+    operation({
+      method: 'GET',
+      path: '/stream',
+      operationId: 'streamTransitions',
+      summary: 'Follow events, deliveries, messages and circuits',
+      description,
+      scope: 'read',
+      query,
+      answer: {
+        status: 200,
+        description: 'Rows, until one side ends the stream.',
+        events: { description: 'Server-Sent Events.', example },
+      },
+      errors: ['RESOURCE_NOT_FOUND'],
+      handle: async (call) => {
+        const matches = await filterOf(call);
+        const { pieces, broken } = await call.services.streams.open({
+          organization: call.caller.organization.id,
+          lastEventId: call.lastEventId,
+          matches,
+          show: (row) => {
+            const record = streamRow(row, call);
+            return { type: record.type, json: JSON.stringify(record) };
+          },
+          isAllowed: () => stillAllowed(call),
+          signal: call.signal,
+        });
+        return new StreamedAnswer(headers, pieces, broken);
+      },
+    }),
+  ],
+};
+
+const refusals: readonly string[] = ['UNAUTHORIZED', 'FORBIDDEN', 'RESOURCE_NOT_FOUND'];
+
+async function stillAllowed({ recheck }: Call): Promise<boolean> {
+  try {
+    await recheck();
+    return true;
+  } catch (error) {
+    if (isPosthornError(error) && refusals.includes(error.code)) return false;
+    throw error;
+  }
+}
+
+async function filterOf(call: Call<Query>): Promise<(row: FeedRow) => boolean> {
+  const { topics, status, eventType } = call.query;
+  const wantedTopics = listOf('topics', topics, streamTopics);
+  const wantedStatuses = listOf('status', status, streamStatuses);
+  const sourceId = await filterId(call, 'Source', call.query.sourceId);
+  const routeId = await filterId(call, 'Route', call.query.routeId);
+  const destinationId = await filterId(call, 'Destination', call.query.destinationId);
+  const applicationId = await filterId(call, 'WebhookApplication', call.query.applicationId);
+  const endpointId = await filterId(call, 'WebhookEndpoint', call.query.endpointId);
+  const ofSources = [sourceId, routeId, destinationId].some((id) => id !== undefined);
+  const ofWebhooks = [applicationId, endpointId, eventType].some((id) => id !== undefined);
+  const route = routeId ?? applicationId;
+  const destination = destinationId ?? endpointId;
+  return (row) => {
+    const isOfWebhooks = organizationOfWebhooks(row.org) !== null;
+    if (isOfWebhooks ? ofSources : ofWebhooks) return false;
+    const source = row.kind === 'circuit' ? null : row.source;
+    if (sourceId !== undefined && source !== sourceId) return false;
+    if (eventType !== undefined && (source === null || eventTypeName(call, source) !== eventType)) return false;
+    if (route !== undefined && (row.kind === 'event' || row.route !== route)) return false;
+    if (destination !== undefined && (row.kind === 'event' || row.destination !== destination)) return false;
+    return (wantedTopics?.has(topicOf(row)) ?? true) && (wantedStatuses?.has(statusOf(row)) ?? true);
+  };
+}
+
+/** Null: nothing was asked for; INVALID_QUERY for what there is not. */
+function listOf(name: string, text: string | undefined, known: readonly string[]): ReadonlySet<string> | null {
+  if (text === undefined) return null;
+  const asked = text.split(',');
+  if (asked.every((each) => known.includes(each))) return new Set(asked);
+  const complaint = `must list some of ${known.join(', ')}`;
+  throw new PosthornError('INVALID_QUERY', `Query: ${name} ${complaint}.`, { details: { [name]: [complaint] } });
+}

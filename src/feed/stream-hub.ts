@@ -1,0 +1,266 @@
+import type { Clock } from '../core/clock.ts';
+import { PosthornError } from '../core/errors.ts';
+import type { Logger } from '../core/logger.ts';
+import { OpenShares } from '../core/open-shares.ts';
+import { organizationOfWebhooks } from '../core/webhook.ts';
+import { compareRows, type FeedPosition, parsePosition, positionPart, positionText } from '../data/feed/feed-position.ts';
+import type { FeedReader, StoredRow } from '../data/feed/feed-reader.ts';
+import { organizationOfRow, parseFeedRow } from '../data/feed/feed-row.ts';
+import { controlText } from './event-stream-text.ts';
+import type { StreamMetrics } from './metrics.ts';
+import { type MissedRows, StreamClient, type StreamRequest } from './stream-client.ts';
+import { type StreamLimits, streamLimits } from './stream-limits.ts';
+
+const tickMs = 1000;
+/** Interest lasts for a minute (`interestMs`). */
+const renewEveryMs = 15_000;
+const backoffMs = { first: 100, max: 2000 };
+/** How long a client that has seen more than this process waits for it. */
+const catchUpMs = 2000;
+const catchUpStepMs = 20;
+/** What clients that have not read the last event when the process ends have left for it. */
+const partingMs = 2000;
+
+export interface StreamHubOptions {
+  reader: FeedReader;
+  clock: Clock;
+  logger: Logger;
+  metrics: StreamMetrics;
+  limits?: Partial<StreamLimits>;
+}
+
+/** An answer that is sent as it is made; `broken` aborts when it is to be cut off. */
+export interface OpenStream {
+  pieces: AsyncIterable<string>;
+  broken: AbortSignal;
+}
+
+/**
+ * The live streams of a process. While there is one, the feeds of all shards are read by one loop, and each row goes to the clients of its organization.
+ * Nothing is read while there is none.
+ */
+export class StreamHub {
+  readonly #options: StreamHubOptions;
+  readonly #limits: StreamLimits;
+  readonly #shares: OpenShares;
+  readonly #clients = new Map<string, Set<StreamClient>>();
+  #open = 0;
+  #epoch = '';
+  #rows: string[] = [];
+  #parts: string[] = [];
+  /** Resolves when the rows above are those of a feed that is being read; null: nothing is read. */
+  #started: Promise<void> | null = null;
+  readonly #closing = new AbortController();
+
+  constructor(options: StreamHubOptions) {
+    this.#options = options;
+    this.#limits = { ...streamLimits, ...options.limits };
+    this.#shares = new OpenShares(this.#limits.perOrganization);
+  }
+
+  /** RATE_LIMITED when there are too many, UNAVAILABLE when Redis does not answer or the process ends. */
+  async open(request: StreamRequest): Promise<OpenStream> {
+    this.#enter(request.organization);
+    try {
+      await this.#reading();
+      const since = request.lastEventId === null ? null : parsePosition(request.lastEventId);
+      if (since !== null) await this.#catchUp(since, request.signal);
+    } catch (error) {
+      this.#leave(request.organization);
+      throw error;
+    }
+    return this.#join(request);
+  }
+
+  /** Tells all clients to connect again, and ends their answers. */
+  close(): void {
+    this.#closing.abort();
+    const clients = this.#all();
+    if (clients.length > 0) this.#cutAfterParting(clients);
+    for (const client of clients) client.end(controlText('reconnect', { reason: 'shutdown', retryMs: this.#limits.retryMs }));
+    this.#options.reader.close();
+  }
+
+  #cutAfterParting(clients: readonly StreamClient[]): void {
+    this.#options.clock.after(partingMs, () => {
+      for (const client of clients) client.breakOff();
+    });
+  }
+
+  #enter(organization: string): void {
+    if (this.#closing.signal.aborted) throw new PosthornError('UNAVAILABLE', 'The process ends: connect again.', { retryAfterSeconds: 1 });
+    const isFull = this.#open >= this.#limits.perProcess;
+    if (isFull || !this.#shares.take(organization)) {
+      const whose = isFull ? 'of this process' : 'of the organization';
+      throw new PosthornError('RATE_LIMITED', `Too many live streams ${whose} are open.`, { retryAfterSeconds: 10 });
+    }
+    this.#open += 1;
+    this.#options.metrics.open.set(this.#open);
+  }
+
+  #leave(organization: string): void {
+    this.#shares.giveBack(organization);
+    this.#open -= 1;
+    this.#options.metrics.open.set(this.#open);
+    // The feed is written for a while longer, for a client that comes back.
+    if (this.#open === 0 && !this.#closing.signal.aborted) this.#options.reader.watch(null).catch(() => undefined);
+  }
+
+  #join(request: StreamRequest): OpenStream {
+    const { clock, metrics } = this.#options;
+    const { organization } = request;
+    const client = new StreamClient(request, {
+      clock,
+      metrics,
+      limits: this.#limits,
+      position: () => this.#position(),
+      onEnd: (ended) => {
+        const others = this.#clients.get(organization);
+        others?.delete(ended);
+        if (others?.size === 0) this.#clients.delete(organization);
+        this.#leave(organization);
+      },
+    });
+    const missed = this.#missedBy(client);
+    const clients = this.#clients.get(organization) ?? new Set();
+    this.#clients.set(organization, clients.add(client));
+    return { pieces: client.pieces(missed), broken: client.broken };
+  }
+
+  /** What a client that comes back has missed; null: nothing, or nobody knows, and it is told so. */
+  #missedBy(client: StreamClient): MissedRows | null {
+    const { lastEventId } = client.request;
+    if (lastEventId === null) return null;
+    const since = parsePosition(lastEventId);
+    const position = this.#position();
+    if (lastEventId === position) return null;
+    const isOfEpoch = since !== null && since.epoch === this.#epoch && since.rows.length === this.#rows.length;
+    if (!isOfEpoch || this.#isBehind(since)) {
+      client.reset(isOfEpoch ? 'trimmed' : 'epoch', position);
+      return null;
+    }
+    client.holdLive();
+    return this.#missed(client, since, [...this.#rows]);
+  }
+
+  async *#missed(client: StreamClient, since: FeedPosition, until: readonly string[]): MissedRows {
+    const { reader } = this.#options;
+    const rows = [...since.rows];
+    const parts = rows.map(positionPart);
+    for (;;) {
+      const behind = rows.flatMap((row, shard) => (compareRows(row, until[shard] ?? row) < 0 ? [shard] : []));
+      if (behind.length === 0) return;
+      const pages = await Promise.all(behind.map((shard) => reader.between(shard, rows[shard] ?? '', until[shard] ?? '')));
+      const found = pages.flatMap((page) => page ?? []);
+      if (pages.includes(null) || found.length === 0) {
+        return client.reset('trimmed', positionText(since.epoch, until.map(positionPart)));
+      }
+      found.sort((one, other) => Number.parseInt(one.id, 10) - Number.parseInt(other.id, 10));
+      yield found.map((row) => {
+        rows[row.shard] = row.id;
+        parts[row.shard] = positionPart(row.id);
+        return { row, id: positionText(since.epoch, parts) };
+      });
+    }
+  }
+
+  /** Waits until this process has read what the client has seen of another one. */
+  async #catchUp(since: FeedPosition, signal: AbortSignal): Promise<void> {
+    for (let waitedMs = 0; waitedMs < catchUpMs && !signal.aborted; waitedMs += catchUpStepMs) {
+      if (since.epoch !== this.#epoch || !this.#isBehind(since)) return;
+      await this.#options.clock.sleep(catchUpStepMs, signal);
+    }
+  }
+
+  #isBehind({ rows }: FeedPosition): boolean {
+    return rows.some((row, shard) => compareRows(row, this.#rows[shard] ?? row) > 0);
+  }
+
+  #reading(): Promise<void> {
+    this.#started ??= this.#start();
+    return this.#started;
+  }
+
+  async #start(): Promise<void> {
+    try {
+      this.#moveTo(await this.#options.reader.watch(null));
+    } catch (error) {
+      this.#started = null;
+      throw error;
+    }
+    const running = new AbortController();
+    void this.#tick(AbortSignal.any([running.signal, this.#closing.signal]));
+    void this.#read().then(() => running.abort());
+  }
+
+  async #read(): Promise<void> {
+    const { reader, clock, logger } = this.#options;
+    const { signal } = this.#closing;
+    let watchedAtMs = clock.now();
+    let waitMs = 0;
+    while (this.#open > 0 && !signal.aborted) {
+      try {
+        if (waitMs > 0 || clock.now() - watchedAtMs >= renewEveryMs) {
+          await this.#renew();
+          watchedAtMs = clock.now();
+        }
+        const { rows, isComplete } = await reader.after(this.#rows, signal);
+        if (isComplete) this.#deliver(rows);
+        else await this.#restart('trimmed');
+        waitMs = 0;
+      } catch (error) {
+        if (signal.aborted) break;
+        if (waitMs === 0) logger.warn({ err: error }, 'the live feed cannot be read; retrying');
+        waitMs = Math.min(backoffMs.max, Math.max(backoffMs.first, waitMs * 2));
+        await clock.sleep(waitMs, signal);
+      }
+    }
+    this.#started = null;
+  }
+
+  async #renew(): Promise<void> {
+    const now = await this.#options.reader.watch({ epoch: this.#epoch, rows: this.#rows });
+    if (now.epoch !== this.#epoch) await this.#restart('epoch');
+    else if (!now.hasAll) await this.#restart('trimmed');
+  }
+
+  /** Goes on with what comes from now on. */
+  async #restart(reason: 'epoch' | 'trimmed'): Promise<void> {
+    this.#moveTo(await this.#options.reader.watch(null));
+    for (const client of this.#all()) client.reset(reason, this.#position());
+  }
+
+  #moveTo({ epoch, rows }: FeedPosition): void {
+    this.#epoch = epoch;
+    this.#rows = [...rows];
+    this.#parts = rows.map(positionPart);
+  }
+
+  #deliver(rows: readonly StoredRow[]): void {
+    for (const stored of rows) {
+      this.#rows[stored.shard] = stored.id;
+      this.#parts[stored.shard] = positionPart(stored.id);
+      const org = organizationOfRow(stored.text);
+      const clients = this.#clients.get(organizationOfWebhooks(org) ?? org);
+      const row = clients === undefined ? null : parseFeedRow(stored.shard, stored.id, stored.text);
+      if (clients === undefined || row === null) continue;
+      const id = this.#position();
+      for (const client of clients) client.push(row, id);
+    }
+  }
+
+  async #tick(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.#options.clock.sleep(tickMs, signal);
+      for (const client of this.#all()) client.tick();
+    }
+  }
+
+  #position(): string {
+    return positionText(this.#epoch, this.#parts);
+  }
+
+  #all(): StreamClient[] {
+    return [...this.#clients.values()].flatMap((clients) => [...clients]);
+  }
+}

@@ -1,0 +1,19 @@
+/** Bounds of the live streams of a process. */
+export const streamLimits = {
+  perOrganization: 20,
+  perProcess: 200,
+  /** Of one client; what is beyond is skipped. */
+  rowsPerSecond: 50,
+  /** Rows that arrive while a client gets those that it has missed; beyond them all of these are skipped. */
+  waitingRows: 1000,
+  /** Text that waits for a client to read; beyond it the client is dropped. */
+  pendingBytes: 256 * 1024,
+  /** A client that reads nothing for so long, while there is something, is dropped. */
+  drainMs: 10_000,
+  heartbeatMs: 15_000,
+  /** How often credentials are judged again. */
+  recheckMs: 30_000,
+  /** What clients are told to wait before they connect again. */
+  retryMs: 2000,
+};
+export type StreamLimits = typeof streamLimits;
