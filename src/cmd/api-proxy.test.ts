@@ -266,3 +266,21 @@ test('a client that has a thousand requests under way leaves places to others, a
     behind.close();
   }
 });
+
+test('what the API sends of an answer that stays open arrives at once, and the API learns when the client has gone', async () => {
+  let gone = false;
+  await serve((_incoming, outgoing) => {
+    outgoing.writeHead(200, { 'Content-Type': 'text/event-stream' });
+    outgoing.write('data: 1\n\n');
+    outgoing.once('close', () => {
+      gone = true;
+    });
+  });
+  const asked = request({ port, host: '127.0.0.1', agent: false }).end();
+  asked.on('error', () => {});
+  const [answer] = (await once(asked, 'response')) as [IncomingMessage];
+  const [first] = await once(answer, 'data');
+  expect(String(first)).toBe('data: 1\n\n');
+  asked.destroy();
+  await eventually(() => expect(gone).toBe(true));
+});

@@ -159,7 +159,11 @@ test('rows beyond those of a second are skipped, counted, and not brought back',
   const client = await world.connect();
   const ids = await accept(80);
   await sees(client, 50);
-  await eventually('all rows to be read', patience, async () => (await figure(world, 'posthorn_stream_rows_skipped_total')) === 30 || undefined);
+  await eventually(
+    'all rows to be read',
+    patience,
+    async () => (await figure(world, 'posthorn_stream_rows_skipped_total')) === 30 || undefined,
+  );
   await clock.advance(1000);
   await eventually('the event', patience, () => client.seen.types().includes('skipped') || undefined);
   const skipped = client.seen.all.at(-1);
@@ -254,8 +258,7 @@ test('nothing is read while nobody watches, and the feed is written for a while 
   const { connect } = hubWith();
   expect(await redis.client.exists(feed)).toBe(0);
   (await connect()).hangUp();
-  const reads = async (): Promise<number> =>
-    Number(/cmdstat_xread:calls=(\d+)/.exec(await redis.client.info('commandstats'))?.[1] ?? 0);
+  const reads = async (): Promise<number> => Number(/cmdstat_xread:calls=(\d+)/.exec(await redis.client.info('commandstats'))?.[1] ?? 0);
   const blocked = async (): Promise<number> => Number(/blocked_clients:(\d+)/.exec(await redis.client.info('clients'))?.[1]);
   await eventually('the last read to end', patience, async () => (await blocked()) === 0 || undefined);
   const before = await reads();

@@ -67,7 +67,12 @@ export interface TestHub {
 /** A hub as a process of the API has it. */
 export function startHub(
   redis: { client: RedisClient; blocking: string },
-  { prefix, shards = 1, clock = systemClock, limits = {} }: { prefix: string; shards?: number; clock?: Clock; limits?: Partial<StreamLimits> },
+  {
+    prefix,
+    shards = 1,
+    clock = systemClock,
+    limits = {},
+  }: { prefix: string; shards?: number; clock?: Clock; limits?: Partial<StreamLimits> },
 ): TestHub {
   const metrics = new Registry();
   const blocking = blockingConnection(redis.blocking, { blockMs: feedBlockMs + 30_000 });

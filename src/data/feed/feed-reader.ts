@@ -1,7 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { Cluster } from 'ioredis';
 import type { Clock } from '../../core/clock.ts';
-import type { RedisClient } from '../../redis/connection.ts';
+import { blockingGroups, type RedisClient } from '../../redis/connection.ts';
 import { Script } from '../../redis/script.ts';
 import { redisUnavailable } from '../../redis/unavailable.ts';
 import { integer, list, text } from '../shard/script-reply.ts';
@@ -72,7 +71,7 @@ export class FeedReader {
   /** Waits a while for rows behind these. `isComplete` false: rows were trimmed before they were read. */
   async after(rows: readonly string[], signal: AbortSignal): Promise<{ rows: StoredRow[]; isComplete: boolean }> {
     try {
-      return this.#options.redis instanceof Cluster ? await this.#poll(rows, signal) : await this.#block(rows);
+      return blockingGroups(this.#options.redis, rows.length).length > 1 ? await this.#poll(rows, signal) : await this.#block(rows);
     } catch (error) {
       throw redisUnavailable(error);
     }

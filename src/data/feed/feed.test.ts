@@ -66,7 +66,12 @@ test('an event has a row when it is stored, with what becomes of it at once', as
   const events = rows.filter((row) => row?.kind === 'event');
   expect(events.map((row) => row?.status)).toEqual(['pending', 'filtered', 'no_routes', 'failed']);
   expect(events[0]).toMatchObject({ org: 'org_a', source: 'src_a' });
-  expect(rows.find((row) => row?.kind === 'message')).toMatchObject({ status: 'schema_failed', route: 'rte_v', destination: null, attempts: null });
+  expect(rows.find((row) => row?.kind === 'message')).toMatchObject({
+    status: 'schema_failed',
+    route: 'rte_v',
+    destination: null,
+    attempts: null,
+  });
 });
 
 test('an event that is sent again has no second row', async () => {
@@ -77,9 +82,27 @@ test('an event that is sent again has no second row', async () => {
 test('each end of an attempt has a row with the ids of its message, the attempt and the answer', async () => {
   const event = await accept({ maxAttempts: 3 });
   const [first] = await takeFrom(queue, 'w1', 1, { circuit: { failureThreshold: 5, cooldownSeconds: 60, probeSuccessThreshold: 1 } });
-  const ids = { org: 'org_a', eventId: event.id, messageId: event.targets[0]?.messageId, source: 'src_a', route: 'rte_a', destination: 'dst_a' };
-  expect(await rowsOf(() => settleAll(queue, 'w1', first === undefined ? [] : [first], { type: 'retry', attempt: failure, delayMs: 0 }))).toEqual([
-    { kind: 'message', status: 'retrying', ...ids, attempts: 1, responseStatus: 500, errorType: 'http_error', reason: null, atMs: expect.any(Number) },
+  const ids = {
+    org: 'org_a',
+    eventId: event.id,
+    messageId: event.targets[0]?.messageId,
+    source: 'src_a',
+    route: 'rte_a',
+    destination: 'dst_a',
+  };
+  expect(
+    await rowsOf(() => settleAll(queue, 'w1', first === undefined ? [] : [first], { type: 'retry', attempt: failure, delayMs: 0 })),
+  ).toEqual([
+    {
+      kind: 'message',
+      status: 'retrying',
+      ...ids,
+      attempts: 1,
+      responseStatus: 500,
+      errorType: 'http_error',
+      reason: null,
+      atMs: expect.any(Number),
+    },
   ]);
   await queue.promote();
   const jobs = await takeFrom(queue, 'w1', 1);
@@ -105,7 +128,9 @@ test('a message that a filter or a transform ends has a row without an attempt',
   const [one, other] = await takeFrom(queue, 'w1', 2);
   if (one === undefined || other === undefined) throw new Error('there is no work');
   const unsent = (status: 'filtered' | 'transform_failed') => ({ type: 'unsent' as const, status, reason: 'why', tookMs: 1 });
-  expect(await rowsOf(() => settleAll(queue, 'w1', [one], unsent('filtered')))).toMatchObject([{ status: 'filtered', route: 'rte_a', attempts: 0 }]);
+  expect(await rowsOf(() => settleAll(queue, 'w1', [one], unsent('filtered')))).toMatchObject([
+    { status: 'filtered', route: 'rte_a', attempts: 0 },
+  ]);
   expect(await rowsOf(() => settleAll(queue, 'w1', [other], unsent('transform_failed')))).toMatchObject([{ status: 'transform_failed' }]);
 });
 

@@ -12,14 +12,14 @@ afterEach(() => {
 });
 
 /** A server that answers with the pieces; the response to a request that nothing reads yet. */
-async function answerOf(pieces: AsyncIterable<string>) {
+async function answerOf(pieces: AsyncIterable<string>, { broken, method = 'GET' }: { broken?: AbortSignal; method?: string } = {}) {
   const app = express();
   app.get('/', async (_request, response) => {
-    await sendStreamed(response, new StreamedAnswer({ 'Content-Type': 'text/plain' }, pieces), 200);
+    await sendStreamed(response, new StreamedAnswer({ 'Content-Type': 'text/plain' }, pieces, broken), 200);
   });
   const server = createServer(app).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const asked = request({ port: (server.address() as AddressInfo).port, host: '127.0.0.1' });
+  const asked = request({ port: (server.address() as AddressInfo).port, host: '127.0.0.1', method });
   stops.push(() => {
     asked.destroy();
     server.closeAllConnections();
@@ -80,4 +80,34 @@ test('an answer that fails before it begins is an error', async () => {
     yield piece;
   };
   expect((await answerOf(pieces())).statusCode).toBe(500);
+});
+
+test('an answer is broken off when its maker says so, although its client reads nothing', async () => {
+  const breaking = new AbortController();
+  let hasEnded = false;
+  const pieces = async function* () {
+    try {
+      for (;;) yield piece;
+    } finally {
+      hasEnded = true;
+    }
+  };
+  const response = await answerOf(pieces(), { broken: breaking.signal });
+  breaking.abort();
+  await eventually(() => expect(hasEnded).toBe(true));
+  await expect(once(response.resume(), 'end')).rejects.toThrow('aborted');
+});
+
+test('an answer to HEAD has no body and ends, although its pieces do not', async () => {
+  let hasEnded = false;
+  const pieces = async function* () {
+    try {
+      for (;;) yield piece;
+    } finally {
+      hasEnded = true;
+    }
+  };
+  const response = await answerOf(pieces(), { method: 'HEAD' });
+  await once(response.resume(), 'end');
+  expect(hasEnded).toBe(true);
 });

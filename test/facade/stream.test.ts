@@ -1,0 +1,203 @@
+import { once } from 'node:events';
+import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { eventually } from '../support/eventually.ts';
+import { newEvent } from '../support/new-event.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { SeenEvents } from '../support/stream-clients.ts';
+import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
+import { subscribe } from './subscribed.ts';
+
+let world: FacadeWorld;
+const open: ClientRequest[] = [];
+beforeAll(async () => {
+  world = await startFacadeWorld();
+  await world.startWorker();
+}, 60_000);
+afterAll(() => world?.stop());
+afterEach(() => {
+  for (const each of open.splice(0)) each.destroy();
+});
+
+interface Followed {
+  answer: IncomingMessage;
+  seen: SeenEvents;
+}
+
+async function follow(
+  query = '',
+  { key = world.admin, headers = {} }: { key?: string; headers?: Record<string, string> } = {},
+): Promise<Followed> {
+  const sent = request(`${world.baseUrl}/api/stream?${query}`, {
+    headers: { authorization: `Bearer ${key}`, ...headers },
+    agent: false,
+  }).end();
+  sent.on('error', () => {});
+  open.push(sent);
+  const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+  const seen = new SeenEvents();
+  answer
+    .setEncoding('utf8')
+    .on('data', (text: string) => seen.add(text))
+    .on('error', () => {});
+  expect([answer.statusCode, answer.headers['content-type']]).toEqual([200, 'text/event-stream; charset=utf-8']);
+  return { answer, seen };
+}
+
+const got = ({ seen }: Followed, types: string[]) =>
+  eventually(types.join(), 20_000, () => types.every((type) => seen.types().includes(type)) || undefined);
+
+async function routeTo(
+  url: string,
+): Promise<{ source: { id: string; slug: string }; route: { id: string }; destination: { id: string; name: string } }> {
+  const source = await world.create('sources', {});
+  const destination = await world.create('destinations', { url });
+  const route = await world.create('routes', { sourceId: source.id, destinationIds: [destination.id] });
+  return { source, route, destination };
+}
+
+async function send({ source, route, destination }: Awaited<ReturnType<typeof routeTo>>): Promise<ReturnType<typeof newEvent>> {
+  const org = await world.organizationId('acme');
+  const { shard } = (await world.registry.getOf(org, 'destination', destination.id)) ?? { shard: 0 };
+  const event = newEvent({ org, sourceId: source.id, destinations: [destination.id] });
+  const sent = { ...event, targets: event.targets.map((target) => ({ ...target, routeId: route.id, shard })) };
+  await world.acceptor.accept(sent);
+  return sent;
+}
+
+test('an event and its delivery are rows with their ids, names and answer, in a stream that no proxy keeps back', async () => {
+  const receiver = await startReceiver();
+  const made = await routeTo(receiver.url);
+  const followed = await follow();
+  expect(followed.answer.headers).toMatchObject({ 'cache-control': 'no-store', 'x-accel-buffering': 'no' });
+  const { id: eventId, targets } = await send(made);
+  await got(followed, ['event.received', 'delivery.delivered']);
+  await receiver.close();
+  const [received, delivered] = followed.seen.all.map(({ data }) => data);
+  expect(received).toMatchObject({ topic: 'events', status: 'pending', eventId, sourceId: made.source.id, routeId: null });
+  expect(delivered).toMatchObject({
+    topic: 'deliveries',
+    status: 'delivered',
+    id: targets[0]?.messageId,
+    eventId,
+    organizationId: await world.organizationId('acme'),
+    sourceId: made.source.id,
+    routeId: made.route.id,
+    destinationId: made.destination.id,
+    destinationName: made.destination.name,
+    attempt: 1,
+    responseStatus: 200,
+    errorType: null,
+    at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+  });
+});
+
+test('a stream has the topics, ids and statuses that were asked for', async () => {
+  const receiver = await startReceiver();
+  const [one, other] = [await routeTo(receiver.url), await routeTo(receiver.url)];
+  const all = await follow();
+  const streams = await Promise.all([
+    follow('topics=events'),
+    follow(`sourceId=${one.source.slug}`),
+    follow(`routeId=${one.route.id}`),
+    follow(`destinationId=${other.destination.id}&topics=deliveries,circuits`),
+    follow('status=delivered,dlq'),
+    follow('topics=messages'),
+  ]);
+  await Promise.all([send(one), send(other)]);
+  await eventually('all rows', 20_000, () => all.seen.all.length === 4 || undefined);
+  await receiver.close();
+  await eventually(
+    'the rows of each',
+    20_000,
+    () => [2, 2, 1, 1, 2, 0].every((count, i) => streams[i]?.seen.all.length === count) || undefined,
+  );
+  const routes = streams.map(({ seen }) => [...new Set(seen.all.map(({ data }) => data['routeId']))]);
+  expect(streams[0]?.seen.types()).toEqual(['event.received', 'event.received']);
+  expect([...(routes[2] ?? []), ...(routes[3] ?? [])]).toEqual([one.route.id, other.route.id]);
+});
+
+test('messages to webhook endpoints have their application, endpoint and event type, by which a stream is narrowed', async () => {
+  await subscribe(world, 'order.paid', [null]);
+  await subscribe(world, 'order.lost', [null]);
+  const followed = await follow('eventType=order.paid');
+  for (const eventType of ['order.lost', 'order.paid'])
+    expect((await world.request('POST', '/api/send-event', { body: { eventType, payload: { id: 'o-1' } } })).status).toBe(201);
+  await eventually('two rows', 20_000, () => followed.seen.all.length >= 2 || undefined);
+  const [event, message] = followed.seen.all.map(({ data }) => data);
+  expect(event).toMatchObject({ type: 'event.received', eventType: 'order.paid', sourceId: null });
+  expect(message).toMatchObject({
+    topic: 'messages',
+    eventType: 'order.paid',
+    applicationId: expect.stringMatching(/^app_/),
+    endpointId: expect.any(String),
+    routeId: null,
+    destinationId: null,
+  });
+  expect(followed.seen.all.every(({ data }) => data['eventType'] === 'order.paid')).toBe(true);
+});
+
+test('a failing receiver shows as a retry with its answer', async () => {
+  const receiver = await startReceiver((response) => response.writeHead(503).end());
+  const made = await routeTo(receiver.url);
+  const followed = await follow(`routeId=${made.route.id}`);
+  await send(made);
+  await got(followed, ['delivery.retrying']);
+  await receiver.close();
+  expect(followed.seen.all.find(({ type }) => type === 'delivery.retrying')?.data).toMatchObject({
+    status: 'retrying',
+    responseStatus: 503,
+    errorType: 'http_error',
+    attempt: 1,
+  });
+});
+
+test('another organization sees nothing of it, and is refused what is not its own', async () => {
+  await world.addOrganization('globex');
+  const key = await world.addKey('globex');
+  const receiver = await startReceiver();
+  const made = await routeTo(receiver.url);
+  const [own, foreign] = [await follow(), await follow('', { key })];
+  await send(made);
+  await got(own, ['event.received', 'delivery.delivered']);
+  await receiver.close();
+  expect(foreign.seen.all).toEqual([]);
+  expect((await world.request('GET', `/api/stream?routeId=${made.route.id}`, { key })).status).toBe(404);
+});
+
+test('a client resumes with Last-Event-ID', async () => {
+  const receiver = await startReceiver();
+  const made = await routeTo(receiver.url);
+  const first = await follow('topics=events');
+  await send(made);
+  await got(first, ['event.received']);
+  first.answer.destroy();
+  const missed = await send(made);
+  const second = await follow('topics=events', { headers: { 'last-event-id': first.seen.lastId } });
+  await got(second, ['event.received']);
+  await receiver.close();
+  expect(second.seen.all.map(({ data }) => data['eventId'])).toEqual([missed.id]);
+});
+
+test.each(['topics=replays', 'status=lost', 'topics=', 'topic=events'])('a stream is refused with %s', async (query) => {
+  const { status, headers } = await world.request('GET', `/api/stream?${query}`);
+  expect([status, headers.get('x-error-code')]).toEqual([400, 'INVALID_QUERY']);
+});
+
+test('HEAD of the stream ends at once, and its place is free', async () => {
+  for (let i = 0; i < 25; i++) {
+    const { status, text } = await world.request('HEAD', '/api/stream');
+    expect([status, text]).toEqual([200, '']);
+  }
+});
+
+test('an organization has 20 streams, and lists beside them', async () => {
+  const streams: Followed[] = [];
+  await eventually('the places of clients that have gone', 20_000, async () => {
+    for (; streams.length < 20; ) streams.push(await follow());
+    return true;
+  });
+  const refused = await world.request('GET', '/api/stream');
+  expect([refused.status, refused.headers.get('x-error-code')]).toEqual([429, 'RATE_LIMITED']);
+  expect((await world.request('GET', '/api/events')).status).toBe(200);
+});
