@@ -96,6 +96,8 @@ describe('a paused target', () => {
         },
       ]);
     }
+    const { items } = await reader.deliveries(org, { errorTypes: ['disabled'] }, { limit: 10 });
+    expect(items).toHaveLength(2);
     expect(await checkShards({ redis: redis.client, prefix, shards: 1 })).toMatchObject({ findings: [], unfinished: 0 });
   });
 });

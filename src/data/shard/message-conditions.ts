@@ -30,7 +30,7 @@ export const attemptErrorTypes = [
   'gone',
 ] as const satisfies readonly AttemptErrorType[];
 /** Of messages that ended without an attempt, or could not be attempted once more; all of these stand in the index of failures. */
-const endErrorTypes: readonly string[] = ['secret_decryption_failed', 'filtered', 'schema_failed', 'transform_failed'];
+const endErrorTypes: readonly string[] = ['secret_decryption_failed', 'disabled', 'filtered', 'schema_failed', 'transform_failed'];
 const firstFailure = 300;
 /** By so much the clocks of those who accept events and of those who send them may differ. */
 const clockSkewMs = 60_000;

@@ -93,7 +93,7 @@ export function adviceOnWait(reason: WaitReason, { routeId, destinationId, isFor
 
 const deadReasons: Record<DeadLetterReason | WebhookDeadLetterReason, string> = {
   max_retries_exceeded: 'all its attempts failed',
-  circuit_breaker_exhausted: 'the circuit stayed open for too long',
+  circuit_breaker_exhausted: 'the circuit stayed open, or its target was disabled, for too long',
   destination_not_found: 'its destination no longer exists',
   endpoint_not_found: 'its endpoint no longer exists',
   route_deleted: 'its route was deleted',

@@ -19,7 +19,7 @@ export const messageFilterQuery = {
   eventType: text(1, 100).optional().describe('Name of the event type.'),
   applicationId: id.optional().describe('Only of this application.'),
   endpointId: id.optional().describe('Only to this endpoint.'),
-  errorType: errorTypeQuery(['circuit_open', 'secret_decryption_failed', 'filtered', 'schema_failed', 'transform_failed']),
+  errorType: errorTypeQuery(['circuit_open', 'secret_decryption_failed', 'disabled', 'filtered', 'schema_failed', 'transform_failed']),
   ...messageFilterParameters,
   ...timeRangeQuery,
 };
