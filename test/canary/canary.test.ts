@@ -66,6 +66,22 @@ async function send(
   return { status: response.status, text, body: members(isJson ? JSON.parse(text) : {}) };
 }
 
+/** Follows the live stream. Returns what ends it and keeps what it has sent as an answer. */
+async function followStream(): Promise<() => Promise<void>> {
+  const leaving = new AbortController();
+  const response = await fetch(`${url}/api/stream`, { headers: { authorization: `Bearer ${key}` }, signal: leaving.signal });
+  let sent = '';
+  const read = (async () => {
+    for await (const chunk of response.body ?? []) sent += Buffer.from(chunk).toString();
+  })().catch(() => undefined);
+  return async () => {
+    await eventually(() => expect(sent).toContain('event: delivery.'));
+    leaving.abort();
+    await read;
+    answers.push(`GET /api/stream ${response.status}\n${sent}`);
+  };
+}
+
 beforeAll(async () => {
   const manifests = join(directory, 'manifests');
   mkdirSync(manifests);
@@ -214,6 +230,7 @@ async function makeItWork(): Promise<void> {
       circuitFailureThreshold: 1,
       notifyOnFailure: true,
     });
+  const endStream = await followStream();
   for (let n = 0; n < 3; n++) await send('POST', '/ingest/default/canary-events', { n });
   await send('POST', '/ingest/default/signed', { n: 'with no signature' });
   await Promise.all([receivers.ok.arrived(3, 30_000), receivers.failing.arrived(3, 30_000)]);
@@ -221,11 +238,17 @@ async function makeItWork(): Promise<void> {
     const ids = await idsOf(path.slice(0, path.indexOf('/{')));
     await Promise.all(ids.map((id) => send('POST', `/api${path.replace('{id}', id)}`)));
   }
-  for (const { path } of operations.filter(({ method }) => method === 'GET')) {
+  const explained = new Set<string>();
+  for (const { path } of operations.filter(
+    ({ method, path: each }) => method === 'GET' && each !== '/stream' && each !== '/explain/{id}',
+  )) {
     const collection = path.slice(0, path.includes('/{') ? path.indexOf('/{') : undefined);
     const ids = path.includes('{') ? await idsOf(collection) : [''];
     for (const id of ids.slice(0, 60)) await send('GET', `/api${path.replace('{id}', id)}`);
+    for (const id of ids.filter((each) => each !== '')) explained.add(id);
   }
+  for (const id of explained) await send('GET', `/api/explain/${id}`);
+  await endStream();
   for (const path of ['/destinations', '/routes'].filter((each) => operations.some((operation) => operation.path === `${each}/export`))) {
     const { body } = await send('GET', `/api${path}/export?includeSensitive=true`, undefined, { shows: true });
     const [, records] = Object.entries(body).find(([, value]) => Array.isArray(value)) ?? [];
@@ -274,6 +297,8 @@ describe('a secret that is put into every field for one', () => {
 
   test('is in no answer of the API', () => {
     expect(answers.length).toBeGreaterThan(200);
+    expect(answers.filter((answer) => answer.startsWith('GET /api/explain/') && answer.includes(' 200\n')).length).toBeGreaterThan(20);
+    expect(answers).toContainEqual(expect.stringMatching(/^GET \/api\/stream 200\n/));
     expect(answers.flatMap((answer) => found(canaries, Buffer.from(answer)))).toEqual([]);
   });
 
