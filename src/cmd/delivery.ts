@@ -111,9 +111,11 @@ async function runDelivery(context: RoleContext): Promise<void> {
       warehouse: config.warehouse,
       webhooks: {
         directory: webhooks,
-        disableEndpoint: async (org, id, reason) => {
-          await disableEndpoint(webhookStore, org, id, reason);
-          logger.warn({ organization: org, endpoint: id, reason }, 'a webhook endpoint was disabled');
+        disableEndpoint: async (endpoint) => {
+          const isDone = await disableEndpoint(webhookStore, endpoint);
+          const { org: organization, id, disabledReason } = endpoint;
+          if (isDone) logger.warn({ organization, endpoint: id, reason: disabledReason }, 'a webhook endpoint was disabled');
+          return isDone;
         },
         circuits,
         disableAfterHours: config.webhooks.disableAfterHours,

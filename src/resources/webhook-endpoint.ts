@@ -43,7 +43,9 @@ const spec = z.strictObject({
   enabled: z
     .boolean()
     .default(true)
-    .describe('While false, events skip it and queued messages wait. An endpoint that answered 410 is disabled until the spec is changed.'),
+    .describe(
+      'While false, events skip it and queued messages wait. An endpoint that answered 410, or failed for disableAfterHours, is disabled until the spec is changed.',
+    ),
   disableAfterHours,
   disabledReason: paragraph(1, 500).optional().describe('Why it is not enabled.'),
 });

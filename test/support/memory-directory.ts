@@ -1,3 +1,4 @@
+import type { EndpointToDisable } from '../../src/data/webhooks/disable-endpoint.ts';
 import { targetChange, webhookChangeKey } from '../../src/data/webhooks/webhook-notes.ts';
 import type { WebhookApplication, WebhookEndpoint } from '../../src/data/webhooks/webhooks.ts';
 import type { WebhookPlanSources } from '../../src/delivery/plans/webhook-plan.ts';
@@ -49,15 +50,16 @@ export class MemoryDirectory {
 
   /** As a worker is given it. */
   sources(): WebhookPlanSources {
-    const disableEndpoint = async (_: string, id: string, reason: string): Promise<void> => {
-      this.reasons.push(reason);
+    const disableEndpoint = async ({ id, disabledReason }: EndpointToDisable): Promise<boolean> => {
+      this.reasons.push(disabledReason);
       const endpoint = this.#endpoints.get(id);
       if (endpoint !== undefined) this.putEndpoint({ ...endpoint, isDisabled: true, revision: endpoint.revision + 1 });
+      return endpoint !== undefined;
     };
     return {
       directory: this,
       disableEndpoint,
-      circuits: { ofTargets: async () => [] },
+      circuits: { ofTarget: async () => null },
       disableAfterHours: 0,
       retries: { delaysMs: [] },
       allowsInsecureUrls: true,

@@ -169,7 +169,7 @@ test('an application that was made anew while nobody led takes it over', async (
 test('what a 410 disabled stays so, also for the next leader, until the spec is changed', async () => {
   await apply();
   const id = await ready();
-  await disableEndpoint(world.webhooks, world.org, id, 'gone');
+  await disableEndpoint(world.webhooks, { org: world.org, id, disabledReason: 'gone' });
   await world.secret(signingSecret(4));
   await eventually(async () => expect((await stored(id)).secret.version).toBe(2));
   await world.stop();

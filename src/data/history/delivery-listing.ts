@@ -21,6 +21,7 @@ export interface DeliveryReading {
   /** The results of filters, where they may belong to the list and do not stand in the index. */
   besides: { index: string; look: IndexLook } | undefined;
   scope: readonly (string | undefined)[];
+  /** Of the stamps of the index: of creation, or in the index of a destination of when a delivery came there, which may be long after it has failed elsewhere. */
   range: TimeRange;
   /** Whether every member stands in the index of failures, but for those that are read besides. */
   hasFailed: boolean;
@@ -53,7 +54,7 @@ export function deliveryReading(org: string, filter: DeliveryFilter): DeliveryRe
     look: isNarrowed ? { statuses: letters, routeId, destinationId, outcome } : undefined,
     besides: hasResultsApart ? { index: packIndex(org), look: { statuses: lettersOf.filtered, routeId, outcome } } : undefined,
     scope: [org, routeId, destinationId, statuses?.toSorted().join(','), ...filterScope(filter)],
-    range: isDead ? {} : readRange(filter),
+    range: isDead ? {} : readRange(destinationId === undefined ? filter : { fromMs: filter.fromMs, toMs: filter.toMs }),
     hasFailed: !isDead && !areFailuresAndResults && (isOfFailures(filter) || (areUnsuccessful && (narrow !== undefined || !mayBeFiltered))),
     hasBatchMembers: !areEnded,
     isWaiting: statuses?.every((status) => waitingStatuses.has(status)) ?? false,

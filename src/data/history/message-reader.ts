@@ -168,6 +168,9 @@ export class RedisMessageReader implements MessageReader {
   async deliveries(org: string, filter: DeliveryFilter, page: PageQuery): Promise<ScannedPage<DeliveryView>> {
     const reading = deliveryReading(org, filter);
     const { index, look, besides, scope, range } = reading;
+    const { fromMs: _from, toMs: _to, ...besidesTimes } = filter;
+    // The range says it, in the stamps of the index.
+    const judged = filter.destinationId === undefined ? filter : besidesTimes;
     const views = async ({ shard }: ShardReader, entries: readonly IndexEntry[]) => {
       const here = entries.map(({ key, reply }) => (reply === null ? null : deliveryView(shard, key, reply)));
       const moved = here.flatMap((each) => (each?.elsewhere == null ? [] : [{ id: each.view.id, shard: each.elsewhere }]));
@@ -177,7 +180,7 @@ export class RedisMessageReader implements MessageReader {
           if (each === null) return null;
           const found = elsewhere.get(each.view.id);
           const view = found?.view ?? each.view;
-          return (await this.#meets(org, filter, view, found?.shard ?? shard)) ? view : null;
+          return (await this.#meets(org, judged, view, found?.shard ?? shard)) ? view : null;
         }),
       );
     };

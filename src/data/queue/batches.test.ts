@@ -116,6 +116,9 @@ test('members show the attempts of their batch, and keep them when it ends', asy
   await settleAll(queue, 'w1', await take(), delivered);
   await endAll();
   expect(await view(id)).toMatchObject({ status: 'delivered', attempts: 2, maxAttempts: 11, lastResponseStatus: attempt.responseStatus });
+  const { items: retried } = await reader.deliveries('org_a', { statuses: ['delivered'], attemptsMin: 2 }, { limit: 10 });
+  expect(retried.map((each) => each.id)).toContain(id);
+  expect(retried).toHaveLength(3);
   expect(await reader.attempts('org_a', id ?? '')).toMatchObject([
     { attemptNumber: 1, responseStatus: 500, errorType: 'http_error' },
     { attemptNumber: 2, responseStatus: 200 },

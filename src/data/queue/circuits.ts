@@ -67,6 +67,16 @@ export class Circuits {
     return replies.flatMap((reply) => list(list(reply)[1]).map(circuitView));
   }
 
+  /** That of one target in the only shard that its messages are in; null: it has had none yet. */
+  async ofTarget(
+    shard: number,
+    org: string,
+    { routeId, destinationId }: { routeId: string; destinationId: string },
+  ): Promise<CircuitView | null> {
+    const reply = await this.#run(shard, circuitsScript, [org, routeId, destinationId]);
+    return list(list(reply)[1]).map(circuitView)[0] ?? null;
+  }
+
   /** Every circuit that is not closed. */
   async broken(): Promise<CircuitView[]> {
     return (await this.#inAll((shard) => this.#brokenIn(shard))).flat();

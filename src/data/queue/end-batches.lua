@@ -16,6 +16,7 @@
 -- @include "includes/work.lua"
 -- @include "../shard/includes/hints.lua"
 -- @include "../feed/includes/feed.lua"
+-- @include "includes/failures-index.lua"
 
 local budget = tonumber(ARGV[1])
 local closed = 0
@@ -96,6 +97,9 @@ local function end_member(message, batch)
     if batch.long then
       call('HSET', P .. 'a:' .. message, before + batch.attempts, batch.long)
     end
+  end
+  if batch.attempts > 1 or batch.attempts == 1 and batch.how ~= 'd' then
+    note_failure(batch.org, message, call('HGET', key, 'i'))
   end
   if batch.how == 'f' then
     call('HSET', key, unpack(fields))

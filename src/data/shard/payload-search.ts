@@ -2,8 +2,8 @@ import { type CelFilter, celEventInPieces, compileCelSearch } from '../../core/c
 import { joinedHeaders } from '../../core/joined-headers.ts';
 import { keptHeaders } from '../../core/kept-headers.ts';
 import { type Abandonment, type LoopTurn, loopTurns } from '../../core/loop-turns.ts';
-import { readJson } from '../../core/read-json.ts';
-import { decodeEvent, type StoredEvent } from './event-text.ts';
+import { payloadValue } from '../../core/payload-value.ts';
+import { decodeEvent } from './event-text.ts';
 import {
   type Gathered,
   gatheredEntries,
@@ -154,10 +154,11 @@ async function judgeIn<T>(
 }
 
 function* verdictInPieces(filter: CelFilter, text: Buffer): Generator<undefined, boolean> {
-  const event = decodeEvent(text);
-  const data = dataOf(event);
   yield;
-  const { sourceSlug: type, headers, webhook } = event;
+  const { sourceSlug: type, headers, webhook, payload, chunks } = decodeEvent(text);
+  // One above 1 MiB is not read.
+  const data = chunks === undefined ? yield* payloadValue(payload) : null;
+  yield;
   const seen = yield* celEventInPieces({
     type,
     data,
@@ -167,11 +168,4 @@ function* verdictInPieces(filter: CelFilter, text: Buffer): Generator<undefined,
   });
   yield;
   return filter(seen).isMatch;
-}
-
-/** A payload that is no JSON is text; one above 1 MiB is not read. */
-function dataOf({ payload, chunks }: StoredEvent): unknown {
-  if (chunks !== undefined) return null;
-  const text = payload.toString();
-  return readJson(text) ?? text;
 }

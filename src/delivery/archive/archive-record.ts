@@ -1,10 +1,10 @@
 import { joinedHeaders } from '../../core/joined-headers.ts';
 import { keptHeaders } from '../../core/kept-headers.ts';
+import { payloadJson } from '../../core/payload-value.ts';
 import { organizationOfWebhooks } from '../../core/webhook.ts';
 import type { ArchivedMessage } from '../../data/history/message-archive.ts';
 import type { AttemptView } from '../../data/shard/messages.ts';
 import { webhookMessageView } from '../../data/webhooks/webhook-message-view.ts';
-import { payloadJson } from '../targets/warehouse/event-payload.ts';
 
 /** Messages of routes and those to webhook endpoints have columns of their own, and so a table of their own. */
 export type ArchiveTable = 'deliveries' | 'messages';

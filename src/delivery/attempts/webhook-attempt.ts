@@ -2,6 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import type { AttemptDetailMode } from '../../core/attempt-detail-mode.ts';
 import { retryCount } from '../../core/backoff.ts';
 import type { Clock } from '../../core/clock.ts';
+import { isPosthornError } from '../../core/errors.ts';
 import type { Job, Outcome, Settlement } from '../../data/queue/delivery-queue.ts';
 import type { StoredEvent } from '../../data/shard/event-text.ts';
 import type { DeliveryMetrics } from '../metrics.ts';
@@ -20,7 +21,7 @@ interface Context {
   signal: AbortSignal;
 }
 
-/** Delivers a message to a webhook endpoint once and says what becomes of it. Rejects when the endpoint is to be disabled and cannot be. */
+/** Delivers a message to a webhook endpoint once and says what becomes of it. Rejects when the endpoint is gone and cannot be disabled. */
 export async function attemptWebhook(job: Job, plan: WebhookPlan, context: Context): Promise<Settlement> {
   const { clock, userAgent, metrics, signal, attemptDetail: mode } = context;
   const { event, messageId } = job;
@@ -38,8 +39,7 @@ export async function attemptWebhook(job: Job, plan: WebhookPlan, context: Conte
   metrics.attemptSeconds.observe({ result: attempt.errorType ?? 'ok' }, attempt.durationMs / 1000);
   if (attempt.responseStatus === gone) {
     // First this: a message that is settled no more says it.
-    await plan.disable('the endpoint answered 410 Gone');
-    metrics.endpointsDisabled.inc({ cause: 'gone' });
+    if (await plan.disable('the endpoint answered 410 Gone', false)) metrics.endpointsDisabled.inc({ cause: 'gone' });
     return settle({ type: 'dead', attempt: { ...attempt, errorType: 'gone' }, reason: 'destination_not_found' });
   }
   const outcome = attemptOutcome(attempt, result, plan, number);
@@ -47,17 +47,21 @@ export async function attemptWebhook(job: Job, plan: WebhookPlan, context: Conte
   return settle(outcome);
 }
 
-/** Disables the endpoint if every attempt has failed for as long as its plan allows. Rejects with UNAVAILABLE. */
+/** Disables the endpoint if every attempt has failed for as long as its plan allows. Where Redis does not answer, the next failed attempt looks again. */
 async function disableFailing(
   plan: Pick<WebhookPlan, 'disable' | 'disableAfterMs' | 'failingSinceMs'>,
   metrics: DeliveryMetrics,
   nowMs: number,
 ): Promise<void> {
   if (plan.disableAfterMs === null) return;
-  const sinceMs = await plan.failingSinceMs();
-  if (sinceMs === null || nowMs - sinceMs < plan.disableAfterMs) return;
-  await plan.disable(`every attempt has failed since ${new Date(sinceMs).toISOString()}`);
-  metrics.endpointsDisabled.inc({ cause: 'failing' });
+  try {
+    const sinceMs = await plan.failingSinceMs();
+    if (sinceMs === null || nowMs - sinceMs < plan.disableAfterMs) return;
+    if (await plan.disable(`every attempt has failed since ${new Date(sinceMs).toISOString()}`, true))
+      metrics.endpointsDisabled.inc({ cause: 'failing' });
+  } catch (error) {
+    if (!isPosthornError(error, 'UNAVAILABLE')) throw error;
+  }
 }
 
 interface Sent {

@@ -20,7 +20,7 @@ import { RedisMessageReader } from '../../data/history/message-reader.ts';
 import { Circuits } from '../../data/queue/circuits.ts';
 import { RedisMessageAcceptor } from '../../data/queue/message-acceptor.ts';
 import { changeStreamBlockMs } from '../../data/registry/change-stream.ts';
-import { disableEndpoint } from '../../data/webhooks/disable-endpoint.ts';
+import { disableEndpoint, type EndpointToDisable } from '../../data/webhooks/disable-endpoint.ts';
 import { RedisWebhookStore } from '../../data/webhooks/redis-webhook-store.ts';
 import { WebhookDirectory } from '../../data/webhooks/webhook-directory.ts';
 import { WebhookNotes } from '../../data/webhooks/webhook-notes.ts';
@@ -60,10 +60,9 @@ beforeEach(async () => {
   // Before its first change the stream has no marker yet.
   await new WebhookNotes({ redis: redis.client, prefix, logger: silentLogger }).note({ kind: 'application', id: 'app_z' });
   directory.start();
-  const disable = (organization: string, id: string, reason: string) => disableEndpoint(store, organization, id, reason);
   const webhooks = {
     directory,
-    disableEndpoint: disable,
+    disableEndpoint: (each: EndpointToDisable) => disableEndpoint(store, each),
     circuits: new Circuits({ redis: redis.client, prefix }),
     disableAfterHours: 0,
     retries: { delaysMs: [3_600_000] },
@@ -117,11 +116,11 @@ describe('an endpoint whose every attempt fails', () => {
     await endCooldowns(redis.client, prefix);
     await shows(probing, { attempts: 1 });
   }
-  const configure = async (ofEndpoint: number | null, ofApplication: number | null) => {
+  const configure = async (ofEndpoint: number | null, ofApplication: number | null, successThreshold = 1) => {
     const longAgo: Clock = { ...systemClock, now: () => Date.now() - 30 * dayMs };
     const earlier = new RedisWebhookStore({ redis: redis.client, prefix, clock: longAgo, logger: silentLogger });
     await earlier.updateApplication(org, application.id, { disableAfterHours: ofApplication });
-    const circuit = { failureThreshold: 1, successThreshold: 1, cooldownSeconds: 3600 };
+    const circuit = { failureThreshold: 1, successThreshold, cooldownSeconds: 3600 };
     await earlier.updateEndpoint(org, endpoint.id, { disableAfterHours: ofEndpoint, circuit });
     await eventually(async () => {
       expect(await directory.application(org, application.id)).toMatchObject({ disableAfterHours: ofApplication });
@@ -146,6 +145,28 @@ describe('an endpoint whose every attempt fails', () => {
     await configure(null, 48);
     await failAgainAfter(49);
     expect(await isDisabled()).toBe(true);
+  });
+
+  test('stays enabled when a probe has succeeded since, although the circuit is still half open', async () => {
+    await configure(48, null, 2);
+    await fail();
+    answer = 200;
+    const succeeding = await send();
+    await endCooldowns(redis.client, prefix);
+    await shows(succeeding, { status: 'delivered' });
+    answer = 500;
+    await failAgainAfter(49);
+    expect(await isDisabled()).toBe(false);
+  });
+
+  test('stays enabled when it is not the one that was judged any more, and with the reason of whoever has disabled it', async () => {
+    const { id, revision } = endpoint;
+    await store.updateEndpoint(org, id, { description: 'moved' });
+    expect(await disableEndpoint(store, { org, id, disabledReason: 'late', ifRevision: revision })).toBe(false);
+    expect(await isDisabled()).toBe(false);
+    await store.updateEndpoint(org, id, { isDisabled: true, disabledReason: 'by hand' });
+    expect(await disableEndpoint(store, { org, id, disabledReason: 'late' })).toBe(false);
+    expect(await store.endpoint(org, id)).toMatchObject({ disabledReason: 'by hand' });
   });
 
   test('stays enabled without a setting, before the time is over, and until it has failed for that long since its last change', async () => {

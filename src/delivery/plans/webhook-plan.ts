@@ -12,6 +12,7 @@ import type { Circuits } from '../../data/queue/circuits.ts';
 import type { SharedLimiter, TargetSetting } from '../../data/queue/delivery-queue.ts';
 import { Doorkeeper } from '../../data/registry/doorkeeper.ts';
 import type { RegistryReader } from '../../data/registry/registry.ts';
+import type { EndpointToDisable } from '../../data/webhooks/disable-endpoint.ts';
 import type { WebhookDirectory } from '../../data/webhooks/webhook-directory.ts';
 import type { WebhookApplication, WebhookEndpoint } from '../../data/webhooks/webhooks.ts';
 import type { Dispatchers } from '../targets/http/dispatchers.ts';
@@ -39,10 +40,11 @@ export interface WebhookPlan {
   dispatcher: () => Dispatcher;
   /** Null when there is none any more. */
   transform: (id: string) => Promise<TransformRecord | null>;
-  disable: (reason: string) => Promise<void>;
+  /** `ifUnchanged`: only if nobody has changed the endpoint since. Returns whether it did. Rejects with UNAVAILABLE. */
+  disable: (disabledReason: string, ifUnchanged: boolean) => Promise<boolean>;
   /** Uninterrupted failure after which the endpoint is disabled, in milliseconds; null: it never is. */
   disableAfterMs: number | null;
-  /** Since when every attempt has failed, counted from the last change of the endpoint at the earliest; null: they have not. Rejects with UNAVAILABLE. */
+  /** Since when every attempt has failed, counted from the last change of the endpoint at the earliest; null: its circuit is closed. Rejects with UNAVAILABLE. */
   failingSinceMs: () => Promise<number | null>;
 }
 
@@ -55,9 +57,9 @@ interface EndpointSecret {
 
 export interface WebhookPlanSources {
   directory: EndpointReader & Pick<WebhookDirectory, 'onChange'>;
-  /** Nothing happens when the endpoint is gone. Rejects with UNAVAILABLE. */
-  disableEndpoint: (org: string, id: string, reason: string) => Promise<void>;
-  circuits: Pick<Circuits, 'ofTargets'>;
+  /** Returns whether it did: not where it is gone, disabled already or has another revision. Rejects with UNAVAILABLE. */
+  disableEndpoint: (endpoint: EndpointToDisable) => Promise<boolean>;
+  circuits: Pick<Circuits, 'ofTarget'>;
   /** For endpoints that have no setting of their own or of their application; 0: never. */
   disableAfterHours: number;
   retries: RetrySchedule;
@@ -155,12 +157,13 @@ export class WebhookPlans {
       sentSecrets: new SentSecrets(texts, secretNames),
       dispatcher: dispatchers.forRules({ egress, tls: null, usesProxy: false }),
       transform: (transformId) => registry.getOf(org, 'transform', transformId),
-      disable: (reason) => webhooks.disableEndpoint(org, id, reason),
+      disable: (disabledReason, ifUnchanged) =>
+        webhooks.disableEndpoint({ org, id, disabledReason, ifRevision: ifUnchanged ? endpoint.revision : undefined }),
       disableAfterMs: (endpoint.disableAfterHours ?? application.disableAfterHours ?? webhooks.disableAfterHours) * hourMs || null,
       failingSinceMs: async () => {
         const target = { routeId: application.id, destinationId: id };
-        const [circuit] = await webhooks.circuits.ofTargets(webhookOrganization(org), [target]);
-        return circuit?.openedAtMs == null ? null : Math.max(circuit.openedAtMs, endpoint.updatedAtMs);
+        const circuit = await webhooks.circuits.ofTarget(application.shard, webhookOrganization(org), target);
+        return circuit?.openedAtMs == null ? null : Math.max(circuit.openedAtMs, circuit.lastSuccessAtMs ?? 0, endpoint.updatedAtMs);
       },
     };
   }

@@ -1,12 +1,12 @@
 import type { FieldMapping } from '../../../core/field-mapping.ts';
 import { joinedHeaders } from '../../../core/joined-headers.ts';
+import { payloadJson, payloadValue } from '../../../core/payload-value.ts';
 import { readablePayload, storedFormat } from '../../../core/readable-payload.ts';
 import type { WarehouseLayout } from '../../../core/records.ts';
 import { queryParameters } from '../../../core/sent-query.ts';
 import { WorkExceededError } from '../../../core/work-budget.ts';
 import type { StoredEvent } from '../../../data/shard/event-text.ts';
 import { boundedJson } from './bounded-json.ts';
-import { payloadJson, payloadValue } from './event-payload.ts';
 import type { StoredObject } from './object-store.ts';
 import { PartitionedObjects, prefixParts } from './partitioned-objects.ts';
 

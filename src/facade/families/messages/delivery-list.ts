@@ -19,6 +19,8 @@ import { deliveryRecord, deliveryStatus, deliveryToRecord } from './delivery-fie
 
 const farthest = 10_000;
 const pageSize = 100;
+/** Records that one request looks at to find where an offset is. */
+const maxLooked = 50_000;
 
 const query = z.object({
   ...cursorQuery,
@@ -85,7 +87,12 @@ function refuseOffset({ offset, eventId }: Query, other: 'cursor' | 'where'): vo
   });
 }
 
-/** The cursor of what stands behind `offset` deliveries; undefined: from the start, null: there is nothing. */
+function tooFar(): PosthornError {
+  const complaint = `lies behind more than ${maxLooked} records that the filters exclude: page by cursor`;
+  return new PosthornError('INVALID_QUERY', `Query: offset ${complaint}.`, { details: { offset: [complaint] } });
+}
+
+/** The cursor of what stands behind `offset` deliveries; undefined: from the start, null: there is nothing. Throws INVALID_QUERY beyond `maxLooked`. */
 async function cursorAfter(
   { services, caller, charge, signal }: Call,
   filter: DeliveryFilter,
@@ -93,11 +100,14 @@ async function cursorAfter(
 ): Promise<string | undefined | null> {
   if (offset >= pageSize) await charge(Math.floor(offset / pageSize));
   let cursor: string | undefined;
+  let looked = 0;
   for (let left = offset; left > 0; ) {
     signal.throwIfAborted();
+    if (looked > maxLooked) throw tooFar();
     const page = { limit: Math.min(left, pageSize), ...(cursor !== undefined && { cursor }) };
-    const { items, nextCursor } = await services.messages.deliveries(caller.organization.id, filter, page);
+    const { items, nextCursor, scanned } = await services.messages.deliveries(caller.organization.id, filter, page);
     if (nextCursor === null) return null;
+    looked += scanned;
     left -= items.length;
     cursor = nextCursor;
   }

@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
-import { readLargePayload, wholeJsonBytes } from '../../../core/large-json.ts';
-import { payloadText } from '../../../core/payload-text.ts';
-import { isJson } from '../../../core/plain-json.ts';
-import { readJson } from '../../../core/read-json.ts';
+import { readLargePayload, wholeJsonBytes } from './large-json.ts';
+import { payloadText } from './payload-text.ts';
+import { isJson } from './plain-json.ts';
+import { readJson } from './read-json.ts';
 
 /** The JSON that stands for a payload, without line breaks: text that is no JSON is a string, bytes that are no text are one in Base64. */
 export function payloadJson(payload: Buffer): string {
