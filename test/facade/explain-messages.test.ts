@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { filterFingerprint } from '../../src/core/filter.ts';
 import type { Outcome, TargetSetting } from '../../src/data/queue/delivery-queue.ts';
 import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
+import { eventually } from '../support/eventually.ts';
 import { newEvent } from '../support/new-event.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../support/queue-worker.ts';
 import { field } from '../support/redis-fields.ts';
@@ -36,7 +37,12 @@ async function accept(changes: Parameters<typeof newEvent>[0] = {}): Promise<{ e
 
 async function end(outcome: Outcome | null, setting: Partial<TargetSetting> = {}): Promise<void> {
   const jobs = await takeFrom(queue, 'w1', 1, setting);
-  if (outcome !== null) await settleAll(queue, 'w1', jobs, outcome);
+  if (outcome !== null) await settleAll(queue, 'w1', jobs, begunNow(outcome));
+}
+
+function begunNow(outcome: Outcome): Outcome {
+  if (!('attempt' in outcome) || outcome.attempt === null) return outcome;
+  return { ...outcome, attempt: { ...outcome.attempt, startedAtMs: Date.now() } };
 }
 
 const retry: Outcome = { type: 'retry', attempt: failure, delayMs: 3_600_000 };
@@ -63,7 +69,7 @@ test('a message that failed waits for its next attempt, and the last one says so
   await end(retry);
   const waits = {
     waitsFor: { reason: 'retry', until: later, text: expect.stringContaining('backoff') },
-    next: { what: 'attempt', at: later, text: expect.stringMatching(/^Attempt 2 of 2 .+ dead letter\.$/) },
+    next: { what: 'attempt', at: later, text: expect.stringMatching(/^Attempt 2 of 2 .+ if it fails, the message is given up here\.$/) },
   };
   expect(await explain(id)).toMatchObject({
     ...waits,
@@ -71,6 +77,31 @@ test('a message that failed waits for its next attempt, and the last one says so
     advice: [{ command: expect.stringContaining('/destinations/dst_a/test') }],
   });
   expect(await explain(eventId)).toMatchObject({ ...waits, state: 'pending' });
+});
+
+test.each([
+  [{}, 'Attempt 1 failed (http_error) after 5 ms: the receiver returned 500. status 500.'],
+  [{ errorMessage: 'the receiver answered 500' }, 'Attempt 1 failed (http_error) after 5 ms: the receiver returned 500.'],
+])('an attempt tells its error message unless that says the status alone (%j)', async (more, text) => {
+  const { id } = await accept();
+  await end({ ...retry, attempt: { ...failure, ...more } });
+  expect((await explain(id)).story).toContainEqual(expect.objectContaining({ what: 'attempt', text }));
+});
+
+test('an attempt is under way only while a worker has the message', async () => {
+  const { id } = await accept();
+  await takeFrom(queue, 'w1', 1);
+  expect(await explain(id)).toMatchObject({
+    state: 'processing',
+    summary: 'An attempt of the delivery is under way, after 0 of 3 attempts.',
+  });
+  const { id: moving } = await accept();
+  await world.redis.client.hset(`test:{s0}:m:${moving.slice(6)}`, field.message.status, 'm');
+  expect(await explain(moving)).toMatchObject({
+    state: 'pending',
+    waitsFor: null,
+    summary: 'The delivery has not ended, after 0 of 3 attempts.',
+  });
 });
 
 test('a message that waits for an open circuit tells when it opened and how it is closed', async () => {
@@ -114,6 +145,19 @@ test.each([
   );
 });
 
+test('what Git has disabled is to be enabled there, and no command is told for it', async () => {
+  const destination = await world.create('destinations', { url: 'https://hooks.example.com/in' });
+  const of = { kind: 'Destination', metadata: { namespace: 'acme', name: destination.slug } } as const;
+  await world.store.apply({ ...of, spec: { enabled: false } }, { manager: 'argocd', force: true });
+  const { id } = await accept({ destinations: [destination.id] });
+  const number = await world.redis.client.hget(`test:{s0}:tn:${org}`, `rte_a ${destination.id}`);
+  await world.redis.client.hset(`test:{s0}:t:${number}`, { [field.target.pausedSinceMs]: Date.now(), [field.target.pausedFor]: 'd' });
+  const told = [{ text: 'Enable the destination where it is managed, for example in Git: by argocd.' }];
+  await eventually(async () => expect((await explain(destination.id)).state).toBe('disabled'));
+  expect((await explain(destination.id)).advice).toEqual(told);
+  expect((await explain(id)).advice).toEqual(told);
+});
+
 test('a dead letter tells its reason and how it is replayed, and its replay names it', async () => {
   const { id, eventId } = await accept();
   await end(dead);
@@ -126,8 +170,17 @@ test('a dead letter tells its reason and how it is replayed, and its replay name
   expect((await explain(replay)).story).toContainEqual(
     expect.objectContaining({ what: 'replayed', data: expect.objectContaining({ replayedFrom: id }) }),
   );
+  const deadAt = body.story.at(-1).at;
+  await eventually(async () => expect(Date.now()).toBeGreaterThan(Date.parse(deadAt)));
   expect((await world.request('POST', `/api/deliveries/${id}/archive`)).status).toBe(204);
-  expect(await explain(id)).toMatchObject({ state: 'failed', summary: expect.stringContaining('archived'), advice: [] });
+  const archived = await explain(id);
+  expect(archived).toMatchObject({ state: 'failed', summary: expect.stringContaining('archived'), advice: [] });
+  expect(archived.story.slice(-2)).toMatchObject([
+    { what: 'dead_letter', at: deadAt },
+    { what: 'archived', at: later },
+  ]);
+  expect(Date.parse(archived.story.at(-1).at)).toBeGreaterThan(Date.parse(deadAt));
+  expect((await world.request('GET', `/api/deliveries/${id}`)).body).not.toHaveProperty('deadSinceMs');
 });
 
 test('a message that a transform or a schema held back tells why nothing was sent', async () => {
@@ -143,6 +196,18 @@ test('a message that a transform or a schema held back tells why nothing was sen
     state: 'schema_failed',
     summary: 'Nothing was sent: the payload does not meet the schema of the route (no id).',
   });
+});
+
+test('a dead letter whose destination is gone says that its id has to be asked for', async () => {
+  const { id } = await accept();
+  await end({ type: 'dead', attempt: null, reason: 'destination_not_found' });
+  expect((await explain(id)).advice[0].text).toContain('annotation posthorn.dev/id');
+});
+
+test('an event that a transform excluded names the transform, not the filter', async () => {
+  const { eventId } = await accept();
+  await end({ type: 'unsent', status: 'filtered', reason: 'no output', tookMs: 1 });
+  expect((await explain(eventId)).advice).toMatchObject([{ text: expect.stringMatching(/^Read the transform of the route/) }]);
 });
 
 test('an event that no route took is told so, with how a route is made', async () => {
@@ -167,7 +232,9 @@ test('an event that a filter excluded tells which condition was false, and with 
     what: 'not_matched',
     text: `The route ${route.id} sent nothing: condition false (condition 1 (payload.a gt 10), and the event has 1).`,
   });
-  expect(body.advice).toMatchObject([{ command: expect.stringContaining(`/routes/${route.id}`) }]);
+  expect(body.advice).toMatchObject([
+    { text: expect.stringMatching(/^Read the filter of the route/), command: expect.stringContaining(`/routes/${route.id}`) },
+  ]);
 });
 
 test('ids of another organization are unknown, and what an unknown id says is what stands in it', async () => {

@@ -98,11 +98,11 @@ export function deliveryView(
     replayedFrom: record.get('rp') ?? null,
     createdAtMs: stampMs(record.get('i')) ?? 0,
     completedAtMs: stampMs(record.get('c')),
+    deadSinceMs: stampMs(record.get('dc') ?? (status === 'dlq' ? record.get('c') : undefined)),
   };
   const [retries = '0', lastRetry = null] = record.get('dr')?.split(' ') ?? [];
   const webhook = {
     subscriptionId: record.get('sb') ?? null,
-    deadSinceMs: stampMs(record.get('dc') ?? (status === 'dlq' ? record.get('c') : undefined)),
     retries: Number(retries),
     lastRetryAtMs: lastRetry === null ? null : Number(lastRetry),
   };
@@ -113,8 +113,6 @@ export function deliveryView(
 /** What messages to webhook endpoints show besides. */
 export interface WebhookMessagePart {
   subscriptionId: string | null;
-  /** When it became a dead letter; null: it never was one. */
-  deadSinceMs: number | null;
   /** How often it was sent again as a dead letter, and when last. */
   retries: number;
   lastRetryAtMs: number | null;

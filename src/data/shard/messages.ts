@@ -177,6 +177,8 @@ export interface DeliveryView {
   replayedFrom: string | null;
   createdAtMs: number;
   completedAtMs: number | null;
+  /** When it became a dead letter; null: it never was one. */
+  deadSinceMs: number | null;
 }
 
 /** A route whose filter an event has not met. */

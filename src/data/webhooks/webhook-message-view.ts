@@ -98,9 +98,9 @@ export function webhookMessageView(
   };
 }
 
-function deadLetterOf(view: DeliveryView, { deadSinceMs, retries, lastRetryAtMs }: WebhookMessagePart): WebhookMessageView['deadLetter'] {
+function deadLetterOf(view: DeliveryView, { retries, lastRetryAtMs }: WebhookMessagePart): WebhookMessageView['deadLetter'] {
   if (view.deadLetterReason === null) return null;
-  const movedAtMs = deadSinceMs ?? view.completedAtMs ?? view.createdAtMs;
+  const movedAtMs = view.deadSinceMs ?? view.completedAtMs ?? view.createdAtMs;
   return { reason: reasonOf(view.deadLetterReason), movedAtMs, retries, lastRetryAtMs };
 }
 

@@ -1,6 +1,7 @@
 import { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { expect, test } from '@jest/globals';
+import { families } from '../families/families.ts';
 import type { Caller } from './caller.ts';
 import { OpenRequests, openRequestLimits } from './open-requests.ts';
 import type { Operation } from './operation.ts';
@@ -19,6 +20,11 @@ test('an organization has a bounded number of requests under way, others theirs,
   requests.enter(callerOf('a'), answer());
 });
 
+test('what explains a record, or why subscriptions did not get an event, takes a place of those that scan', () => {
+  const isScan = (path: string) => families.flatMap(({ operations }) => operations).find((each) => each.path === path)?.isScan;
+  expect(['/explain/{id}', '/webhook-events/{id}', '/events/{id}'].map(isScan)).toEqual([true, true, undefined]);
+});
+
 test('lists, analytics and exports have a smaller share, and what reads one record or writes has none of it', () => {
   const requests = new OpenRequests();
   for (let i = 0; i < openRequestLimits.scans; i++)
@@ -29,5 +35,8 @@ test('lists, analytics and exports have a smaller share, and what reads one reco
     );
   requests.enterScan(callerOf('a'), operation('GET', '/events/{id}'), answer());
   requests.enterScan(callerOf('a'), operation('POST', '/send-event'), answer());
+  expect(() => requests.enterScan(callerOf('a'), { ...operation('GET', '/explain/{id}'), isScan: true }, answer())).toThrow(
+    expect.objectContaining({ code: 'RATE_LIMITED' }),
+  );
   requests.enterScan(callerOf('b'), operation('GET', '/events'), answer());
 });

@@ -7,7 +7,7 @@ import type { Operation } from './operation.ts';
 /** Requests of one organization that a process of the API has under way at a time. */
 export const openRequestLimits = {
   all: 1000,
-  /** Of those that read lists, analytics and exports: each may scan many records, or stream for minutes. */
+  /** Of those that read lists, analytics, exports and explanations: each may scan many records, or stream for minutes. */
   scans: 64,
 };
 
@@ -24,12 +24,12 @@ export class OpenRequests {
   /** The same for an operation that scans; does nothing for another one. */
   enterScan(
     { organization }: Caller,
-    { method, path, answer }: Pick<Operation, 'method' | 'path' | 'answer'>,
+    { method, path, answer, isScan }: Pick<Operation, 'method' | 'path' | 'answer' | 'isScan'>,
     response: ServerResponse,
   ): void {
     // Live streams have shares of their own.
-    if (method === 'GET' && !path.endsWith('}') && answer.events === undefined)
-      take(this.#scans, organization.id, response, 'requests for lists, analytics or exports');
+    if (method === 'GET' && (isScan === true || !path.endsWith('}')) && answer.events === undefined)
+      take(this.#scans, organization.id, response, 'requests for lists, analytics, exports or explanations');
   }
 }
 

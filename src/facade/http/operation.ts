@@ -85,6 +85,8 @@ export interface OperationDefinition<Query extends z.ZodObject, Body extends z.Z
   };
   /** With `Accept: application/yaml` the answer is text, as this says. */
   offersYaml?: { description: string; makeExample: () => string };
+  /** Takes a place of those that scan (`open-requests.ts`), though its path names one record. */
+  isScan?: true;
   /** With the mark of an Idempotency-Key, `handle` answers for 24 hours what was made then, and makes none of it again; what it refused then it judges anew. */
   answersAgain?: boolean;
   /** What is missing when the answer is RESOURCE_NOT_FOUND, where that is no record of the family. */

@@ -6,6 +6,7 @@ import type { FacadeWorld } from '../facade-world.ts';
 /** What explain says of resources, with any store behind the API. */
 export function describeExplainResources(start: () => Promise<FacadeWorld>): void {
   let world: FacadeWorld;
+  let number = 0;
   beforeAll(async () => {
     world = await start();
     await world.addOrganization('stranger');
@@ -93,7 +94,11 @@ export function describeExplainResources(start: () => Promise<FacadeWorld>): voi
       for (const { id } of [source, target]) {
         const { body } = await explain(id);
         expect(body.story).toContainEqual(
-          expect.objectContaining({ what: 'used_by', data: { kind: 'route', total: 1, names: [{ id: route.id, name: route.slug }] } }),
+          expect.objectContaining({
+            what: 'used_by',
+            text: `Used by: 1 route (${route.slug}).`,
+            data: { kind: 'route', total: 1, names: [{ id: route.id, name: route.slug }] },
+          }),
         );
       }
     });
@@ -103,9 +108,73 @@ export function describeExplainResources(start: () => Promise<FacadeWorld>): voi
     expect(command).toContain(`-X PATCH "$URL/api/destinations/${target.id}"`);
     expect(command).toContain(`-d '{"isActive":true}'`);
     expect(textOf(body, 'deliveries')).toEqual(['No delivery to it has ended yet.']);
-    expect(textOf(body, 'backlog')).toEqual(['0 deliveries have not ended, 0 of them after a failed attempt.']);
+    expect(textOf(body, 'backlog')).toEqual(['Deliveries not ended: 0, after a failed attempt: 0.']);
     expect((await world.request('PATCH', `/api/destinations/${target.id}`, { body: { isActive: true } })).status).toBe(200);
     await eventually(async () => expect((await explain(target.id)).body).toMatchObject({ state: 'ready', advice: [] }));
+  });
+
+  test.each([
+    [
+      'cron job',
+      async () =>
+        (await world.create('cron', { cronExpression: '0 6 * * *', url: 'https://cron.example.com/run', isActive: false })).cronJob.id,
+      'cron',
+    ],
+    [
+      'event type',
+      async () => (await world.create('event-types', { name: `order.off${++number}`, isEnabled: false })).data.id,
+      'event-types',
+    ],
+    ['source', async () => (await world.create('sources', { isActive: false })).id, 'sources'],
+    [
+      'notification channel',
+      async () =>
+        (
+          await world.create('notification-channels', {
+            type: 'slack',
+            config: { webhookUrl: 'https://hooks.slack.com/services/T0/B0/x' },
+            isActive: false,
+          })
+        ).id,
+      'notification-channels',
+    ],
+  ])('a disabled %s is enabled by what its advice sends', async (noun, make, collection) => {
+    const id = await make();
+    const body = await eventually(async () => {
+      const answer = await explain(id);
+      expect(answer.body.state).toBe('disabled');
+      return answer.body;
+    });
+    expect(body.next).toBeNull();
+    const [{ text, command }] = body.advice;
+    expect(text).toBe(`Enable the ${noun}.`);
+    expect(command).toContain(`-X PATCH "$URL/api/${collection}/${id}"`);
+    const sent = JSON.parse(/-d '(.*)'$/.exec(command)?.[1] ?? '');
+    expect((await world.request('PATCH', `/api/${collection}/${id}`, { body: sent })).status).toBe(200);
+    await eventually(async () => expect((await explain(id)).body.state).toBe('ready'));
+  });
+
+  test('what happened is told in the order of its times, and then what holds now', async () => {
+    const id = (await world.create('sources')).id;
+    await eventually(async () => expect((await explain(id)).body.state).toBe('ready'));
+    expect((await world.request('PATCH', `/api/sources/${id}`, { body: { name: 'Renamed' } })).status).toBe(200);
+    const { story } = (await explain(id)).body as { story: { at: string | null; what: string }[] };
+    const dated = story.flatMap(({ at }) => (at === null ? [] : [at]));
+    expect(dated.length).toBeGreaterThan(1);
+    expect(dated).toEqual(dated.toSorted());
+    expect(story.slice(0, dated.length).every(({ at }) => at !== null)).toBe(true);
+  });
+
+  test('a cron job that is not in force has no next run', async () => {
+    const metadata = { name: 'not-in-force', namespace: 'acme', annotations: { 'posthorn.dev/id': 'dst_of-another-kind' } };
+    const spec = { schedule: '0 6 * * *', url: 'https://cron.example.com/run' };
+    await world.store.apply({ kind: 'HttpCronJob', metadata, spec }, { manager: 'argocd' });
+    const id = await eventually(async () => {
+      const { body } = await world.request('GET', '/api/cron/not-in-force');
+      expect((await explain(body.cronJob.id)).body.state).toBe('not_ready');
+      return body.cronJob.id as string;
+    });
+    expect((await explain(id)).body.next).toBeNull();
   });
 
   test('a cron job whose last run failed tells it, with the execution, and when it runs next', async () => {

@@ -1,7 +1,12 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { webhookOrganization } from '../../../src/core/webhook.ts';
 import { eventually } from '../../support/eventually.ts';
-import { dead, delivered } from '../../support/queue-worker.ts';
-import { later, type MessagesWorld, startMessagesWorld } from './messages-world.ts';
+import { dead, delivered, settleAll, takeFrom } from '../../support/queue-worker.ts';
+import { field } from '../../support/redis-fields.ts';
+import { targetSetting } from '../../support/target-setting.ts';
+import { newWebhookEvent } from '../../support/webhook-messages.ts';
+import { newWebhookEndpoint } from '../../support/webhooks.ts';
+import { later, type MessagesWorld, soon, startMessagesWorld } from './messages-world.ts';
 
 let world: MessagesWorld;
 let stranger: string;
@@ -66,6 +71,76 @@ test('a message to an endpoint waits for its next attempt, and is a dead letter 
   expect(body).toMatchObject({ state: 'dlq', summary: expect.stringContaining('all its attempts failed') });
   expect(body.advice.at(-1).command).toContain(`/api/outbound-messages/dlq/${deadId}/retry`);
   await world.store.deleteEndpoint(world.org, endpoint.id);
+});
+
+test('a message that waits for an open circuit, and its endpoint, tell how the circuit is closed', async () => {
+  const { endpoint } = await subscribed();
+  await send();
+  const circuit = { failureThreshold: 1, cooldownSeconds: 60, probeSuccessThreshold: 1 };
+  const jobs = await takeFrom(world.queue, 'w1', 1, { circuit });
+  await settleAll(world.queue, 'w1', jobs, later);
+  const reset = `curl -X POST "$URL/api/webhook-endpoints/${endpoint.id}/reset-circuit" -H "x-api-key: $KEY"`;
+  for (const id of [jobs[0]?.messageId ?? '', endpoint.id]) {
+    const { advice, next } = await explain(id);
+    expect(next).toMatchObject({ what: 'probe' });
+    expect(advice).toContainEqual(expect.objectContaining({ command: reset }));
+  }
+  await world.store.deleteEndpoint(world.org, endpoint.id);
+});
+
+test('a dead letter for which its endpoint was disabled too long says so, and where to look before it is sent again', async () => {
+  const { endpoint } = await subscribed();
+  await send();
+  const [id = ''] = await world.end(soon);
+  await world.queue.promote();
+  const { client } = world.facade.redis;
+  const beganMs = Date.now() - 8 * 86_400_000;
+  for (const target of (await world.queue.targets(0)).targets)
+    await world.queue.configure(target, targetSetting({ paused: true, revision: '2' }));
+  for (const key of await client.keys('test:{s0}:m:*'))
+    await client.hset(key, field.message.indexStamp, `${beganMs}-1`, field.message.dueMs, beganMs);
+  const number = await client.hget(`test:{s0}:tn:${webhookOrganization(world.org)}`, `${endpoint.applicationId} ${endpoint.id}`);
+  await client.hset(`test:{s0}:t:${number}`, field.target.pausedSinceMs, beganMs);
+  expect((await world.queue.expirePaused(7 * 86_400_000)).expired).toBe(1);
+  const body = await explain(id);
+  expect(body).toMatchObject({
+    state: 'dlq',
+    summary: 'The message is given up. It is a dead letter, because its endpoint or its application was disabled for too long.',
+  });
+  expect(body.advice.map(({ command }: { command: string }) => command)).toEqual([
+    `curl "$URL/api/explain/${endpoint.id}" -H "x-api-key: $KEY"`,
+    expect.stringContaining(`/api/outbound-messages/dlq/${id}/retry`),
+  ]);
+  await world.store.deleteEndpoint(world.org, endpoint.id);
+});
+
+test('an event without a subscription says how one is made, unless it was sent to endpoints by name', async () => {
+  const { advice } = await explain(await send());
+  expect(advice).toEqual([
+    {
+      text: 'No endpoint subscribes to the type. Subscribe one, then send the event again.',
+      command: expect.stringMatching(/^curl -X POST "\$URL\/api\/webhook-subscriptions" .*"eventTypeId":"/),
+    },
+  ]);
+  const named = newWebhookEvent(world.org, [], { sourceId: type.id, webhook: { endpointIds: [`ep_${'a'.repeat(26)}`] } });
+  await world.facade.acceptor.accept(named);
+  expect((await explain(named.id)).advice).toEqual([]);
+});
+
+test('what custom resources disable is to be enabled there, and no command is told for it', async () => {
+  const { org, store } = world;
+  const managedBy = 'acme/customer';
+  const application = await store.createApplication({ org, name: 'Declared', shard: 0, managedBy });
+  const endpoint = await store.createEndpoint(newWebhookEndpoint(application.id, { org, managedBy, isDisabled: true }));
+  const subscription = await store.createSubscription({ org, endpointId: endpoint.id, eventTypeId: type.id, managedBy, isEnabled: false });
+  await store.updateApplication(org, application.id, { isDisabled: true });
+  const told = (noun: string) => ({
+    text: `Enable the ${noun} where it is managed, for example in Git: by the custom resource ${managedBy}.`,
+  });
+  expect((await explain(application.id)).advice).toEqual([told('application')]);
+  expect((await explain(endpoint.id)).advice).toEqual([told('endpoint'), told('application')]);
+  expect((await explain(subscription.id)).advice).toEqual([told('subscription'), told('endpoint'), told('application')]);
+  await store.deleteEndpoint(org, endpoint.id);
 });
 
 test('application, endpoint and subscription tell whether they are disabled, and how they are enabled', async () => {

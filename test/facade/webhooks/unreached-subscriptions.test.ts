@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { AbandonedError, LoopTurns } from '../../../src/core/loop-turns.ts';
+import { WebhookMessages } from '../../../src/data/webhooks/webhook-messages.ts';
 import type { NewWebhookSubscription, WebhookEndpoint } from '../../../src/data/webhooks/webhooks.ts';
+import { subscriptionsUnreachedBy } from '../../../src/facade/families/webhooks/messages/unreached-subscriptions.ts';
+import type { Call } from '../../../src/facade/http/operation.ts';
 import { eventually } from '../../support/eventually.ts';
 import { newWebhookEvent } from '../../support/webhook-messages.ts';
 import { dropped, type MessagesWorld, startMessagesWorld } from './messages-world.ts';
@@ -114,8 +118,36 @@ test('a subscription that was made after the event says so', async () => {
   const { subscription } = await subscribed(type.id);
   expect(await unreachedOf(eventId)).toMatchObject({
     total: 1,
-    subscriptions: [{ subscriptionId: subscription.id, reason: 'created_after' }],
+    subscriptions: [{ subscriptionId: subscription.id, reason: 'created_after', changedSince: false }],
   });
+});
+
+test('of unmet labels three are told with five values each, and of a value 200 characters', async () => {
+  const type = await eventType();
+  const values = Array.from({ length: 8 }, (_, i) => `${i}${'x'.repeat(250)}`);
+  const labelFilters = Object.fromEntries(['a', 'b', 'c', 'd'].map((key) => [key, values]));
+  await subscribed(type.id, { labelFilters, labelFilterMode: 'any' });
+  const [{ labels }] = (await unreachedOf(await send(type, { labels: { a: 'y'.repeat(250) } }))).subscriptions;
+  const expected = values.slice(0, 5).map((value) => `${value.slice(0, 199)}…`);
+  expect(labels).toEqual([
+    { label: 'a', expected, actual: `${'y'.repeat(199)}…` },
+    { label: 'b', expected, actual: null },
+    { label: 'c', expected, actual: null },
+  ]);
+});
+
+test('labels are judged in turns, and no further once the client has hung up', async () => {
+  const type = await eventType();
+  for (let i = 0; i < 3; i++) await subscribed(type.id, { labelFilters: { tier: 'gold' } });
+  const found = await new WebhookMessages({ redis: world.facade.redis.client, prefix: 'test:' }).event(world.org, await send(type));
+  if (found === null) throw new Error('there is no event');
+  let nowMs = 0;
+  const turn = new LoopTurns(() => (nowMs += 10)).of(world.org);
+  const callWith = (signal: AbortSignal) =>
+    ({ services: { webhooks: world.store }, caller: { organization: { id: world.org } }, turn, signal }) as unknown as Call;
+  expect(await subscriptionsUnreachedBy(callWith(new AbortController().signal), found)).toMatchObject({ total: 3 });
+  expect(turn.waits).toBeGreaterThan(1);
+  await expect(subscriptionsUnreachedBy(callWith(AbortSignal.abort()), found)).rejects.toThrow(AbandonedError);
 });
 
 test('of an event that was sent to some endpoints alone, these are told', async () => {

@@ -30,13 +30,14 @@ export async function explainCronJob(call: Call, job: PosthornObject<'HttpCronJo
   const executions = inForce === null ? [] : await call.services.cronExecutions.newest(org, inForce, executionsTold);
   const beyondPlan = cronJobBeyondPlan(job.spec, call.caller.organization.plan);
   const [last] = executions;
-  const runs = executions.toReversed().map((each) => ({ ...executionStep(each), data: { executionId: each.id, status: each.status } }));
+  const runs = executions.map((each) => ({ ...executionStep(each), data: { executionId: each.id, status: each.status } }));
   return {
     steps: [
       ...(executions.length === 0 ? [holds('never_ran', 'It has no execution that is stored.')] : runs),
       ...(beyondPlan === null ? [] : [holds('suspended', `The cron job is suspended: ${beyondPlan}.`)]),
     ],
-    next: job.spec.enabled && beyondPlan === null ? nextRun(keptNextCronSlot(job.spec, call.services.clock.now())) : null,
+    next:
+      inForce !== null && job.spec.enabled && beyondPlan === null ? nextRun(keptNextCronSlot(job.spec, call.services.clock.now())) : null,
     advice: last?.status === 'failed' ? runAgain(id) : [],
   };
 }

@@ -1,7 +1,7 @@
 import { webhookOrganization } from '../../../core/webhook.ts';
 import type { DeliveryView, EventView } from '../../../data/shard/messages.ts';
 import type { WaitReason } from '../../../data/shard/waits.ts';
-import type { WebhookMessageView } from '../../../data/webhooks/webhook-message-view.ts';
+import type { WebhookEventView, WebhookMessageView } from '../../../data/webhooks/webhook-message-view.ts';
 import type { Call } from '../../http/operation.ts';
 import { unreachedBy } from '../messages/unreached.ts';
 import { subscriptionsUnreachedBy } from '../webhooks/messages/unreached-subscriptions.ts';
@@ -35,7 +35,7 @@ export async function explainEvent(call: Call, id: string): Promise<Explanation 
   });
   const waiting = sent.messages.find(({ waitingFor }) => waitingFor !== null);
   const goal = waiting && { routeId: waiting.applicationId, destinationId: waiting.endpointId, isForWebhook: true };
-  const advice = waiting?.waitingFor != null && goal !== undefined ? adviceOnWait(waiting.waitingFor, goal) : [];
+  const advice = waiting?.waitingFor != null && goal !== undefined ? await adviceOnWait(call, waiting.waitingFor, goal) : [];
   const dead = sent.messages.find(({ status }) => status === 'dlq');
   return explained({
     id,
@@ -47,9 +47,7 @@ export async function explainEvent(call: Call, id: string): Promise<Explanation 
     advice: [
       ...advice,
       ...(dead === undefined ? [] : [advise('Read why the first dead letter was given up.', 'GET', `/explain/${dead.id}`)]),
-      ...(sent.event.messageCount > 0 || unreached.total > 0
-        ? []
-        : [advise('No endpoint subscribes to the type: make a subscription, then send the event again.', 'GET', '/webhook-subscriptions')]),
+      ...(sent.event.messageCount > 0 || unreached.total > 0 || sent.event.endpointIds.length > 0 ? [] : [subscribe(sent.event)]),
     ],
   });
 }
@@ -81,7 +79,7 @@ async function ofSource(call: Call, event: EventView): Promise<Explanation> {
     summary: `${statusTexts[status]} It has ${counted(deliveryCount, 'delivery', 'deliveries')}.`,
     story: [...receivedSteps(event), ...sent.slice(0, maxTold).map(deliveryStep), ...rows],
     ...waitOfFirst(waiting),
-    advice: adviceOn(event, sent, waiting, unreached.routes[0]?.routeId),
+    advice: await adviceOn(call, { event, sent, waiting, unreached: unreached.routes[0] }),
   });
 }
 
@@ -94,12 +92,21 @@ const statusTexts: Record<EventView['status'], string> = {
   no_routes: 'No route took the event.',
 };
 
-function adviceOn(
-  event: EventView,
-  sent: readonly DeliveryView[],
-  waiting: DeliveryView | undefined,
-  unreachedRoute: string | undefined,
-): Advice[] {
+function subscribe({ typeId, applicationId }: WebhookEventView): Advice {
+  const whose = applicationId === null ? 'No endpoint' : `No endpoint of the application ${applicationId}`;
+  const body = { endpointId: 'ep_…', eventTypeId: typeId };
+  return advise(`${whose} subscribes to the type. Subscribe one, then send the event again.`, 'POST', '/webhook-subscriptions', body);
+}
+
+interface Told {
+  event: EventView;
+  sent: readonly DeliveryView[];
+  waiting: DeliveryView | undefined;
+  /** The first route that got nothing. */
+  unreached: { routeId: string; reason: string } | undefined;
+}
+
+async function adviceOn(call: Call, { event, sent, waiting, unreached }: Told): Promise<Advice[]> {
   if (event.status === 'no_routes')
     return [
       advise('Read the source: its explanation names the routes that it has.', 'GET', `/explain/${event.sourceId}`),
@@ -111,12 +118,15 @@ function adviceOn(
     ];
   const dead = sent.find(({ status }) => status === 'dlq');
   return [
-    ...(waiting?.waitingFor == null ? [] : adviceOnWait(waiting.waitingFor, { ...waiting, isForWebhook: false })),
+    ...(waiting?.waitingFor == null ? [] : await adviceOnWait(call, waiting.waitingFor, { ...waiting, isForWebhook: false })),
     ...(dead === undefined ? [] : [advise('Read why the first dead letter was given up.', 'GET', `/explain/${dead.id}`)]),
-    ...(event.status !== 'filtered' || unreachedRoute === undefined
-      ? []
-      : [advise('Read the filter of the route, and change it if the event should pass.', 'GET', `/routes/${unreachedRoute}`)]),
+    ...(event.status !== 'filtered' || unreached === undefined ? [] : [changeRule(unreached)]),
   ];
+}
+
+function changeRule({ routeId, reason }: NonNullable<Told['unreached']>): Advice {
+  const rule = reason === 'transform_filtered' ? 'transform' : 'filter';
+  return advise(`Read the ${rule} of the route, and change it if the event should pass.`, 'GET', `/routes/${routeId}`);
 }
 
 interface Waiting {

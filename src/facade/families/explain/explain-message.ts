@@ -1,11 +1,12 @@
 import { webhookOrganization } from '../../../core/webhook.ts';
+import { defaultMessage } from '../../../data/shard/attempt-record.ts';
 import type { AttemptView, DeliveryView, EventView } from '../../../data/shard/messages.ts';
 import type { WaitReason } from '../../../data/shard/waits.ts';
 import { type WebhookMessageView, webhookEventView } from '../../../data/webhooks/webhook-message-view.ts';
 import type { Call } from '../../http/operation.ts';
 import { type Advice, advise, atTime, type Explanation, explained, happened, holds, type Step } from './explanation.ts';
 import { receivedSteps } from './received.ts';
-import { adviceOnWait, deadLetterText, type Goal, nextOf, repairOf, waitOf } from './waits.ts';
+import { adviceOnWait, type DeadLetter, deadLetterText, type Goal, nextOf, repairOf, waitOf } from './waits.ts';
 
 /** Deliveries of routes, and messages to webhook endpoints. */
 
@@ -28,7 +29,7 @@ interface Message extends Goal {
   waitingFor: WaitReason | null;
   waitingUntilMs: number | null;
   lastErrorMessage: string | null;
-  deadLetter: { reason: Parameters<typeof deadLetterText>[0]; atMs: number } | null;
+  deadLetter: (DeadLetter & { atMs: number }) | null;
   failedOverFrom: string | null;
   replayedFrom: string | null;
   createdAtMs: number;
@@ -76,18 +77,19 @@ async function story(
     ],
     waitsFor: waitingFor === null ? null : waitOf(waitingFor, waitingUntilMs),
     next: nextOf(waitingFor, { ...message, untilMs: waitingUntilMs }),
-    advice: adviceOn(message),
+    advice: await adviceOn(call, message),
   });
 }
 
 function summaryOf(message: Message): string {
   const { waitingFor, waitingUntilMs, deadLetter, isDeadLetter, unsentFor, attempts, maxAttempts } = message;
   const noun = message.isForWebhook ? 'message' : 'delivery';
-  if (isDeadLetter && deadLetter !== null) return `The ${noun} is given up. ${deadLetterText(deadLetter.reason)}`;
+  if (isDeadLetter && deadLetter !== null) return `The ${noun} is given up. ${deadLetterText(deadLetter)}`;
   if (unsentFor !== null) return `Nothing was sent: ${unsentText(message)}`;
   if (message.isUnderWay && waitingFor !== null)
     return `The ${noun} waits after ${attempts} of ${maxAttempts} attempts. ${waitOf(waitingFor, waitingUntilMs).text}`;
-  if (message.isUnderWay) return `An attempt of the ${noun} is under way, after ${attempts} of ${maxAttempts} attempts.`;
+  if (message.status === 'processing') return `An attempt of the ${noun} is under way, after ${attempts} of ${maxAttempts} attempts.`;
+  if (message.isUnderWay) return `The ${noun} has not ended, after ${attempts} of ${maxAttempts} attempts.`;
   if (!message.isDelivered) return `The ${noun} was archived as a dead letter. Nothing more is sent.`;
   return `The ${noun} was delivered${atTime(message.completedAtMs)} after ${attempts} of ${maxAttempts} attempts.`;
 }
@@ -118,7 +120,8 @@ function queuedStep({ createdAtMs, isForWebhook, routeId, destinationId, replaye
 function attemptStep({ attemptNumber, startedAtMs, durationMs, responseStatus, errorType, errorMessage }: AttemptView): Step {
   const outcome = errorType === null ? 'succeeded' : `failed (${errorType})`;
   const answer = responseStatus === null ? 'without a response' : `the receiver returned ${responseStatus}`;
-  const said = errorType === null || errorMessage === null ? '' : ` ${errorMessage.replace(/\.?$/, '.')}`;
+  const saysMore = errorType !== null && errorMessage !== null && errorMessage !== defaultMessage({ errorType, responseStatus });
+  const said = !saysMore ? '' : ` ${errorMessage.replace(/\.?$/, '.')}`;
   return happened(startedAtMs, 'attempt', `Attempt ${attemptNumber} ${outcome} after ${Math.round(durationMs)} ms: ${answer}.${said}`, {
     attemptNumber,
     durationMs,
@@ -145,30 +148,29 @@ async function circuitStep(call: Call, { routeId, destinationId, isForWebhook }:
 function endSteps(message: Message): Step[] {
   const { deadLetter, isDeadLetter, unsentFor, completedAtMs, isUnderWay, isDelivered } = message;
   const steps: Step[] = [];
-  if (deadLetter !== null)
-    steps.push(happened(deadLetter.atMs, 'dead_letter', deadLetterText(deadLetter.reason), { reason: deadLetter.reason }));
+  if (deadLetter !== null) steps.push(happened(deadLetter.atMs, 'dead_letter', deadLetterText(deadLetter), { reason: deadLetter.reason }));
   if (isDeadLetter || isUnderWay || completedAtMs === null) return steps;
   if (unsentFor !== null) steps.push(happened(completedAtMs, unsentFor, `Nothing was sent: ${unsentText(message)}`));
-  else if (!isDelivered) steps.push(holds('archived', 'The dead letter was archived.'));
+  else if (!isDelivered) steps.push(happened(completedAtMs, 'archived', 'The dead letter was archived.'));
   else steps.push(happened(completedAtMs, 'delivered', 'The receiver took the message.'));
   return steps;
 }
 
-function adviceOn(message: Message): Advice[] {
+async function adviceOn(call: Call, message: Message): Promise<Advice[]> {
   const { id, isForWebhook, waitingFor, deadLetter, isDeadLetter, unsentFor, eventId } = message;
-  if (waitingFor !== null) return adviceOnWait(waitingFor, message);
+  if (waitingFor !== null) return await adviceOnWait(call, waitingFor, message);
   if (isDeadLetter && deadLetter !== null) {
     const again = isForWebhook
       ? advise('Send it again once the cause is repaired.', 'POST', `/outbound-messages/dlq/${id}/retry`)
       : advise('Replay it once the cause is repaired.', 'POST', `/deliveries/${id}/replay`);
-    const repairs = repairOf(deadLetter.reason, message);
+    const repairs = await repairOf(call, deadLetter, message);
     return deadLetter.reason === 'payload_not_found' ? repairs : [...repairs, again];
   }
   return unsentFor === null ? [] : [advise('Read why the event was not sent there.', 'GET', `/explain/${eventId}`)];
 }
 
 function fromDelivery(view: DeliveryView): Message {
-  const { status, deadLetterReason, completedAtMs, createdAtMs } = view;
+  const { status, deadLetterReason: reason, completedAtMs, createdAtMs, deadSinceMs } = view;
   const unsentFor = status === 'filtered' || status === 'schema_failed' || status === 'transform_failed' ? status : null;
   return {
     ...view,
@@ -177,7 +179,7 @@ function fromDelivery(view: DeliveryView): Message {
     isDeadLetter: status === 'dlq',
     isDelivered: status === 'delivered',
     unsentFor,
-    deadLetter: deadLetterReason === null ? null : { reason: deadLetterReason, atMs: completedAtMs ?? createdAtMs },
+    deadLetter: reason === null ? null : { reason, isForDisabled: false, atMs: deadSinceMs ?? completedAtMs ?? createdAtMs },
   };
 }
 
@@ -195,7 +197,8 @@ function fromMessage(view: WebhookMessageView): Message {
     isDeadLetter: status === 'dlq',
     isDelivered: status === 'success',
     unsentFor: isUnsent ? unsentFor : null,
-    deadLetter: deadLetter === null ? null : { reason: deadLetter.reason, atMs: deadLetter.movedAtMs },
+    deadLetter:
+      deadLetter === null ? null : { reason: deadLetter.reason, isForDisabled: lastErrorType === 'disabled', atMs: deadLetter.movedAtMs },
     failedOverFrom: null,
   };
 }

@@ -7,6 +7,7 @@ import { cachedObjects, findToRead, idOf } from '../../records/lookup.ts';
 import { nouns } from '../../records/nouns.ts';
 import { foreignManagers } from '../../records/owned-spec.ts';
 import { nameOf, timesOf } from '../../records/record-fields.ts';
+import { collections, enableResource } from './enable.ts';
 import { explainCronJob } from './explain-cron.ts';
 import { type Advice, advise, counted, type Explanation, explained, happened, holds, type More, type Step } from './explanation.ts';
 import { trafficOf } from './traffic.ts';
@@ -14,19 +15,6 @@ import { trafficOf } from './traffic.ts';
 /** What is a resource: its conditions, what refers to it, who manages it, and what has gone through it. */
 
 const maxReferrers = 20;
-
-const collections: Readonly<Record<ServedKind, string>> = {
-  Source: 'sources',
-  Destination: 'destinations',
-  Route: 'routes',
-  Filter: 'filters',
-  Transform: 'transforms',
-  PayloadSchema: 'schemas',
-  HttpCronJob: 'cron',
-  NotificationChannel: 'notification-channels',
-  ApiKey: 'api-keys',
-  WebhookEventType: 'event-types',
-};
 
 /** The kind of resource that the prefix of an id says; undefined: none. */
 export function kindOfId(id: string): ServedKind | undefined {
@@ -115,9 +103,8 @@ function referrerSteps(call: Call, object: PosthornObject<ServedKind>): Step[] {
     const names = all.slice(0, maxReferrers).map((other) => ({ id: idOf(other), name: other.metadata.name }));
     const told = names.map(({ name }) => name).join(', ');
     const rest = all.length > names.length ? ` and ${all.length - names.length} more` : '';
-    return [
-      holds('used_by', `${counted(all.length, nouns[each])} refer to it: ${told}${rest}.`, { kind: nouns[each], total: all.length, names }),
-    ];
+    const text = `Used by: ${counted(all.length, nouns[each])} (${told}${rest}).`;
+    return [holds('used_by', text, { kind: nouns[each], total: all.length, names })];
   });
 }
 
@@ -137,7 +124,7 @@ function adviceOn(object: PosthornObject<ServedKind>, id: string, state: keyof t
           : advise('Repair what the condition Ready names, then read it again.', 'GET', path),
       ];
     case 'disabled':
-      return [advise(`Enable the ${nouns[object.kind]}.`, 'PATCH', path, { isActive: true })];
+      return [enableResource(object.kind, id, object)];
     case 'unknown':
       return [{ text: 'Wait a few seconds. If it stays so, check that a controller leads.' }];
     case 'ready':

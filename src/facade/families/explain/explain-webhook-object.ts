@@ -2,6 +2,7 @@ import { webhookOrganization } from '../../../core/webhook.ts';
 import type { WebhookApplication, WebhookEndpoint, WebhookSubscription } from '../../../data/webhooks/webhooks.ts';
 import type { Call } from '../../http/operation.ts';
 import { isoTimeOrNull } from '../../records/record-fields.ts';
+import { enableApplication, enableEndpoint, enableSubscription } from './enable.ts';
 import { type Advice, advise, counted, type Explanation, explained, happened, holds, type Step } from './explanation.ts';
 import { circuitStep, lastSteps, probeOf } from './traffic.ts';
 import { adviceOnWait } from './waits.ts';
@@ -23,9 +24,9 @@ export async function explainApplication(call: Call, id: string): Promise<Explan
       ...changeSteps('application', application),
       ...disabledSteps('application', application),
       managerStep(application),
-      holds('used_by', `${counted(endpoints, 'endpoint')} belong to it.`, { endpoints }),
+      holds('used_by', `It has ${counted(endpoints, 'endpoint')}.`, { endpoints }),
     ],
-    advice: application.isDisabled ? adviceOnWait('application_disabled', { routeId: id, destinationId: null, isForWebhook: true }) : [],
+    advice: application.isDisabled ? [enableApplication(application)] : [],
   });
 }
 
@@ -59,8 +60,8 @@ export async function explainEndpoint(call: Call, id: string): Promise<Explanati
         ? [holds('application_disabled', 'Its application is disabled.', { applicationId: endpoint.applicationId })]
         : []),
       managerStep(endpoint),
-      holds('used_by', `${counted(subscriptions, 'subscription')} send to it.`, { subscriptions }),
-      holds('messages', `${counted(deliveries, 'message')} to it have ended, ${successes} of them with success.`, {
+      holds('used_by', `It has ${counted(subscriptions, 'subscription')}.`, { subscriptions }),
+      holds('messages', `Ended messages to it: ${deliveries}, with success: ${successes}.`, {
         deliveries,
         successes,
         lastDeliveryAt: isoTimeOrNull(lastDeliveryAtMs),
@@ -70,9 +71,9 @@ export async function explainEndpoint(call: Call, id: string): Promise<Explanati
     ],
     next: circuit === undefined ? null : probeOf(circuit),
     advice: [
-      ...(endpoint.isDisabled ? adviceOnWait('endpoint_disabled', { ...target, isForWebhook: true }) : []),
-      ...(isApplicationDisabled ? adviceOnWait('application_disabled', { ...target, isForWebhook: true }) : []),
-      ...(circuit === undefined ? [] : adviceOnWait('circuit_open', { ...target, isForWebhook: true })),
+      ...(endpoint.isDisabled ? [enableEndpoint(endpoint)] : []),
+      ...(application?.isDisabled === true ? [enableApplication(application)] : []),
+      ...(circuit === undefined ? [] : await adviceOnWait(call, 'circuit_open', { ...target, isForWebhook: true })),
       ...(subscriptions > 0 ? [] : [{ text: 'Make a subscription: without one, the endpoint gets no event.' }]),
     ],
   });
@@ -88,7 +89,6 @@ export async function explainSubscription(call: Call, id: string): Promise<Expla
   const isBelowDisabled = endpoint?.isDisabled === true || application?.isDisabled === true;
   const state = isEnabled && !isBelowDisabled ? 'ready' : 'disabled';
   const filters = [...(Object.keys(labelFilters).length > 0 ? ['labels'] : []), ...(filterExpression === null ? [] : ['an expression'])];
-  const target = { routeId: applicationId, destinationId: endpointId, isForWebhook: true };
   return explained({
     id,
     kind: 'subscription',
@@ -108,9 +108,9 @@ export async function explainSubscription(call: Call, id: string): Promise<Expla
       managerStep(subscription),
     ],
     advice: [
-      ...(isEnabled ? [] : [advise('Enable the subscription.', 'PATCH', `/webhook-subscriptions/${id}`, { isEnabled: true })]),
-      ...(endpoint?.isDisabled === true ? adviceOnWait('endpoint_disabled', target) : []),
-      ...(application?.isDisabled === true ? adviceOnWait('application_disabled', target) : []),
+      ...(isEnabled ? [] : [enableSubscription(subscription)]),
+      ...(endpoint?.isDisabled === true ? [enableEndpoint(endpoint)] : []),
+      ...(application?.isDisabled === true ? [enableApplication(application)] : []),
       ...(lastFilterError === null ? [] : [repairExpression(id)]),
     ],
   });

@@ -46,6 +46,7 @@ export const explain: Family = {
       description:
         'By its id: of an event, delivery, message or cron execution, or of any resource. That of an API key needs the role admin.',
       scope: 'read',
+      isScan: true,
       answer: { status: 200, description: 'Its story.', schema: explanation },
       errors: ['RESOURCE_NOT_FOUND', 'FORBIDDEN'],
       handle: async (call) => {

@@ -58,11 +58,18 @@ export type Explanation = z.input<typeof explanation>;
 /** What a resource of one kind has to say besides. */
 export type More = Partial<Pick<Explanation, 'waitsFor' | 'next' | 'advice'>> & { steps: Step[] };
 
-/** What is left out is empty. */
+/** What is left out is empty. The parts of the story may stand in any order. */
 export function explained(
   parts: Pick<Explanation, 'id' | 'kind' | 'summary' | 'state' | 'story'> & Partial<Pick<Explanation, 'waitsFor' | 'next' | 'advice'>>,
 ): Explanation {
-  return { waitsFor: null, next: null, advice: [], ...parts, story: parts.story.slice(0, maxSteps) };
+  return { waitsFor: null, next: null, advice: [], ...parts, story: inOrder(parts.story).slice(0, maxSteps) };
+}
+
+/** What happened by its time, then what holds now. */
+function inOrder(story: readonly Step[]): Step[] {
+  const dated = story.filter((each) => each.at !== null);
+  const atMs = ({ at }: Step): number => Date.parse(at ?? '');
+  return [...dated.toSorted((a, b) => atMs(a) - atMs(b)), ...story.filter(({ at }) => at === null)];
 }
 
 /** Something that happened at a time in milliseconds since the epoch. */

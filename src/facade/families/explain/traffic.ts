@@ -49,7 +49,7 @@ async function countersStep({ services, caller }: Call, id: string): Promise<Ste
   const text =
     deliveries === 0
       ? 'No delivery to it has ended yet.'
-      : `${counted(deliveries, 'delivery', 'deliveries')} to it have ended, ${successes} of them with success, the last one${atTime(lastDeliveryAtMs)}.`;
+      : `Ended deliveries to it: ${deliveries}, with success: ${successes}, the last one${atTime(lastDeliveryAtMs)}.`;
   return holds('deliveries', text, { deliveries, successes, averageLatencyMs, lastDeliveryAt: isoTimeOrNull(lastDeliveryAtMs) });
 }
 
@@ -88,11 +88,7 @@ async function targetsOf(call: Call, targets: readonly TargetIds[], isWanted: (t
   const own = all.filter(isWanted);
   const fresh = own.reduce((sum, each) => sum + each.fresh, 0);
   const retries = own.reduce((sum, each) => sum + each.retries, 0);
-  const backlog = holds(
-    'backlog',
-    `${counted(fresh + retries, 'delivery', 'deliveries')} have not ended, ${retries} of them after a failed attempt.`,
-    { fresh, retries },
-  );
+  const backlog = holds('backlog', `Deliveries not ended: ${fresh + retries}, after a failed attempt: ${retries}.`, { fresh, retries });
   const broken = circuits.filter(({ state }) => state !== 'closed');
   const [first] = broken;
   return {
@@ -102,7 +98,7 @@ async function targetsOf(call: Call, targets: readonly TargetIds[], isWanted: (t
       ...(broken.length === 0 ? [holds('circuit', 'Its circuits are closed.')] : broken.slice(0, maxCircuitsTold).map(circuitStep)),
     ],
     next: first === undefined ? null : probeOf(first),
-    advice: first === undefined ? [] : adviceOnWait('circuit_open', { ...first, isForWebhook: false }),
+    advice: first === undefined ? [] : await adviceOnWait(call, 'circuit_open', { ...first, isForWebhook: false }),
   };
 }
 

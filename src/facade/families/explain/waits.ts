@@ -1,7 +1,10 @@
 import type { DeadLetterReason } from '../../../data/shard/messages.ts';
 import type { WaitReason } from '../../../data/shard/waits.ts';
 import type { WebhookDeadLetterReason } from '../../../data/webhooks/webhook-message-view.ts';
+import type { Call } from '../../http/operation.ts';
+import { inCache } from '../../records/lookup.ts';
 import { isoTimeOrNull } from '../../records/record-fields.ts';
+import { enableApplication, enableEndpoint, enableResource } from './enable.ts';
 import { type Advice, advise, type Next, type Wait } from './explanation.ts';
 
 /** What messages wait for and why they are dead letters, in sentences, and what helps. */
@@ -36,7 +39,7 @@ export function waitOf(reason: WaitReason, untilMs: number | null): Wait {
   return { reason, until: isoTimeOrNull(untilMs), text: waits[reason] };
 }
 
-/** `failsNext`: a failure of the next attempt is the last one. */
+/** Null: nothing is due at a time. */
 export function nextOf(
   reason: WaitReason | null,
   { untilMs, attempts, maxAttempts }: { untilMs: number | null; attempts: number; maxAttempts: number },
@@ -45,32 +48,35 @@ export function nextOf(
   const at = isoTimeOrNull(untilMs);
   const what = reason === 'circuit_open' ? ('probe' as const) : ('attempt' as const);
   const isLast = attempts + 1 >= maxAttempts;
-  const end = isLast ? ' It is the last one: if it fails, the message becomes a dead letter.' : '';
+  const end = isLast ? ' It is the last one: if it fails, the message is given up here.' : '';
   const text = `Attempt ${attempts + 1} of ${maxAttempts} is made${at === null ? '' : ` at ${at} at the earliest`}${what === 'probe' ? ', when the circuit lets probes through' : ''}.${end}`;
   return { what, at, text };
 }
 
-export function adviceOnWait(reason: WaitReason, { routeId, destinationId, isForWebhook }: Goal): Advice[] {
+export async function adviceOnWait(call: Call, reason: WaitReason, { routeId, destinationId, isForWebhook }: Goal): Promise<Advice[]> {
+  const { webhooks } = call.services;
+  const org = call.caller.organization.id;
   const target = destinationId ?? '';
   const test = isForWebhook
     ? advise('Send a test to the endpoint now, and read what it returns.', 'POST', `/webhook-endpoints/${target}/test`, {})
     : advise('Send a test to the destination now, and read what it returns.', 'POST', `/destinations/${target}/test`, {});
   switch (reason) {
     case 'route_disabled':
-      return [advise('Enable the route.', 'PATCH', `/routes/${routeId}`, { isActive: true })];
+      return [enableResource('Route', routeId, inCache(call, 'Route', routeId))];
     case 'destination_disabled':
-      return [advise('Enable the destination.', 'PATCH', `/destinations/${target}`, { isActive: true })];
+      return [enableResource('Destination', target, inCache(call, 'Destination', target))];
     case 'endpoint_disabled':
-      return [advise('Enable the endpoint.', 'PATCH', `/webhook-endpoints/${target}`, { isDisabled: false })];
+      return [enableEndpoint((await webhooks.endpoint(org, target)) ?? { id: target, managedBy: null })];
     case 'application_disabled':
-      return [advise('Enable the application.', 'PATCH', `/webhook-applications/${routeId}`, { isDisabled: false })];
+      return [enableApplication((await webhooks.application(org, routeId)) ?? { id: routeId, managedBy: null })];
     case 'destination_suspended':
       return [advise('Read the conditions of the destination: they name what the plan does not have.', 'GET', `/explain/${target}`)];
     case 'destination_missing':
     case 'transform_missing':
       return [advise('Read the conditions of the route: they name what is missing.', 'GET', `/explain/${routeId}`)];
     case 'circuit_open':
-      if (isForWebhook) return [test];
+      if (isForWebhook)
+        return [test, advise('Close the circuit once the receiver is repaired.', 'POST', `/webhook-endpoints/${target}/reset-circuit`)];
       return [
         test,
         advise('Close the circuit once the receiver is repaired.', 'POST', `/routes/${routeId}/reset-circuit`),
@@ -102,23 +108,42 @@ const deadReasons: Record<DeadLetterReason | WebhookDeadLetterReason, string> = 
   queue_limit_exceeded: 'the queue of its destination was full',
 };
 
-export function deadLetterText(reason: DeadLetterReason | WebhookDeadLetterReason): string {
-  return `It is a dead letter, because ${deadReasons[reason]}.`;
+export interface DeadLetter {
+  reason: DeadLetterReason | WebhookDeadLetterReason;
+  /** The endpoint or its application was disabled for too long. */
+  isForDisabled: boolean;
+}
+
+export function deadLetterText({ reason, isForDisabled }: DeadLetter): string {
+  const why = isForDisabled ? 'its endpoint or its application was disabled for too long' : deadReasons[reason];
+  return `It is a dead letter, because ${why}.`;
 }
 
 /** What helps before a dead letter is sent again; empty: it can be sent again. */
-export function repairOf(reason: DeadLetterReason | WebhookDeadLetterReason, { routeId, destinationId, isForWebhook }: Goal): Advice[] {
+export async function repairOf(call: Call, { reason, isForDisabled }: DeadLetter, goal: Goal): Promise<Advice[]> {
+  if (isForDisabled)
+    return [
+      advise(
+        'Read which of them is disabled, and enable it before the message is sent again.',
+        'GET',
+        `/explain/${goal.destinationId ?? ''}`,
+      ),
+    ];
   switch (reason) {
     case 'max_retries_exceeded':
     case 'circuit_breaker_exhausted':
     case 'queue_limit_exceeded':
-      return adviceOnWait('retry', { routeId, destinationId, isForWebhook });
+      return await adviceOnWait(call, 'retry', goal);
     case 'secret_decryption_failed':
       return [{ text: 'Send the secrets again: they were sealed with a key that the installation no longer has.' }];
     case 'destination_not_found':
     case 'endpoint_not_found':
     case 'route_deleted':
-      return [{ text: 'Create what is missing again. A replay goes to what exists under the same id alone.' }];
+      return [
+        {
+          text: 'Create what is missing again with its former id in the annotation posthorn.dev/id: without it, the new object has another id, and a replay goes to the former one alone.',
+        },
+      ];
     case 'payload_not_found':
       return [{ text: 'It cannot be sent again. Ask the sender to send the event once more.' }];
   }

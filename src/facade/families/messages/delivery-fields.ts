@@ -91,7 +91,7 @@ export const attemptRecord = z
   .meta({ id: 'Attempt' });
 
 export function deliveryToRecord(view: DeliveryView): z.input<typeof deliveryRecord> {
-  const { nextAttemptAtMs, waitingUntilMs, createdAtMs, completedAtMs, org, ...rest } = view;
+  const { nextAttemptAtMs, waitingUntilMs, createdAtMs, completedAtMs, deadSinceMs: _, org, ...rest } = view;
   const nextAttemptAt = isoTimeOrNull(nextAttemptAtMs);
   const completedAt = isoTimeOrNull(completedAtMs);
   return {

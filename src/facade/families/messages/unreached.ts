@@ -178,7 +178,11 @@ function compared(index: number, judged: FilterCondition | undefined, { context,
 /** Numbers that are not doubles, lists and objects as the beginning of their JSON. */
 function shownValue(of: unknown): string | number | boolean | null {
   if (of === null || typeof of === 'boolean' || typeof of === 'number') return of;
-  const text = isContainer(of) ? beginningOf(of) : String(of);
+  return shortened(isContainer(of) ? beginningOf(of) : String(of));
+}
+
+/** At most 200 characters. */
+export function shortened(text: string): string {
   return text.length > maxValueLength ? `${text.slice(0, maxValueLength - 1)}…` : text;
 }
 

@@ -1,10 +1,12 @@
 import { z } from 'zod';
 import { unmetLabels } from '../../../../core/label-filters.ts';
 import { readLargePayload } from '../../../../core/large-json.ts';
+import { throwIfAbandoned } from '../../../../core/loop-turns.ts';
 import { filtersTakeTooLong, type JudgeOfEvent, SubscriptionMatcher } from '../../../../data/webhooks/subscription-matcher.ts';
 import type { WebhookEventView, WebhookMessageView } from '../../../../data/webhooks/webhook-message-view.ts';
 import type { WebhookApplication, WebhookEndpoint, WebhookSubscription } from '../../../../data/webhooks/webhooks.ts';
 import type { Call } from '../../../http/operation.ts';
+import { shortened } from '../../messages/unreached.ts';
 
 /** Why subscriptions to the type of an event have got nothing of it. Nothing is stored of that: today's rules judge the event. */
 
@@ -14,8 +16,8 @@ const subscriptionsPerRead = 100;
 /** A list that is narrowed to an application has short pages. */
 const maxReads = 40;
 const endpointsAtOnce = 10;
-const maxLabels = 10;
-const maxLabelValues = 20;
+const maxLabels = 3;
+const maxLabelValues = 5;
 
 const reason = z.enum([
   'created_after',
@@ -36,7 +38,7 @@ type Reason = z.infer<typeof reason>;
 
 const label = z.object({
   label: z.string().describe('Its key.'),
-  expected: z.union([z.string(), z.array(z.string())]).describe('Its value, or one of the first 20.'),
+  expected: z.union([z.string(), z.array(z.string())]).describe('Its value, or one of the first 5.'),
   actual: z.string().nullable().describe('Of the event; null: none.'),
 });
 
@@ -46,7 +48,7 @@ const subscription = z.object({
   applicationId: z.string().describe('Its application.'),
   messageId: z.string().nullable().describe('Its message.'),
   reason: reason.describe('Why.'),
-  labels: z.array(label).describe('The unmet one, or 10 of those unmet.'),
+  labels: z.array(label).describe('The unmet one, or 3 of those unmet.'),
   expression: z.string().nullable().describe('The expression that was not met.'),
   error: z.string().nullable().describe('In words.'),
   changedSince: z.boolean().describe('Changed after the event: it may have been another reason then.'),
@@ -88,6 +90,8 @@ export async function subscriptionsUnreachedBy(call: Call, found: FoundEvent): P
   const byReason: Partial<Record<Reason, number>> = {};
   const rows: Row[] = [];
   for (const candidate of candidates) {
+    await call.turn.rest();
+    throwIfAbandoned(call.signal);
     const own = byEndpoint.get(candidate.endpoint.id);
     const row = own === undefined ? await rowOf(candidate, event, judge, knowsAllMessages) : rowOfMessages(candidate, own);
     if (row === null) continue;
@@ -168,9 +172,12 @@ function reasonOfMessage({ status, lastErrorType, attempts, waitingFor }: Webhoo
 async function rowOf(candidate: Candidate, event: WebhookEventView, judge: JudgeRow, knowsAllMessages: boolean): Promise<Row | null> {
   const { subscription, endpoint, application } = candidate;
   const isLater = ({ updatedAtMs }: { updatedAtMs: number }): boolean => updatedAtMs >= event.createdAtMs;
-  const changedSince = [subscription, endpoint, application].some((each) => each !== null && isLater(each));
-  const row = { ...(await judgedRow(candidate, event, judge)), changedSince };
-  const isSure = row.reason === 'created_after' || (row.reason !== 'matches_now' && !changedSince);
+  const judged = await judgedRow(candidate, event, judge);
+  // What did not exist then cannot have had another reason.
+  const changedSince =
+    judged.reason !== 'created_after' && [subscription, endpoint, application].some((each) => each !== null && isLater(each));
+  const row = { ...judged, changedSince };
+  const isSure = row.reason !== 'matches_now' && !changedSince;
   return knowsAllMessages || isSure ? row : null;
 }
 
@@ -213,7 +220,11 @@ async function judgeOf(call: Call, { event, payload }: FoundEvent): Promise<Judg
 }
 
 function shownLabel({ label: key, expected, actual }: ReturnType<typeof unmetLabels>[number]): Row['labels'][number] {
-  return { label: key, expected: typeof expected === 'string' ? expected : expected.slice(0, maxLabelValues), actual };
+  return {
+    label: key,
+    expected: typeof expected === 'string' ? shortened(expected) : expected.slice(0, maxLabelValues).map(shortened),
+    actual: actual === null ? null : shortened(actual),
+  };
 }
 
 function rowWith({ subscription, endpoint }: Candidate, why: Reason, error: string | null = null): Row {

@@ -41,6 +41,7 @@ export const webhookEvents: Family = {
       operationId: 'getWebhookEvent',
       summary: 'Read an event with its messages',
       scope: 'read',
+      isScan: true,
       answer: { status: 200, description: 'The event.', schema: single(record) },
       errors: ['RESOURCE_NOT_FOUND'],
       handle: async (call) => {
