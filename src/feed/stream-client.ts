@@ -1,6 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import type { StoredRow } from '../data/feed/feed-reader.ts';
-import { type FeedRow, parseFeedRow } from '../data/feed/feed-row.ts';
+import { type FeedRow, ownerOfRows, parseFeedRow } from '../data/feed/feed-row.ts';
 import { controlText, rowText } from './event-stream-text.ts';
 import type { StreamMetrics } from './metrics.ts';
 import type { StreamLimits } from './stream-limits.ts';
@@ -79,9 +79,14 @@ export class StreamClient {
 
   /** Takes a live row, and its id. */
   push(row: FeedRow, id: string): void {
-    if (this.#hasEnded || !this.request.matches(row)) return;
+    if (this.#hasEnded || !this.#mayShow(row)) return;
     if (this.#waiting === null) this.#offer(row, id);
     else this.#hold(this.#waiting, { row, id });
+  }
+
+  /** The hub sends a client the rows of its organization only; that is checked once more here. */
+  #mayShow(row: FeedRow): boolean {
+    return ownerOfRows(row.org) === this.request.organization && this.request.matches(row);
   }
 
   #hold(waiting: WaitingRow[], row: WaitingRow): void {
@@ -172,7 +177,7 @@ export class StreamClient {
     for await (const page of missed) {
       for (const { row: stored, id } of page) {
         const row = parseFeedRow(stored.shard, stored.id, stored.text);
-        if (row === null || !this.request.matches(row)) continue;
+        if (row === null || !this.#mayShow(row)) continue;
         await this.#paced();
         this.#addRow(row, id);
         yield* this.#sent(this.#take());

@@ -58,6 +58,30 @@ test('clients get the rows of their organization and of its webhooks, and no oth
   expect([eventsOf(one), eventsOf(two), eventsOf(other)]).toEqual([ids, ids, [foreign]]);
 });
 
+test('a client that comes back gets the rows that its organization and its webhooks have missed, and no others', async () => {
+  const { connect } = hubWith();
+  const [own, foreign] = [await connect(), await connect({ organization: 'org_b' })];
+  await accept(1, 'org_b');
+  await sees(foreign, 1);
+  for (const client of [own, foreign]) client.hangUp();
+  const missed: string[] = [];
+  const foreignMissed: string[] = [];
+  for (let round = 0; round < 3; round++) {
+    foreignMissed.push(...(await accept(2, 'org_b')));
+    missed.push(...(await accept(1)), ...(await accept(1, webhookOrganization('org_a'))));
+    foreignMissed.push(...(await accept(1, webhookOrganization('org_b'))));
+  }
+  const [again, foreignAgain] = [
+    await connect({ lastEventId: own.seen.lastId }),
+    await connect({ organization: 'org_b', lastEventId: foreign.seen.lastId }),
+  ];
+  missed.push(...(await accept(1)));
+  foreignMissed.push(...(await accept(1, 'org_b')));
+  await Promise.all([sees(again, 7), sees(foreignAgain, 10)]);
+  expect([eventsOf(again), eventsOf(foreignAgain)]).toEqual([missed, foreignMissed]);
+  expect(again.seen.types()).not.toContain('reset');
+});
+
 test('a client gets the rows that it wants', async () => {
   const { connect } = hubWith();
   const client = await connect({ matches: (row) => row.org !== 'org_a' });

@@ -2,10 +2,9 @@ import type { Clock } from '../core/clock.ts';
 import { PosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { OpenShares } from '../core/open-shares.ts';
-import { organizationOfWebhooks } from '../core/webhook.ts';
 import { compareRows, type FeedPosition, parsePosition, positionPart, positionText } from '../data/feed/feed-position.ts';
 import type { FeedReader, StoredRow } from '../data/feed/feed-reader.ts';
-import { organizationOfRow, parseFeedRow } from '../data/feed/feed-row.ts';
+import { organizationOfRow, ownerOfRows, parseFeedRow } from '../data/feed/feed-row.ts';
 import { controlText } from './event-stream-text.ts';
 import type { StreamMetrics } from './metrics.ts';
 import { type MissedRows, StreamClient, type StreamRequest } from './stream-client.ts';
@@ -156,11 +155,13 @@ export class StreamHub {
         return client.reset('trimmed', positionText(since.epoch, until.map(positionPart)));
       }
       found.sort((one, other) => Number.parseInt(one.id, 10) - Number.parseInt(other.id, 10));
-      yield found.map((row) => {
+      const own: { row: StoredRow; id: string }[] = [];
+      for (const row of found) {
         rows[row.shard] = row.id;
         parts[row.shard] = positionPart(row.id);
-        return { row, id: positionText(since.epoch, parts) };
-      });
+        if (ownerOf(row) === client.request.organization) own.push({ row, id: positionText(since.epoch, parts) });
+      }
+      yield own;
     }
   }
 
@@ -240,8 +241,7 @@ export class StreamHub {
     for (const stored of rows) {
       this.#rows[stored.shard] = stored.id;
       this.#parts[stored.shard] = positionPart(stored.id);
-      const org = organizationOfRow(stored.text);
-      const clients = this.#clients.get(organizationOfWebhooks(org) ?? org);
+      const clients = this.#clients.get(ownerOf(stored));
       const row = clients === undefined ? null : parseFeedRow(stored.shard, stored.id, stored.text);
       if (clients === undefined || row === null) continue;
       const id = this.#position();
@@ -263,4 +263,8 @@ export class StreamHub {
   #all(): StreamClient[] {
     return [...this.#clients.values()].flatMap((clients) => [...clients]);
   }
+}
+
+function ownerOf({ text }: StoredRow): string {
+  return ownerOfRows(organizationOfRow(text));
 }

@@ -13,6 +13,7 @@ const open: ClientRequest[] = [];
 beforeAll(async () => {
   world = await startFacadeWorld();
   await world.startWorker();
+  await world.addOrganization('globex');
 }, 60_000);
 afterAll(() => world?.stop());
 afterEach(() => {
@@ -153,7 +154,6 @@ test('a failing receiver shows as a retry with its answer', async () => {
 });
 
 test('another organization sees nothing of it, and is refused what is not its own', async () => {
-  await world.addOrganization('globex');
   const key = await world.addKey('globex');
   const receiver = await startReceiver();
   const made = await routeTo(receiver.url);
@@ -163,6 +163,36 @@ test('another organization sees nothing of it, and is refused what is not its ow
   await receiver.close();
   expect(foreign.seen.all).toEqual([]);
   expect((await world.request('GET', `/api/stream?routeId=${made.route.id}`, { key })).status).toBe(404);
+});
+
+test('a client that resumes gets the rows of its organization only, also with the position of another one', async () => {
+  const key = await world.addKey('globex');
+  const org = await world.organizationId('globex');
+  const receiver = await startReceiver();
+  const made = await routeTo(receiver.url);
+  const [own, foreign] = [await follow(), await follow('', { key })];
+  await send(made);
+  await got(own, ['event.received', 'delivery.delivered']);
+  for (const { answer } of [own, foreign]) answer.destroy();
+  const missed = await send(made);
+  const foreignMissed = newEvent({ org, destinations: [] });
+  await world.acceptor.accept(foreignMissed);
+  const resumed = await Promise.all([
+    follow('', { headers: { 'last-event-id': own.seen.lastId } }),
+    follow('', { key, headers: { 'last-event-id': foreign.seen.lastId } }),
+    follow('', { key, headers: { 'last-event-id': own.seen.lastId } }),
+  ]);
+  const [ownLast, foreignLast] = [await send(made), newEvent({ org, destinations: [] })];
+  await world.acceptor.accept(foreignLast);
+  const eventsOf = ({ seen }: Followed) => [...new Set(seen.all.map(({ data }) => data['eventId']))];
+  await eventually('all rows', 20_000, () => resumed.every((each) => eventsOf(each).length >= 2) || undefined);
+  await got(resumed[0], ['delivery.delivered']);
+  await receiver.close();
+  expect(resumed.map(eventsOf)).toEqual([
+    [missed.id, ownLast.id],
+    [foreignMissed.id, foreignLast.id],
+    [foreignMissed.id, foreignLast.id],
+  ]);
 });
 
 test('a client resumes with Last-Event-ID', async () => {

@@ -1,3 +1,4 @@
+import { organizationOfWebhooks } from '../../core/webhook.ts';
 import { errorTypeByLetter } from '../shard/attempt-record.ts';
 import type { AttemptErrorType } from '../shard/messages.ts';
 import { recordId } from '../shard/record-key.ts';
@@ -63,6 +64,11 @@ export function organizationOfRow(text: string): string {
   return end < 0 ? '' : text.slice(rowStart, end);
 }
 const rowStart = 'e p '.length;
+
+/** Returns the real organization that alone may see rows of `org`: the rows of its webhooks are its own. */
+export function ownerOfRows(org: string): string {
+  return organizationOfWebhooks(org) ?? org;
+}
 
 /** Null: the first row of an epoch, or one of a later release. `id`: of its entry. */
 export function parseFeedRow(shard: number, id: string, text: string): FeedRow | null {
