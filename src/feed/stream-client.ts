@@ -16,11 +16,11 @@ export interface StreamRequest {
   show(row: FeedRow): { type: string; json: string };
   /** Whether the credentials still hold; rejects while nobody knows. */
   isAllowed(): Promise<boolean>;
-  /** Aborts when the client has gone. */
+  /** Aborts when the client goes. */
   signal: AbortSignal;
 }
 
-/** Rows that a client has missed, in pages, each with the id at which the client then stands. */
+/** Rows that a client has missed, in pages, each row with the id at which the client then stands. */
 export type MissedRows = AsyncIterable<readonly { row: StoredRow; id: string }[]>;
 
 export interface StreamClientOptions {
@@ -45,11 +45,15 @@ interface WaitingRow {
 export class StreamClient {
   readonly request: StreamRequest;
   readonly #options: StreamClientOptions;
+  /** Where the live rows stood when the client came. */
+  readonly #cameAt: string;
   readonly #broken = new AbortController();
   #pending: string[] = [];
   #pendingBytes = 0;
-  /** Rows behind those that were missed; null: nothing is missed any more. */
+  /** Rows behind those that were missed; null: the client is live. */
   #waiting: WaitingRow[] | null = null;
+  /** Whether there are pages of missed rows before those that wait. */
+  #hasPages = false;
   #skipped: { count: number; firstId: string; lastId: string } | null = null;
   #tokens: number;
   #refilledAtMs: number;
@@ -63,13 +67,13 @@ export class StreamClient {
   constructor(request: StreamRequest, options: StreamClientOptions) {
     this.request = request;
     this.#options = options;
+    this.#cameAt = options.position();
     const nowMs = options.clock.now();
     this.#tokens = options.limits.rowsPerSecond;
     this.#refilledAtMs = nowMs;
     this.#heartbeatAtMs = nowMs;
     this.#recheckAtMs = nowMs;
-    if (request.signal.aborted) this.end();
-    else request.signal.addEventListener('abort', () => this.end(), { once: true });
+    request.signal.addEventListener('abort', () => this.end(), { once: true });
   }
 
   /** Aborts when the client is to be cut off. */
@@ -93,13 +97,20 @@ export class StreamClient {
     waiting.push(row);
     if (waiting.length <= this.#options.limits.waitingRows) return;
     for (const each of waiting) this.#skip(each.id);
-    this.#waiting = [];
+    // Rows that come faster than they may be sent would keep a client that has nothing else to catch up with from ever being live.
+    this.#waiting = this.#hasPages ? [] : null;
   }
 
-  /** Rows may be missing before this position. */
+  /** Rows may be missing before this position, at which the client is live. */
   reset(reason: 'epoch' | 'trimmed', id: string): void {
+    this.#waiting = null;
     this.#addSkipped();
     this.#add(controlText('reset', { reason }, id));
+  }
+
+  /** Missed rows are gone; those that wait are behind this position. */
+  loseMissed(id: string): void {
+    if (this.#waiting !== null) this.#add(controlText('reset', { reason: 'trimmed' }, id));
   }
 
   /** To be called about once a second. */
@@ -140,11 +151,12 @@ export class StreamClient {
 
   /** The text of the answer. `missed`: null where nothing is. */
   async *pieces(missed: MissedRows | null): AsyncGenerator<string> {
-    const { limits, position } = this.#options;
-    const at = position();
     try {
-      yield* this.#sent(`retry: ${limits.retryMs}\n${missed === null ? `id: ${at}\n` : ''}\n`);
-      if (missed !== null) yield* this.#missed(missed);
+      yield* this.#sent(`retry: ${this.#options.limits.retryMs}\n${missed === null ? `id: ${this.#cameAt}\n` : ''}\n`);
+      if (missed !== null) {
+        yield* this.#missed(missed);
+        yield* this.#held();
+      }
       for (;;) {
         const text = this.#take();
         if (text !== '') yield* this.#sent(text);
@@ -159,6 +171,7 @@ export class StreamClient {
   /** Live rows wait until `pieces` has sent those that were missed. */
   holdLive(): void {
     this.#waiting = [];
+    this.#hasPages = true;
   }
 
   #woken(): Promise<void> {
@@ -175,17 +188,31 @@ export class StreamClient {
 
   async *#missed(missed: MissedRows): AsyncGenerator<string> {
     for await (const page of missed) {
+      if (this.#isCaughtUp) return;
       for (const { row: stored, id } of page) {
         const row = parseFeedRow(stored.shard, stored.id, stored.text);
         if (row === null || !this.#mayShow(row)) continue;
-        await this.#paced();
+        while (!this.#mayHave()) {
+          await this.#pause();
+          if (this.#isCaughtUp) return;
+        }
         this.#addRow(row, id);
         yield* this.#sent(this.#take());
-        if (this.#hasEnded) return;
+        if (this.#isCaughtUp) return;
       }
     }
-    for (let next = this.#waiting?.shift(); next !== undefined && !this.#hasEnded; next = this.#waiting?.shift()) {
-      await this.#paced();
+    this.#hasPages = false;
+  }
+
+  /** What has waited meanwhile; then the client is live. */
+  async *#held(): AsyncGenerator<string> {
+    while (this.#waiting !== null && this.#waiting.length > 0 && !this.#hasEnded) {
+      if (!this.#mayHave()) {
+        await this.#pause();
+        continue;
+      }
+      const next = this.#waiting.shift();
+      if (next === undefined) break;
       this.#addSkipped();
       this.#addRow(next.row, next.id);
       yield* this.#sent(this.#take());
@@ -193,9 +220,13 @@ export class StreamClient {
     this.#waiting = null;
   }
 
-  async #paced(): Promise<void> {
-    while (!this.#hasEnded && !this.#mayHave())
-      await this.#options.clock.sleep(1000 / this.#options.limits.rowsPerSecond, this.request.signal);
+  /** Nothing that was missed is to be sent any more. */
+  get #isCaughtUp(): boolean {
+    return this.#hasEnded || this.#waiting === null;
+  }
+
+  async #pause(): Promise<void> {
+    await this.#options.clock.sleep(1000 / this.#options.limits.rowsPerSecond, this.request.signal);
   }
 
   #offer(row: FeedRow, id: string): void {

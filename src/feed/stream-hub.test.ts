@@ -4,7 +4,7 @@ import { FakeClock } from '../../test/support/fake-clock.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
-import { startHub, type TestClient, type TestHub } from '../../test/support/stream-clients.ts';
+import { eventsOf, figure, sees, startHub, type TestHub } from '../../test/support/stream-clients.ts';
 import { webhookOrganization } from '../core/webhook.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
 import { shardKeys } from '../data/shard/shard-keys.ts';
@@ -42,12 +42,6 @@ async function accept(count: number, org = 'org_a'): Promise<string[]> {
   }
   return ids;
 }
-
-const eventsOf = ({ seen }: TestClient) => seen.all.filter(({ type }) => type === 'event.pending').map(({ data }) => data['eventId']);
-const sees = (client: TestClient, count: number) =>
-  eventually(`${count} events`, patience, () => eventsOf(client).length >= count || undefined);
-const figure = async ({ metrics }: TestHub, name: string): Promise<number> =>
-  (await metrics.getSingleMetric(name)?.get())?.values[0]?.value ?? 0;
 
 test('clients get the rows of their organization and of its webhooks, and no others', async () => {
   const { connect } = hubWith();

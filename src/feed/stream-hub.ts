@@ -1,7 +1,9 @@
 import type { Clock } from '../core/clock.ts';
 import { PosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
+import { loopTurns } from '../core/loop-turns.ts';
 import { OpenShares } from '../core/open-shares.ts';
+import { Semaphore } from '../core/semaphore.ts';
 import { compareRows, type FeedPosition, parsePosition, positionPart, positionText } from '../data/feed/feed-position.ts';
 import type { FeedReader, StoredRow } from '../data/feed/feed-reader.ts';
 import { organizationOfRow, ownerOfRows, parseFeedRow } from '../data/feed/feed-row.ts';
@@ -17,6 +19,8 @@ const backoffMs = { first: 100, max: 2000 };
 /** How long a client that has seen more than this process waits for it. */
 const catchUpMs = 2000;
 const catchUpStepMs = 20;
+/** Pages of missed rows that a process reads at a time; further clients take turns. */
+const maxPages = 4;
 /** What clients that have not read the last event when the process ends have left for it. */
 const partingMs = 2000;
 
@@ -42,6 +46,7 @@ export class StreamHub {
   readonly #options: StreamHubOptions;
   readonly #limits: StreamLimits;
   readonly #shares: OpenShares;
+  readonly #pages = new Semaphore(maxPages);
   readonly #clients = new Map<string, Set<StreamClient>>();
   #open = 0;
   #epoch = '';
@@ -57,13 +62,15 @@ export class StreamHub {
     this.#shares = new OpenShares(this.#limits.perOrganization);
   }
 
-  /** RATE_LIMITED when there are too many, UNAVAILABLE when Redis does not answer or the process ends. */
+  /** RATE_LIMITED when there are too many, UNAVAILABLE when Redis does not answer, the process ends or the client has gone. */
   async open(request: StreamRequest): Promise<OpenStream> {
     this.#enter(request.organization);
+    const left = AbortSignal.any([request.signal, this.#closing.signal]);
     try {
       await this.#reading();
       const since = request.lastEventId === null ? null : parsePosition(request.lastEventId);
-      if (since !== null) await this.#catchUp(since, request.signal);
+      if (since !== null) await this.#catchUp(since, left);
+      if (left.aborted) throw ending();
     } catch (error) {
       this.#leave(request.organization);
       throw error;
@@ -87,7 +94,7 @@ export class StreamHub {
   }
 
   #enter(organization: string): void {
-    if (this.#closing.signal.aborted) throw new PosthornError('UNAVAILABLE', 'The process ends: connect again.', { retryAfterSeconds: 1 });
+    if (this.#closing.signal.aborted) throw ending();
     const isFull = this.#open >= this.#limits.perProcess;
     if (isFull || !this.#shares.take(organization)) {
       const whose = isFull ? 'of this process' : 'of the organization';
@@ -143,26 +150,46 @@ export class StreamHub {
   }
 
   async *#missed(client: StreamClient, since: FeedPosition, until: readonly string[]): MissedRows {
-    const { reader } = this.#options;
+    const { organization } = client.request;
     const rows = [...since.rows];
     const parts = rows.map(positionPart);
+    const moveTo = ({ shard, id }: StoredRow): void => {
+      rows[shard] = id;
+      parts[shard] = positionPart(id);
+    };
     for (;;) {
-      const behind = rows.flatMap((row, shard) => (compareRows(row, until[shard] ?? row) < 0 ? [shard] : []));
-      if (behind.length === 0) return;
-      const pages = await Promise.all(behind.map((shard) => reader.between(shard, rows[shard] ?? '', until[shard] ?? '')));
-      const found = pages.flatMap((page) => page ?? []);
-      if (pages.includes(null) || found.length === 0) {
-        return client.reset('trimmed', positionText(since.epoch, until.map(positionPart)));
-      }
-      found.sort((one, other) => Number.parseInt(one.id, 10) - Number.parseInt(other.id, 10));
-      const own: { row: StoredRow; id: string }[] = [];
-      for (const row of found) {
-        rows[row.shard] = row.id;
-        parts[row.shard] = positionPart(row.id);
-        if (ownerOf(row) === client.request.organization) own.push({ row, id: positionText(since.epoch, parts) });
-      }
-      yield own;
+      const page = await this.#pages.run(1, () => this.#page(organization, rows, until));
+      if (page === 'end') return;
+      if (page === 'trimmed') return client.loseMissed(positionText(since.epoch, until.map(positionPart)));
+      yield page.own.map((row) => {
+        moveTo(row);
+        return { row, id: positionText(since.epoch, parts) };
+      });
+      for (const row of page.last) moveTo(row);
     }
+  }
+
+  /** The rows of the organization among the next ones of each shard, by time, and the last one of each shard. */
+  async #page(
+    organization: string,
+    rows: readonly string[],
+    until: readonly string[],
+  ): Promise<{ own: StoredRow[]; last: StoredRow[] } | 'end' | 'trimmed'> {
+    const behind = rows.flatMap((row, shard) => (compareRows(row, until[shard] ?? row) < 0 ? [shard] : []));
+    if (behind.length === 0) return 'end';
+    const read = await Promise.all(behind.map((shard) => this.#options.reader.between(shard, rows[shard] ?? '', until[shard] ?? '')));
+    const turn = loopTurns.of(organization);
+    const own: StoredRow[] = [];
+    const last: StoredRow[] = [];
+    for (const found of read) {
+      if (found === null) return 'trimmed';
+      await turn.rest();
+      own.push(...found.filter((row) => ownerOf(row) === organization));
+      last.push(...found.slice(-1));
+    }
+    if (last.length === 0) return 'trimmed';
+    own.sort((one, other) => Number.parseInt(one.id, 10) - Number.parseInt(other.id, 10));
+    return { own, last };
   }
 
   /** Waits until this process has read what the client has seen of another one. */
@@ -197,14 +224,15 @@ export class StreamHub {
   async #read(): Promise<void> {
     const { reader, clock, logger } = this.#options;
     const { signal } = this.#closing;
-    let watchedAtMs = clock.now();
+    let renewAtMs = clock.now() + renewEveryMs;
+    let isKept = true;
     let waitMs = 0;
     while (this.#open > 0 && !signal.aborted) {
+      if (clock.now() >= renewAtMs) {
+        isKept = await this.#keep(isKept);
+        renewAtMs = clock.now() + (isKept ? renewEveryMs : backoffMs.max);
+      }
       try {
-        if (waitMs > 0 || clock.now() - watchedAtMs >= renewEveryMs) {
-          await this.#renew();
-          watchedAtMs = clock.now();
-        }
         const { rows, isComplete } = await reader.after(this.#rows, signal);
         if (isComplete) this.#deliver(rows);
         else await this.#restart('trimmed');
@@ -213,10 +241,22 @@ export class StreamHub {
         if (signal.aborted) break;
         if (waitMs === 0) logger.warn({ err: error }, 'the live feed cannot be read; retrying');
         waitMs = Math.min(backoffMs.max, Math.max(backoffMs.first, waitMs * 2));
+        renewAtMs = 0;
         await clock.sleep(waitMs, signal);
       }
     }
     this.#started = null;
+  }
+
+  /** Returns whether shards write their feeds for longer. Where they do not, what they have written is still read. */
+  async #keep(wasKept: boolean): Promise<boolean> {
+    try {
+      await this.#renew();
+      return true;
+    } catch (error) {
+      if (wasKept && !this.#closing.signal.aborted) this.#options.logger.warn({ err: error }, 'the live feed cannot be renewed; retrying');
+      return false;
+    }
   }
 
   async #renew(): Promise<void> {
@@ -267,4 +307,8 @@ export class StreamHub {
 
 function ownerOf({ text }: StoredRow): string {
   return ownerOfRows(organizationOfRow(text));
+}
+
+function ending(): PosthornError {
+  return new PosthornError('UNAVAILABLE', 'The process ends: connect again.', { retryAfterSeconds: 1 });
 }

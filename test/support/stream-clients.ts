@@ -109,3 +109,17 @@ export function startHub(
     close: () => hub.close(),
   };
 }
+
+/** The ids of the events that the client has seen stored. */
+export function eventsOf({ seen }: TestClient): unknown[] {
+  return seen.all.filter(({ type }) => type === 'event.pending').map(({ data }) => data['eventId']);
+}
+
+export function sees(client: TestClient, count: number): Promise<true> {
+  return eventually(`${count} events`, 20_000, () => eventsOf(client).length >= count || undefined);
+}
+
+/** The value of a metric without labels. */
+export async function figure({ metrics }: TestHub, name: string): Promise<number> {
+  return (await metrics.getSingleMetric(name)?.get())?.values[0]?.value ?? 0;
+}

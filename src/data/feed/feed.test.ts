@@ -177,3 +177,19 @@ test('who watches while somebody does is in the same epoch, and after a pause in
   expect(second.epoch).not.toBe(first.epoch);
   expect(await reader.between(0, second.rows[0] ?? '', '+')).toEqual([]);
 });
+
+test('a feed is watched and written while Redis is full', async () => {
+  await reader.watch(null);
+  await accept();
+  const taken = await takeFrom(queue, 'w1', 1);
+  await redis.client.config('SET', 'maxmemory', '1');
+  try {
+    const rows = await rowsOf(async () => {
+      await settleAll(queue, 'w1', taken, dead);
+      await expect(accept()).rejects.toThrow();
+    });
+    expect(rows).toMatchObject([{ kind: 'message', status: 'dlq' }]);
+  } finally {
+    await redis.client.config('SET', 'maxmemory', '0');
+  }
+});

@@ -1,4 +1,4 @@
-#!lua
+#!lua flags=allow-oom
 -- Makes a shard write its live feed for ARGV[2] milliseconds more. When nobody has watched it until now an epoch begins: its feed begins with a row
 -- that says nothing, so that each position is that of a row, and one whose row is gone has lost rows.
 --

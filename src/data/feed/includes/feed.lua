@@ -6,14 +6,14 @@
 --   `e <status> <organization> <event> <source>`: an event was stored;
 --   `m <status> <organization> <message> <event> <source> <route> <destination> <attempts> <response> <error> <reason>`: a message was delivered, has failed or has ended;
 --   `c <state> <organization> <route> <destination>`: a circuit.
--- Nothing is `-`. Of webhooks the source is the event type, the route the application, the destination the endpoint.
+-- An absent value is `-`. Of webhooks the source is the event type, the route the application, the destination the endpoint.
 local feed = {}
 do
   local rows_kept = 10000
   local is_watched = nil
   local attempts, short_attempt, long_attempt = nil, nil, nil
 
-  -- What Posthorn itself sends, alerts, is nobody's to watch.
+  -- What Posthorn itself sends, alerts, is not streamed.
   local function watches(org)
     if is_watched == nil then
       is_watched = call('EXISTS', P .. 'watch') == 1

@@ -45,10 +45,10 @@ const messageStatuses: Readonly<Record<MessageRow['status'], string>> = {
 const messageKinds: Partial<Record<MessageRow['status'], string>> = { dlq: 'failed' };
 const circuitKinds: Readonly<Record<CircuitRow['status'], string>> = { open: 'opened', half_open: 'half_opened', closed: 'closed' };
 
-export const streamStatuses: readonly string[] = [
-  ...['pending', 'failed', 'filtered', 'no_routes', 'delivered', 'retrying', 'dlq', 'transform_failed', 'schema_failed'],
-  ...['success', 'exhausted', 'open', 'half_open', 'closed'],
-];
+export const streamStatuses = [
+  ...(['pending', 'failed', 'filtered', 'no_routes', 'delivered', 'retrying', 'dlq', 'transform_failed', 'schema_failed'] as const),
+  ...(['success', 'exhausted', 'open', 'half_open', 'closed'] as const),
+] as const;
 
 const nothing = {
   eventId: null,

@@ -3,28 +3,21 @@ import { isPosthornError, PosthornError } from '../../../core/errors.ts';
 import { organizationOfWebhooks } from '../../../core/webhook.ts';
 import type { FeedRow } from '../../../data/feed/feed-row.ts';
 import { type Call, type Family, operation } from '../../http/operation.ts';
+import { queryList } from '../../http/query.ts';
 import { StreamedAnswer } from '../../http/streamed-answer.ts';
 import { filterId } from '../../records/filter-ids.ts';
 import { idOrSlug } from '../../records/record-fields.ts';
 import { eventTypeName, statusOf, streamRow, streamStatuses, streamTopics, topicOf } from './stream-row.ts';
 
 const query = z.object({
-  topics: z
-    .string()
-    .max(100)
-    .optional()
-    .describe(`Comma-separated: ${streamTopics.join(', ')}; default: all.`),
+  topics: queryList(z.enum(streamTopics), 'Only these topics; default: all.'),
   sourceId: idOrSlug.optional().describe('Id or slug of a source.'),
   routeId: idOrSlug.optional().describe('Id or slug of a route.'),
   destinationId: idOrSlug.optional().describe('Id or slug of a destination.'),
-  applicationId: idOrSlug.optional().describe('Id of an application.'),
-  endpointId: idOrSlug.optional().describe('Id of an endpoint.'),
-  eventType: z.string().min(1).max(256).optional().describe('Name of an event type.'),
-  status: z
-    .string()
-    .max(200)
-    .optional()
-    .describe(`Comma-separated statuses: ${streamStatuses.join(', ')}.`),
+  applicationId: idOrSlug.optional().describe('Id of an application; not with ids of sources, routes or destinations.'),
+  endpointId: idOrSlug.optional().describe('Id of an endpoint; not with these either.'),
+  eventType: z.string().min(1).max(256).optional().describe('Name of an event type; not with these either.'),
+  status: queryList(z.enum(streamStatuses), 'Only rows with this status.'),
 });
 type Query = z.output<typeof query>;
 
@@ -96,9 +89,10 @@ async function stillAllowed({ recheck }: Call): Promise<boolean> {
 }
 
 async function filterOf(call: Call<Query>): Promise<(row: FeedRow) => boolean> {
+  refuseMixed(call.query);
   const { topics, status, eventType } = call.query;
-  const wantedTopics = listOf('topics', topics, streamTopics);
-  const wantedStatuses = listOf('status', status, streamStatuses);
+  const wantedTopics = topics === undefined ? null : new Set<string>(topics);
+  const wantedStatuses = status === undefined ? null : new Set<string>(status);
   const sourceId = await filterId(call, 'Source', call.query.sourceId);
   const routeId = await filterId(call, 'Route', call.query.routeId);
   const destinationId = await filterId(call, 'Destination', call.query.destinationId);
@@ -120,11 +114,14 @@ async function filterOf(call: Call<Query>): Promise<(row: FeedRow) => boolean> {
   };
 }
 
-/** Null: nothing was asked for; INVALID_QUERY for what there is not. */
-function listOf(name: string, text: string | undefined, known: readonly string[]): ReadonlySet<string> | null {
-  if (text === undefined) return null;
-  const asked = text.split(',');
-  if (asked.every((each) => known.includes(each))) return new Set(asked);
-  const complaint = `must list some of ${known.join(', ')}`;
-  throw new PosthornError('INVALID_QUERY', `Query: ${name} ${complaint}.`, { details: { [name]: [complaint] } });
+const idsOfRoutes = ['sourceId', 'routeId', 'destinationId'] as const;
+const idsOfWebhooks = ['applicationId', 'endpointId', 'eventType'] as const;
+
+/** INVALID_QUERY for filters that no row can meet together. */
+function refuseMixed(sent: Query): void {
+  const one = idsOfRoutes.find((name) => sent[name] !== undefined);
+  const other = idsOfWebhooks.find((name) => sent[name] !== undefined);
+  if (one === undefined || other === undefined) return;
+  const complaint = `cannot be used with ${one}`;
+  throw new PosthornError('INVALID_QUERY', `Query: ${other} ${complaint}.`, { details: { [other]: [complaint] } });
 }
