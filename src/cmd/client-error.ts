@@ -35,7 +35,8 @@ export function answerMissingHost(request: IncomingMessage, response: ServerResp
 
 function answerOf(code: ErrorCode, message: string, requestId: string) {
   const { status, error: reason } = errorCodes[code];
-  const body = JSON.stringify({ error: reason, message, code });
+  // Nobody knows the path, so the body has the members of all forms (../facade/http/error-response.ts).
+  const body = JSON.stringify({ error: reason, message, code, details: {} });
   const headers = {
     'Content-Type': 'application/json; charset=utf-8',
     'Content-Length': Buffer.byteLength(body),
