@@ -31,7 +31,12 @@ test.each([
   expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
   expect(answer).toContain(`X-Error-Code: ${code}`);
   expect(answer).toMatch(/^X-Request-Id: req_[a-z2-7]+\r$/m);
-  expect(JSON.parse(answer.slice(answer.indexOf('{')))).toEqual({ error: expect.any(String), message: expect.any(String), code, details: {} });
+  expect(JSON.parse(answer.slice(answer.indexOf('{')))).toEqual({
+    error: expect.any(String),
+    message: expect.any(String),
+    code,
+    details: {},
+  });
 });
 
 test('the id of a request without a Host header is echoed', async () => {
