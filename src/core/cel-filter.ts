@@ -2,7 +2,7 @@ import type { CelInput, parse } from '@bufbuild/cel';
 import { type BoundedPattern, boundedPattern, compileCost, patternLimits, tooCostlyToCompile } from './bounded-pattern.ts';
 import { celGlobals, checkedExpression, type Expression } from './cel-expression.ts';
 import { type CelPackage, celCosts, chargedFunctions, quickFunctions } from './cel-work.ts';
-import { PosthornError } from './errors.ts';
+import { invalidParameter, PosthornError } from './errors.ts';
 import { ExactNumber, isContainer, isDouble } from './exact-number.ts';
 import { latePackage } from './late-package.ts';
 import { WorkBudget } from './work-budget.ts';
@@ -276,8 +276,7 @@ function complaintAt(complaint: string, place: Place | undefined): string {
 }
 
 function wrongSearch(complaint: string, place?: Place): PosthornError {
-  const text = complaintAt(complaint, place);
-  return new PosthornError('INVALID_QUERY', `Query: where ${text}.`, { details: { where: [text] } });
+  return invalidParameter('where', complaintAt(complaint, place));
 }
 
 function wrong(complaint: string, place?: Place): PosthornError {

@@ -71,6 +71,11 @@ export class PosthornError extends Error {
   }
 }
 
+/** INVALID_QUERY about one parameter; `complaint` follows its name: `must be given once`. */
+export function invalidParameter(parameter: string, complaint: string): PosthornError {
+  return new PosthornError('INVALID_QUERY', `Query: ${parameter} ${complaint}.`, { details: { [parameter]: [complaint] } });
+}
+
 export function isPosthornError<C extends ErrorCode>(error: unknown, ...codes: C[]): error is PosthornError & { code: C } {
   return error instanceof PosthornError && (codes.length === 0 || (codes as ErrorCode[]).includes(error.code));
 }

@@ -1,45 +1,14 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import { eventually } from '../../test/support/eventually.ts';
 import { FakeClock } from '../../test/support/fake-clock.ts';
-import { newEvent } from '../../test/support/new-event.ts';
-import { patientClock } from '../../test/support/patient-clock.ts';
-import { type RedisServer, startRedis } from '../../test/support/redis.ts';
-import { eventsOf, figure, sees, startHub, type TestHub } from '../../test/support/stream-clients.ts';
-import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
+import { eventsOf, figure, sees } from '../../test/support/stream-clients.ts';
+import { streamSuite } from '../../test/support/stream-suite.ts';
 
 const prefix = 'test:';
 const watch = `${prefix}{s0}:watch`;
 const patience = 20_000;
-let redis: RedisServer;
-let acceptor: RedisMessageAcceptor;
-const hubs: TestHub[] = [];
-
-beforeAll(async () => {
-  redis = await startRedis();
-  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
-});
-afterAll(() => redis.stop());
-beforeEach(() => redis.client.flushall());
-afterEach(() => {
-  for (const { close } of hubs.splice(0)) close();
-});
-
-function hubWith(options: Partial<Parameters<typeof startHub>[1]> = {}): TestHub {
-  const hub = startHub({ client: redis.client, blocking: redis.url }, { prefix, ...options });
-  hubs.push(hub);
-  return hub;
-}
-
-/** Stores events, one after the other; returns their ids. */
-async function accept(count: number): Promise<string[]> {
-  const ids: string[] = [];
-  for (let i = 0; i < count; i++) {
-    const event = newEvent();
-    await acceptor.accept(event);
-    ids.push(event.id);
-  }
-  return ids;
-}
+const suite = streamSuite(prefix);
+const { hubWith, accept } = suite;
 
 test('a client that hangs up while its stream opens has none, and its place is free', async () => {
   const world = hubWith();
@@ -94,7 +63,7 @@ test('when the feed begins anew a client that gets what it has missed goes on wi
   const keeper = await connect();
   await accept(1);
   await sees(keeper, 1);
-  await redis.client.flushall();
+  await suite.redis.client.flushall();
   await clock.advance(16_000);
   await eventually('the reset', patience, () => keeper.seen.types().includes('reset') || undefined);
   await clock.advance(1000);
@@ -109,17 +78,17 @@ test('rows are read while the feed cannot be renewed', async () => {
   const clock = new FakeClock();
   const { connect } = hubWith({ clock });
   const client = await connect();
-  const epoch = (await redis.client.get(watch)) ?? '';
-  await redis.client.pipeline().del(watch).lpush(watch, 'no epoch').exec();
+  const epoch = (await suite.redis.client.get(watch)) ?? '';
+  await suite.redis.client.pipeline().del(watch).lpush(watch, 'no epoch').exec();
   await clock.advance(16_000);
   for (let count = 1; count <= 3; count++) {
     await accept(1);
     await sees(client, count);
   }
-  await redis.client.set(watch, epoch);
+  await suite.redis.client.set(watch, epoch);
   await clock.advance(2000);
   await accept(1);
-  await eventually('the renewal', patience, async () => (await redis.client.pttl(watch)) > 0 || undefined);
+  await eventually('the renewal', patience, async () => (await suite.redis.client.pttl(watch)) > 0 || undefined);
   await sees(client, 4);
   expect(client.seen.types()).not.toContain('reset');
 });
@@ -129,14 +98,14 @@ test('four pages of missed rows are read at a time, and all clients get theirs',
   const first = await connect();
   const missed = await accept(5);
   await sees(first, 5);
-  const { xrange } = redis.client;
+  const { xrange } = suite.redis.client;
   const reads = { now: 0, most: 0 };
   const counted = async (...sent: Parameters<typeof xrange>): Promise<unknown> => {
     reads.now++;
     reads.most = Math.max(reads.most, reads.now);
-    return await xrange.apply(redis.client, sent).finally(() => reads.now--);
+    return await xrange.apply(suite.redis.client, sent).finally(() => reads.now--);
   };
-  const counting = jest.spyOn(redis.client, 'xrange').mockImplementation(counted as never);
+  const counting = jest.spyOn(suite.redis.client, 'xrange').mockImplementation(counted as never);
   const lastEventId = first.seen.all[0]?.id ?? '';
   const clients = await Promise.all(Array.from({ length: 12 }, () => connect({ lastEventId })));
   await Promise.all(clients.map((client) => sees(client, 4)));

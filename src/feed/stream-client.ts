@@ -204,7 +204,7 @@ export class StreamClient {
     this.#hasPages = false;
   }
 
-  /** What has waited meanwhile; then the client is live. */
+  /** Sends the live rows that were held back during the catch-up. The client is live afterwards. */
   async *#held(): AsyncGenerator<string> {
     while (this.#waiting !== null && this.#waiting.length > 0 && !this.#hasEnded) {
       if (!this.#mayHave()) {

@@ -1,47 +1,16 @@
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { eventually } from '../../test/support/eventually.ts';
 import { FakeClock } from '../../test/support/fake-clock.ts';
-import { newEvent } from '../../test/support/new-event.ts';
-import { patientClock } from '../../test/support/patient-clock.ts';
-import { type RedisServer, startRedis } from '../../test/support/redis.ts';
-import { eventsOf, figure, sees, startHub, type TestHub } from '../../test/support/stream-clients.ts';
+import { eventsOf, figure, sees } from '../../test/support/stream-clients.ts';
+import { streamSuite } from '../../test/support/stream-suite.ts';
 import { webhookOrganization } from '../core/webhook.ts';
-import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
 import { shardKeys } from '../data/shard/shard-keys.ts';
 
 const prefix = 'test:';
 const { feed } = shardKeys(prefix, 0);
 const patience = 20_000;
-let redis: RedisServer;
-let acceptor: RedisMessageAcceptor;
-const hubs: TestHub[] = [];
-
-beforeAll(async () => {
-  redis = await startRedis();
-  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
-});
-afterAll(() => redis.stop());
-beforeEach(() => redis.client.flushall());
-afterEach(() => {
-  for (const { close } of hubs.splice(0)) close();
-});
-
-function hubWith(options: Partial<Parameters<typeof startHub>[1]> = {}): TestHub {
-  const hub = startHub({ client: redis.client, blocking: redis.url }, { prefix, ...options });
-  hubs.push(hub);
-  return hub;
-}
-
-/** Stores events, one after the other; returns their ids. */
-async function accept(count: number, org = 'org_a'): Promise<string[]> {
-  const ids: string[] = [];
-  for (let i = 0; i < count; i++) {
-    const event = newEvent({ org });
-    await acceptor.accept(event);
-    ids.push(event.id);
-  }
-  return ids;
-}
+const suite = streamSuite(prefix);
+const { hubWith, accept } = suite;
 
 test('clients get the rows of their organization and of its webhooks, and no others', async () => {
   const { connect } = hubWith();
@@ -150,7 +119,7 @@ test('a client whose position was trimmed is told so and gets live rows', async 
   await accept(3);
   await sees(keeper, 3);
   const [, second] = keeper.seen.all;
-  await redis.client.xtrim(feed, 'MAXLEN', '=', 1);
+  await suite.redis.client.xtrim(feed, 'MAXLEN', '=', 1);
   const client = await connect({ lastEventId: second?.id ?? '' });
   await eventually('the reset', patience, () => client.seen.types().includes('reset') || undefined);
   const ids = await accept(1);
@@ -163,7 +132,7 @@ test('clients are told when the feed begins anew, as after the loss of Redis, an
   const clock = new FakeClock();
   const { connect } = hubWith({ clock });
   const client = await connect();
-  await redis.client.flushall();
+  await suite.redis.client.flushall();
   await clock.advance(16_000);
   await eventually('the reset', patience, () => client.seen.types().includes('reset') || undefined);
   const ids = await accept(1);
@@ -274,14 +243,15 @@ test('when the process ends its clients are told to connect again, and new ones 
 
 test('nothing is read while nobody watches, and the feed is written for a while longer', async () => {
   const { connect } = hubWith();
-  expect(await redis.client.exists(feed)).toBe(0);
+  expect(await suite.redis.client.exists(feed)).toBe(0);
   (await connect()).hangUp();
-  const reads = async (): Promise<number> => Number(/cmdstat_xread:calls=(\d+)/.exec(await redis.client.info('commandstats'))?.[1] ?? 0);
-  const blocked = async (): Promise<number> => Number(/blocked_clients:(\d+)/.exec(await redis.client.info('clients'))?.[1]);
+  const reads = async (): Promise<number> =>
+    Number(/cmdstat_xread:calls=(\d+)/.exec(await suite.redis.client.info('commandstats'))?.[1] ?? 0);
+  const blocked = async (): Promise<number> => Number(/blocked_clients:(\d+)/.exec(await suite.redis.client.info('clients'))?.[1]);
   await eventually('the last read to end', patience, async () => (await blocked()) === 0 || undefined);
   const before = await reads();
   await accept(3);
-  expect([await reads(), await redis.client.xlen(feed), await blocked()]).toEqual([before, 4, 0]);
+  expect([await reads(), await suite.redis.client.xlen(feed), await blocked()]).toEqual([before, 4, 0]);
 });
 
 test('a cut to Redis loses nothing, and nothing comes twice', async () => {
@@ -289,7 +259,7 @@ test('a cut to Redis loses nothing, and nothing comes twice', async () => {
   const client = await connect();
   const ids = await accept(3);
   await sees(client, 3);
-  await redis.client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+  await suite.redis.client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
   ids.push(...(await accept(3)));
   await sees(client, 6);
   expect([eventsOf(client), client.seen.types()]).toEqual([ids, ids.map(() => 'event.pending')]);

@@ -265,7 +265,7 @@ export class StreamHub {
     else if (!now.hasAll) await this.#restart('trimmed');
   }
 
-  /** Goes on with what comes from now on. */
+  /** Continues from the current end of the feeds, and tells all clients. */
   async #restart(reason: 'epoch' | 'trimmed'): Promise<void> {
     this.#moveTo(await this.#options.reader.watch(null));
     for (const client of this.#all()) client.reset(reason, this.#position());

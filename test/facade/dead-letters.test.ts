@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import type { Outcome } from '../../src/data/queue/delivery-queue.ts';
-import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
+import type { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
 import { resultId } from '../../src/data/shard/packed-results.ts';
+import { emptiedQueue } from '../support/emptied-queue.ts';
 import { eventually } from '../support/eventually.ts';
 import { newEvent } from '../support/new-event.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../support/queue-worker.ts';
@@ -17,10 +18,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 beforeEach(async () => {
-  const messages = await world.redis.client.keys('test:{s0}:*');
-  if (messages.length > 0) await world.redis.client.del(messages);
-  queue = new RedisDeliveryQueue({ redis: world.redis.client, prefix: 'test:' });
-  await queue.tend('w1', 1000);
+  queue = await emptiedQueue(world);
 });
 
 const call = (method: string, path: string, body?: object) => world.request(method, `/api/deliveries${path}`, { body });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import type { Outcome } from '../../src/data/queue/delivery-queue.ts';
-import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
+import type { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
+import { emptiedQueue } from '../support/emptied-queue.ts';
 import { newEvent } from '../support/new-event.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../support/queue-worker.ts';
 import { expectShortTurns } from '../support/short-work.ts';
@@ -20,10 +21,7 @@ beforeAll(async () => {
 });
 afterAll(() => world.stop());
 beforeEach(async () => {
-  const messages = await world.redis.client.keys('test:{s0}:*');
-  if (messages.length > 0) await world.redis.client.del(messages);
-  queue = new RedisDeliveryQueue({ redis: world.redis.client, prefix: 'test:' });
-  await queue.tend('w1', 1000);
+  queue = await emptiedQueue(world);
 });
 
 const samples = async (query = '') => world.request('GET', `/api/routes/${route}/failed-event-samples${query}`);

@@ -1,4 +1,3 @@
-import type { PageQuery, ViewPage } from '../../src/data/shard/messages.ts';
 import type { CandidatePage, WebhookCandidate, WebhookCandidates } from '../../src/data/webhooks/webhook-candidates.ts';
 import type { NewWebhookEndpoint } from '../../src/data/webhooks/webhooks.ts';
 
@@ -11,18 +10,6 @@ export function newWebhookEndpoint(applicationId: string, more: Partial<NewWebho
     sealSecret: (id) => ({ sealed: `sealed for ${id}`, prefix: 'whsec_abcd', version: 1, previous: [] }),
     ...more,
   };
-}
-
-/** All members of a list, page by page. */
-export async function allPages<T>(list: (page: PageQuery) => Promise<ViewPage<T>>, limit: number): Promise<T[]> {
-  const all: T[] = [];
-  let cursor: string | null | undefined;
-  while (cursor !== null) {
-    const page = await list({ limit, ...(cursor === undefined ? {} : { cursor }) });
-    all.push(...page.items);
-    cursor = page.nextCursor;
-  }
-  return all;
 }
 
 /** Those of an event type, read so many places at a time. */

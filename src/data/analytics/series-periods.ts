@@ -1,4 +1,4 @@
-import { PosthornError } from '../../core/errors.ts';
+import { invalidParameter, type PosthornError } from '../../core/errors.ts';
 import { dayMs, fiveMinutesMs, hourMs, periods } from './statistics-periods.ts';
 
 /** How long periods of a length are kept, as `../queue/includes/statistics.lua` does it; the finest first. */
@@ -51,11 +51,8 @@ function finestSince(fromMs: number, nowMs: number): KeptLevel {
 
 function notKept({ name, keptText }: KeptLevel, beginMs: number, nowMs: number): PosthornError {
   const possible = keptLevels.find(({ keptMs }) => beginMs >= nowMs - keptMs);
-  if (possible === undefined) return refused('from', `lies further back than the ${keptLevels[2].keptText} for which figures are kept`);
+  if (possible === undefined)
+    return invalidParameter('from', `lies further back than the ${keptLevels[2].keptText} for which figures are kept`);
   const complaint = `is too small for this range: ${name} and its multiples are kept for ${keptText}; the smallest possible one is ${possible.name}`;
-  return refused('step', complaint);
-}
-
-export function refused(parameter: string, complaint: string): PosthornError {
-  return new PosthornError('INVALID_QUERY', `Query: ${parameter} ${complaint}.`, { details: { [parameter]: [complaint] } });
+  return invalidParameter('step', complaint);
 }

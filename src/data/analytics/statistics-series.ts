@@ -1,3 +1,4 @@
+import { invalidParameter } from '../../core/errors.ts';
 import { parseTimedId } from '../../core/ids.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { Script } from '../../redis/script.ts';
@@ -7,7 +8,7 @@ import { recordId } from '../shard/record-key.ts';
 import { integer, list, text } from '../shard/script-reply.ts';
 import type { ShardKeys } from '../shard/shard-keys.ts';
 import { readCounts } from './period-counts.ts';
-import { refused, type SeriesPeriods } from './series-periods.ts';
+import type { SeriesPeriods } from './series-periods.ts';
 import { addPart, SeriesPoint, type SeriesScope, talliedNumbers } from './series-scope.ts';
 
 const backlogsScript = new Script(new URL('./target-backlogs.lua', import.meta.url));
@@ -69,7 +70,7 @@ export async function readSeries(
 ): Promise<Series> {
   const fieldsRead = Math.max(0, ...subjects.map(({ scope }) => scope.fields.size * names.length));
   if (fieldsRead > maxFieldsRead)
-    throw refused(
+    throw invalidParameter(
       'from',
       `begins a range that is too long for a resource with so many routes or destinations: ask for a part of it, or for larger steps`,
     );

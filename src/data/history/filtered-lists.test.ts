@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { allPages } from '../../../test/support/all-pages.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { dead, delivered, failure, settleAll } from '../../../test/support/queue-worker.ts';
@@ -10,7 +11,7 @@ import { systemClock } from '../../runtime/clock.ts';
 import type { Job, Outcome } from '../queue/delivery-queue.ts';
 import { RedisMessageAcceptor } from '../queue/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../queue/redis-delivery-queue.ts';
-import type { DeliveryStatus, PageQuery, ViewPage } from '../shard/messages.ts';
+import type { DeliveryStatus } from '../shard/messages.ts';
 import { resultId } from '../shard/packed-results.ts';
 import type { WebhookMessageStatus } from '../webhooks/webhook-message-view.ts';
 import { WebhookMessages } from '../webhooks/webhook-messages.ts';
@@ -120,16 +121,6 @@ class World {
         await queue.configure(target, targetSetting({ paused: target.destinationId.startsWith('dst_paused') }));
       if (unconfigured.length === 0 || jobs.length > 0) return jobs;
     }
-  }
-}
-
-async function allPages<T>(list: (page: PageQuery) => Promise<ViewPage<T>>, limit: number): Promise<T[]> {
-  const items: T[] = [];
-  for (let cursor: string | undefined; ; ) {
-    const page = await list(cursor === undefined ? { limit } : { limit, cursor });
-    items.push(...page.items);
-    if (page.nextCursor === null) return items;
-    cursor = page.nextCursor;
   }
 }
 

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { allPages } from '../../../test/support/all-pages.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { assertProperty } from '../../../test/support/property.ts';
@@ -15,7 +16,7 @@ import { RedisMessageAcceptor } from '../queue/message-acceptor.ts';
 import { RedisDeliveryQueue } from '../queue/redis-delivery-queue.ts';
 import type { NewAttempt } from '../shard/attempt-record.ts';
 import type { MessageFilter } from '../shard/message-filter.ts';
-import type { AttemptErrorType, AttemptView, DeliveryStatus, PageQuery, ViewPage } from '../shard/messages.ts';
+import type { AttemptErrorType, AttemptView, DeliveryStatus, PageQuery } from '../shard/messages.ts';
 import type { WebhookMessageStatus } from '../webhooks/webhook-message-view.ts';
 import { WebhookMessages } from '../webhooks/webhook-messages.ts';
 import { RedisMessageReader } from './message-reader.ts';
@@ -132,16 +133,6 @@ async function fill(redis: RedisClient): Promise<Payloads> {
       for (const job of jobs) await settleAll(queue, 'w1', [job], outcome());
     }
   return payloads;
-}
-
-async function allPages<T>(list: (page: PageQuery) => Promise<ViewPage<T>>, limit: number): Promise<T[]> {
-  const items: T[] = [];
-  for (let cursor: string | undefined; ; ) {
-    const page = await list(cursor === undefined ? { limit } : { limit, cursor });
-    items.push(...page.items);
-    if (page.nextCursor === null) return items;
-    cursor = page.nextCursor;
-  }
 }
 
 const maybe = <T>(arbitrary: fc.Arbitrary<T>): fc.Arbitrary<T | undefined> =>

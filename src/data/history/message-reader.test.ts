@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { allPages as everyPage } from '../../../test/support/all-pages.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
@@ -23,15 +24,12 @@ async function accept(count: number, changes: Parameters<typeof newEvent>[0] = {
   return events;
 }
 
-async function allPages<T>(list: (page: PageQuery) => Promise<ViewPage<T>>, limit: number): Promise<T[]> {
-  const items: T[] = [];
-  for (let cursor: string | undefined; ; ) {
-    const page = await list(cursor === undefined ? { limit } : { limit, cursor });
+function allPages<T>(list: (page: PageQuery) => Promise<ViewPage<T>>, limit: number): Promise<T[]> {
+  return everyPage(async (query) => {
+    const page = await list(query);
     expect(page.items.length).toBeLessThanOrEqual(limit);
-    items.push(...page.items);
-    if (page.nextCursor === null) return items;
-    cursor = page.nextCursor;
-  }
+    return page;
+  }, limit);
 }
 
 describe('a list', () => {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { allPages } from '../../../test/support/all-pages.ts';
 import { type Death, dieEverywhere } from '../../../test/support/dying-client.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
@@ -6,7 +7,6 @@ import { patientClock } from '../../../test/support/patient-clock.ts';
 import { dead, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { newWebhookEvent } from '../../../test/support/webhook-messages.ts';
-import { allPages } from '../../../test/support/webhooks.ts';
 import { newTimedId } from '../../core/ids.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import type { RedisClient } from '../../redis/connection.ts';

@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
--- Sends what has waited in paused targets for too long to the dead letters, also what waits for a webhook endpoint. Every call looks at
--- the next of the paused targets, whoever made the one before, until about 100 messages have ended.
+-- Moves messages that have waited too long at paused targets, webhook endpoints included, to the dead letters. Each call continues with the next paused
+-- target, whichever worker made the previous call, until about 100 messages have ended.
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] how long (ms) a message may wait in a paused target.

@@ -24,6 +24,7 @@ const errorLetters: readonly (readonly [AttemptErrorType, string])[] = [
   ['blocked', 'b'],
   ['gone', 'g'],
 ];
+export const attemptErrorTypes = errorLetters.map(([type]) => type);
 const letters: ReadonlyMap<AttemptErrorType | null, string> = new Map(errorLetters);
 const types: ReadonlyMap<string, AttemptErrorType> = new Map(errorLetters.map(([type, letter]) => [letter, type]));
 

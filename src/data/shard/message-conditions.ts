@@ -1,4 +1,4 @@
-import { errorLetter } from './attempt-record.ts';
+import { attemptErrorTypes, errorLetter } from './attempt-record.ts';
 import type { MessageFilter, PayloadFilter, StatusRange } from './message-filter.ts';
 import type { AttemptErrorType, AttemptView } from './messages.ts';
 
@@ -20,15 +20,6 @@ export interface OutcomeLook {
   failed?: readonly [fromMs: number, toMs: number];
 }
 
-export const attemptErrorTypes = [
-  'timeout',
-  'http_error',
-  'network',
-  'dns',
-  'tls',
-  'blocked',
-  'gone',
-] as const satisfies readonly AttemptErrorType[];
 /** Of messages that ended without an attempt, or could not be attempted once more; all of these stand in the index of failures. */
 const endErrorTypes: readonly string[] = ['secret_decryption_failed', 'disabled', 'filtered', 'schema_failed', 'transform_failed'];
 const firstFailure = 300;

@@ -79,7 +79,7 @@ async function searchedPage<T>(entries: AsyncIterable<ListedEntry<T>>, search: S
   let open: ListedEntry<T>[] = [];
   // Two indexes may be looked at at once.
   const isWithin = (): boolean => scanned + 2 * limits.looks <= limits.scanned && performance.now() < endMs;
-  /** Returns whether the page goes on. */
+  /** Judges the open entries. Returns false when the page is complete. */
   const judgeOpen = async (): Promise<boolean> => {
     const found = open.flatMap(({ item, at: { shard } }) => (item === null ? [] : [{ eventId: search.eventOf(item), shard }]));
     await judge(search, found, verdicts, together === 1 ? Number.POSITIVE_INFINITY : endMs);

@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Registry } from 'prom-client';
+import { allPages } from '../../../test/support/all-pages.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { FakeClock } from '../../../test/support/fake-clock.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { clusterClient, moveSlots, type RedisGroup, startRedisCluster } from '../../../test/support/redis-group.ts';
-import { allPages, newWebhookEndpoint } from '../../../test/support/webhooks.ts';
+import { newWebhookEndpoint } from '../../../test/support/webhooks.ts';
 import type { RedisAddress } from '../../redis/address.ts';
 import { blockingConnection, commandConnection, type RedisClient } from '../../redis/connection.ts';
 import { ReplicatedWrites } from '../../redis/replicated-writes.ts';

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { allPages } from '../../../test/support/all-pages.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { allPages, newWebhookEndpoint } from '../../../test/support/webhooks.ts';
+import { newWebhookEndpoint } from '../../../test/support/webhooks.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { RedisWebhookStore } from './redis-webhook-store.ts';
 import type { WebhookEndpoint } from './webhooks.ts';

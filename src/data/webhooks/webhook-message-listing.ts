@@ -43,8 +43,8 @@ export interface DeadLetterFilter extends Omit<WebhookMessageFilter, 'statuses'>
 }
 
 /**
- * Of events; the status is one that at least one of its messages has, and the application the one that it was sent to alone, or to an endpoint of which one
- * of its messages goes; of an event with very many messages the first thousand are looked at.
+ * Selects webhook events. `status`: at least one message of the event has it. `applicationId`: the event was sent to this application alone, or one of its
+ * messages goes to an endpoint of it. Of an event with more than 1,000 messages the first 1,000 are judged.
  */
 export interface WebhookEventFilter extends TimeRange, Pick<WebhookMessageFilter, 'eventType' | 'eventTypeIds' | 'applicationId'> {
   status?: WebhookMessageStatus | undefined;

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { allPages } from '../../../test/support/all-pages.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { assertProperty } from '../../../test/support/property.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { allPages, newWebhookEndpoint } from '../../../test/support/webhooks.ts';
+import { newWebhookEndpoint } from '../../../test/support/webhooks.ts';
 import { isPosthornError } from '../../core/errors.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { checkWebhooks } from '../check/webhook-check.ts';

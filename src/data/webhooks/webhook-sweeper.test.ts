@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { allPages } from '../../../test/support/all-pages.ts';
 import { dyingClient } from '../../../test/support/dying-client.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { FakeClock } from '../../../test/support/fake-clock.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { allCandidates, allPages, newWebhookEndpoint } from '../../../test/support/webhooks.ts';
+import { allCandidates, newWebhookEndpoint } from '../../../test/support/webhooks.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { checkWebhooks } from '../check/webhook-check.ts';
 import { registryKeys } from '../registry/registry-keys.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { PosthornError } from '../../core/errors.ts';
+import { invalidParameter, PosthornError } from '../../core/errors.ts';
 import { wording } from '../../resources/complaints.ts';
 import { plainIssues } from '../../resources/plain-issues.ts';
 import { text } from '../../resources/text.ts';
@@ -62,10 +62,7 @@ export function parseQuery<Query extends z.ZodObject>(schema: Query | undefined,
     });
   const known = Object.fromEntries(names.flatMap((name) => (Object.hasOwn(raw, name) ? [[name, raw[name]]] : [])));
   const repeated = names.find((name) => Array.isArray(known[name]) && !lists.has(schema.shape[name]));
-  if (repeated !== undefined) {
-    const details = { [repeated]: ['must be given once'] };
-    throw new PosthornError('INVALID_QUERY', `Query: ${repeated} must be given once.`, { details });
-  }
+  if (repeated !== undefined) throw invalidParameter(repeated, 'must be given once');
   const parsed = schema.safeParse(known, { error: wording });
   if (parsed.success) return parsed.data;
   const found = plainIssues(parsed.error.issues).map(({ path: [name], message }) => ({ name: String(name), message }));
@@ -89,10 +86,7 @@ export function timeRange(
 ): { fromMs?: number; toMs?: number } {
   const fromMs = from === undefined ? undefined : Date.parse(from);
   const toMs = to === undefined ? undefined : Date.parse(to) + (to.includes('T') ? 0 : dayMs - 1);
-  if (fromMs !== undefined && toMs !== undefined && toMs < fromMs) {
-    const details = { [names.to]: [`is before ${names.from}`] };
-    throw new PosthornError('INVALID_QUERY', `Query: ${names.to} is before ${names.from}.`, { details });
-  }
+  if (fromMs !== undefined && toMs !== undefined && toMs < fromMs) throw invalidParameter(names.to, `is before ${names.from}`);
   return { fromMs: sinceEpoch(fromMs), toMs: sinceEpoch(toMs) };
 }
 

@@ -51,7 +51,8 @@ test('an answer is made no faster than it is read', async () => {
   expect(bytes).toBe(1000 * piece.length);
 });
 
-test('what makes an answer is ended when its reader leaves', async () => {
+/** Pieces without an end, and whether they have been given up. */
+function endless() {
   let hasEnded = false;
   const pieces = async function* () {
     try {
@@ -60,9 +61,14 @@ test('what makes an answer is ended when its reader leaves', async () => {
       hasEnded = true;
     }
   };
+  return { pieces, hasEnded: () => hasEnded };
+}
+
+test('what makes an answer is ended when its reader leaves', async () => {
+  const { pieces, hasEnded } = endless();
   const response = await answerOf(pieces());
   response.destroy();
-  await eventually(async () => expect(hasEnded).toBe(true));
+  await eventually(async () => expect(hasEnded()).toBe(true));
 });
 
 test('an answer that fails on the way is broken off', async () => {
@@ -84,30 +90,16 @@ test('an answer that fails before it begins is an error', async () => {
 
 test('an answer is broken off when its maker says so, although its client reads nothing', async () => {
   const breaking = new AbortController();
-  let hasEnded = false;
-  const pieces = async function* () {
-    try {
-      for (;;) yield piece;
-    } finally {
-      hasEnded = true;
-    }
-  };
+  const { pieces, hasEnded } = endless();
   const response = await answerOf(pieces(), { broken: breaking.signal });
   breaking.abort();
-  await eventually(() => expect(hasEnded).toBe(true));
+  await eventually(() => expect(hasEnded()).toBe(true));
   await expect(once(response.resume(), 'end')).rejects.toThrow('aborted');
 });
 
 test('an answer to HEAD has no body and ends, although its pieces do not', async () => {
-  let hasEnded = false;
-  const pieces = async function* () {
-    try {
-      for (;;) yield piece;
-    } finally {
-      hasEnded = true;
-    }
-  };
+  const { pieces, hasEnded } = endless();
   const response = await answerOf(pieces(), { method: 'HEAD' });
   await once(response.resume(), 'end');
-  expect(hasEnded).toBe(true);
+  expect(hasEnded()).toBe(true);
 });

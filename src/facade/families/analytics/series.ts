@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { PosthornError } from '../../../core/errors.ts';
+import { invalidParameter } from '../../../core/errors.ts';
 import { maxStepMs, minStepMs, type SeriesPeriods, seriesPeriods } from '../../../data/analytics/series-periods.ts';
 import type { SeriesPoint } from '../../../data/analytics/series-scope.ts';
 import type { Series, SeriesSubject } from '../../../data/analytics/statistics-series.ts';
@@ -108,10 +108,7 @@ async function subjectOf(call: Call, sent: Pick<z.output<typeof query>, 'sourceI
   const [first, second] = Object.entries({ sourceId, routeId, destinationId }).flatMap(([name, value]) =>
     value === undefined ? [] : [name],
   );
-  if (second !== undefined) {
-    const complaint = `does not go with ${first}`;
-    throw new PosthornError('INVALID_QUERY', `Query: ${second} ${complaint}.`, { details: { [second]: [complaint] } });
-  }
+  if (second !== undefined) throw invalidParameter(second, `does not go with ${first}`);
   if (sourceId !== undefined) {
     const source = await findToRead(call, 'Source', sourceId);
     const routes = cachedObjects(call, 'Route').filter(({ spec }) => spec.sourceRef.name === source.metadata.name);

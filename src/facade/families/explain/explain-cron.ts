@@ -24,6 +24,8 @@ import {
 const executionsTold = 5;
 const maxJobs = 1000;
 
+const outcomes = { running: 'is under way', success: 'succeeded', failed: 'failed' };
+
 export async function explainCronJob(call: Call, job: PosthornObject<'HttpCronJob'>, id: string): Promise<More> {
   const [inForce = null] = await idsInForce([job], call);
   const org = call.caller.organization.id;
@@ -49,7 +51,6 @@ export async function explainExecution(call: Call, id: string): Promise<Explanat
   const execution = await call.services.cronExecutions.find(call.caller.organization.id, inForce, id);
   if (execution === null) return null;
   const { jobId, status, startedAtMs, completedAtMs, errorMessage, responseStatus } = execution;
-  const outcomes = { running: 'is under way', success: 'succeeded', failed: 'failed' };
   const why = status === 'failed' && errorMessage !== null ? ` ${errorMessage}` : '';
   return explained({
     id,
@@ -68,7 +69,6 @@ export async function explainExecution(call: Call, id: string): Promise<Explanat
 }
 
 function executionStep({ startedAtMs, status, latencyMs, responseStatus, errorMessage }: CronExecution): Step {
-  const outcomes = { running: 'is under way', success: 'succeeded', failed: 'failed' };
   const took = latencyMs === null ? '' : ` after ${latencyMs} ms`;
   const answer = responseStatus === null ? '' : `: the receiver returned ${responseStatus}`;
   const said = errorMessage === null ? '' : ` ${errorMessage}`;

@@ -169,16 +169,19 @@ async function adviceOn(call: Call, message: Message): Promise<Advice[]> {
   return unsentFor === null ? [] : [advise('Read why the event was not sent there.', 'GET', `/explain/${eventId}`)];
 }
 
+function unsentReason(said: string | null): Message['unsentFor'] {
+  return said === 'filtered' || said === 'schema_failed' || said === 'transform_failed' ? said : null;
+}
+
 function fromDelivery(view: DeliveryView): Message {
   const { status, deadLetterReason: reason, completedAtMs, createdAtMs, deadSinceMs } = view;
-  const unsentFor = status === 'filtered' || status === 'schema_failed' || status === 'transform_failed' ? status : null;
   return {
     ...view,
     isForWebhook: false,
     isUnderWay: completedAtMs === null && status !== 'dlq',
     isDeadLetter: status === 'dlq',
     isDelivered: status === 'delivered',
-    unsentFor,
+    unsentFor: unsentReason(status),
     deadLetter: reason === null ? null : { reason, isForDisabled: false, atMs: deadSinceMs ?? completedAtMs ?? createdAtMs },
   };
 }
@@ -186,8 +189,6 @@ function fromDelivery(view: DeliveryView): Message {
 function fromMessage(view: WebhookMessageView): Message {
   const { status, lastErrorType, deadLetter, applicationId, endpointId, completedAtMs } = view;
   const isUnsent = status === 'exhausted' && deadLetter === null;
-  const unsentFor =
-    lastErrorType === 'filtered' || lastErrorType === 'schema_failed' || lastErrorType === 'transform_failed' ? lastErrorType : null;
   return {
     ...view,
     routeId: applicationId,
@@ -196,7 +197,7 @@ function fromMessage(view: WebhookMessageView): Message {
     isUnderWay: completedAtMs === null && status !== 'dlq',
     isDeadLetter: status === 'dlq',
     isDelivered: status === 'success',
-    unsentFor: isUnsent ? unsentFor : null,
+    unsentFor: isUnsent ? unsentReason(lastErrorType) : null,
     deadLetter:
       deadLetter === null ? null : { reason: deadLetter.reason, isForDisabled: lastErrorType === 'disabled', atMs: deadLetter.movedAtMs },
     failedOverFrom: null,

@@ -12,7 +12,7 @@ import { explainCronJob } from './explain-cron.ts';
 import { type Advice, advise, counted, type Explanation, explained, happened, holds, type More, type Step } from './explanation.ts';
 import { trafficOf } from './traffic.ts';
 
-/** What is a resource: its conditions, what refers to it, who manages it, and what has gone through it. */
+/** Explains resources: conditions, referrers, field managers and traffic. */
 
 const maxReferrers = 20;
 

@@ -12,7 +12,7 @@ import { type Explanation, explanation } from './explanation.ts';
 
 type Explain = (call: Call, id: string) => Promise<Explanation | null>;
 
-/** What has ids that are none of resources which the API serves, by their prefix. Null: the organization has no such thing. */
+/** Explains everything that is no resource with a cache, by the prefix of its id. Returns null when the organization has nothing with this id. */
 const others: Readonly<Record<string, Explain>> = {
   evt_: explainEvent,
   msg_: explainMessage,

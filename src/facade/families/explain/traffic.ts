@@ -7,7 +7,7 @@ import { isoTimeOrNull } from '../../records/record-fields.ts';
 import { advise, atTime, counted, happened, holds, type More, type Next, type Step } from './explanation.ts';
 import { adviceOnWait } from './waits.ts';
 
-/** What has gone through sources, routes and destinations, what waits there, and their circuits. */
+/** Reports counters, backlog and circuits of sources, routes and destinations. */
 
 const maxTargets = 200;
 const maxCircuitsTold = 20;

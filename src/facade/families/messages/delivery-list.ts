@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { PosthornError } from '../../../core/errors.ts';
+import { invalidParameter, PosthornError } from '../../../core/errors.ts';
 import type { DeliveryFilter } from '../../../data/shard/messages.ts';
 import { type Call, operation } from '../../http/operation.ts';
 import {
@@ -89,7 +89,7 @@ function refuseOffset({ offset, eventId }: Query, other: 'cursor' | 'where'): vo
 
 function tooFar(): PosthornError {
   const complaint = `lies behind more than ${maxLooked} records that the filters exclude: page by cursor`;
-  return new PosthornError('INVALID_QUERY', `Query: offset ${complaint}.`, { details: { offset: [complaint] } });
+  return invalidParameter('offset', complaint);
 }
 
 /** The cursor of what stands behind `offset` deliveries; undefined: from the start, null: there is nothing. Throws INVALID_QUERY beyond `maxLooked`. */

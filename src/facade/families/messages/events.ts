@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { PosthornError } from '../../../core/errors.ts';
+import { invalidParameter, PosthornError } from '../../../core/errors.ts';
 import { joinedHeaders } from '../../../core/joined-headers.ts';
 import { keptHeaders } from '../../../core/kept-headers.ts';
 import type { EventView } from '../../../data/shard/messages.ts';
@@ -147,8 +147,7 @@ export const events: Family = {
 function refuseOther(times: { from: string | undefined; to: string | undefined }, synonyms: typeof times): void {
   for (const name of ['from', 'to'] as const) {
     if (synonyms[name] === undefined || synonyms[name] === times[name]) continue;
-    const complaint = `contradicts ${name}Date`;
-    throw new PosthornError('INVALID_QUERY', `Query: ${name} ${complaint}.`, { details: { [name]: [complaint] } });
+    throw invalidParameter(name, `contradicts ${name}Date`);
   }
 }
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { celLimits } from '../../../core/cel-filter.ts';
-import { PosthornError } from '../../../core/errors.ts';
-import { attemptErrorTypes } from '../../../data/shard/message-conditions.ts';
+import { invalidParameter } from '../../../core/errors.ts';
+import { attemptErrorTypes } from '../../../data/shard/attempt-record.ts';
 import type { MessageFilter, PayloadFilter, StatusRange } from '../../../data/shard/message-filter.ts';
 import { text } from '../../../resources/text.ts';
 import type { Call } from '../../http/operation.ts';
@@ -51,10 +51,8 @@ interface SentFilter {
 /** What the parameters mean. INVALID_QUERY where the end of a range is before its beginning. */
 export function messageFilterOf(sent: SentFilter): MessageFilter & PayloadFilter {
   const { id, errorType, responseStatus, attemptsMin, attemptsMax } = sent;
-  if (attemptsMin !== undefined && attemptsMax !== undefined && attemptsMax < attemptsMin) {
-    const details = { attemptsMax: ['is less than attemptsMin'] };
-    throw new PosthornError('INVALID_QUERY', 'Query: attemptsMax is less than attemptsMin.', { details });
-  }
+  if (attemptsMin !== undefined && attemptsMax !== undefined && attemptsMax < attemptsMin)
+    throw invalidParameter('attemptsMax', 'is less than attemptsMin');
   const failed = timeRange(sent.failedFrom, sent.failedTo, { from: 'failedFrom', to: 'failedTo' });
   return {
     ids: id,

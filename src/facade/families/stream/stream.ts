@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isPosthornError, PosthornError } from '../../../core/errors.ts';
+import { invalidParameter, isPosthornError } from '../../../core/errors.ts';
 import { organizationOfWebhooks } from '../../../core/webhook.ts';
 import type { FeedRow } from '../../../data/feed/feed-row.ts';
 import { type Call, type Family, operation } from '../../http/operation.ts';
@@ -121,7 +121,5 @@ const idsOfWebhooks = ['applicationId', 'endpointId', 'eventType'] as const;
 function refuseMixed(sent: Query): void {
   const one = idsOfRoutes.find((name) => sent[name] !== undefined);
   const other = idsOfWebhooks.find((name) => sent[name] !== undefined);
-  if (one === undefined || other === undefined) return;
-  const complaint = `cannot be used with ${one}`;
-  throw new PosthornError('INVALID_QUERY', `Query: ${other} ${complaint}.`, { details: { [other]: [complaint] } });
+  if (one !== undefined && other !== undefined) throw invalidParameter(other, `cannot be used with ${one}`);
 }
