@@ -194,6 +194,7 @@ const release: Life = {
     const { circuits, queue: queueOf } = ports(client);
     const queue = queueOf(0);
     await circuits.ofTargets('org_a', [{ routeId: 'rte_0', destinationId: 'dst_0' }]);
+    await circuits.ofTarget(0, 'org_a', { routeId: 'rte_0', destinationId: 'dst_0' });
     await circuits.reset('org_a', 'rte_0', ['dst_0']);
     const { targets } = await queue.targets(1);
     await queue.endWaits(targets, '0');
