@@ -22,7 +22,8 @@ HMAC-SHA256 where nothing else is stated. Where a signature carries a time, it m
 |---|---|---|---|---|
 ${rows((name, { docs }) => [sender(name), docs.header, docs.signed, docs.secret])}
 
-\`POST /api/sources/{id}/rotate-secret\` without \`signingSecret\` makes a secret for ${list(ours)}. The other providers make their secrets themselves.
+\`POST /api/sources/{id}/rotate-secret\` without \`signingSecret\` makes a secret for ${list(ours)}. The other providers make their secrets themselves;
+\`posthorn\` has none.
 
 ## Duplicates
 

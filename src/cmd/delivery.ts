@@ -7,13 +7,16 @@ import { RedisMessageReader } from '../data/history/message-reader.ts';
 import { Circuits } from '../data/queue/circuits.ts';
 import { doorbellBlockSeconds } from '../data/queue/doorbell.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
+import { OwnEventNotes } from '../data/queue/own-event-notes.ts';
 import { changeStreamBlockMs } from '../data/registry/change-stream.ts';
 import { disableEndpoint } from '../data/webhooks/disable-endpoint.ts';
 import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
 import { WebhookDirectory } from '../data/webhooks/webhook-directory.ts';
 import { startDelivery } from '../delivery/start-delivery.ts';
 import type { Mailer } from '../delivery/targets/channel/mailer.ts';
+import { acceptOwnEvent } from '../ingest/own-event.ts';
 import { Notifier } from '../notify/notifier.ts';
+import { Sandbox } from '../sandbox/sandbox.ts';
 import { agreedShards } from './agreed-shards.ts';
 import type { Config } from './config.ts';
 import { closeServer } from './listen.ts';
@@ -57,6 +60,8 @@ async function runDelivery(context: RoleContext): Promise<void> {
   const webhookStore = new RedisWebhookStore({ redis: link.main, prefix, clock, logger });
   const blocking = link.blocking('webhook-changes', changeStreamBlockMs);
   const webhooks = new WebhookDirectory({ redis: link.main, blocking, prefix, clock, logger });
+  // For the schemas of routes; no process runs before one has work.
+  const sandbox = new Sandbox({ clock, processes: 1 });
   try {
     const worker = link.command('worker');
     if (!(await link.waitUntilReachable(clock, stopping))) return;
@@ -71,9 +76,15 @@ async function runDelivery(context: RoleContext): Promise<void> {
     const shards = await agreedShards(link, context);
     const shared = { redis: link.main, prefix, shards: () => shards };
     const circuits = new Circuits(shared);
+    const acceptor = new RedisMessageAcceptor({ ...shared, clock, memoryLimitBytes: config.redisMemoryLimitBytes });
+    const keyring = roleKeyring(config, context, () => {
+      records.flush();
+      webhooks.flush();
+    });
     const notifier = new Notifier({
       states: new AlertStates({ redis: link.main, prefix }),
-      acceptor: new RedisMessageAcceptor({ ...shared, clock, memoryLimitBytes: config.redisMemoryLimitBytes }),
+      acceptor,
+      acceptOwn: (event) => acceptOwnEvent({ registry: records, acceptor, sandbox, keyring, logger }, event),
       registry: records,
       messages: new RedisMessageReader(shared),
       circuits,
@@ -93,10 +104,7 @@ async function runDelivery(context: RoleContext): Promise<void> {
       ...(config.requiresMailConfirmation && { mailConfirmationUrl: `${config.publicUrl}${mailConfirmationPath}` }),
       prefix,
       registry: records,
-      keyring: roleKeyring(config, context, () => {
-        records.flush();
-        webhooks.flush();
-      }),
+      keyring,
       clock,
       logger,
       metrics: registry,
@@ -112,12 +120,13 @@ async function runDelivery(context: RoleContext): Promise<void> {
       webhooks: {
         directory: webhooks,
         disableEndpoint: async (endpoint) => {
-          const isDone = await disableEndpoint(webhookStore, endpoint);
+          const disabling = await disableEndpoint(webhookStore, endpoint);
           const { org: organization, id, disabledReason } = endpoint;
-          if (isDone) logger.warn({ organization, endpoint: id, reason: disabledReason }, 'a webhook endpoint was disabled');
-          return isDone;
+          if (disabling.isDone) logger.warn({ organization, endpoint: id, reason: disabledReason }, 'a webhook endpoint was disabled');
+          return disabling;
         },
         circuits,
+        ownEvents: new OwnEventNotes({ redis: link.main, prefix }),
         disableAfterHours: config.webhooks.disableAfterHours,
         retries: { delaysMs: config.webhooks.retryDelaysMs },
         allowsInsecureUrls: config.webhooks.allowsInsecureUrls,
@@ -134,6 +143,7 @@ async function runDelivery(context: RoleContext): Promise<void> {
     await notifier.stop();
   } finally {
     mailer?.close();
+    sandbox.close();
     await records.stop();
     await webhooks.stop();
     await closeServer(opsServer, 1000);

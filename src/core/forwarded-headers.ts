@@ -1,3 +1,4 @@
+import { hopHeader } from './hops.ts';
 import { asReceiversRead, isKeptHeader } from './kept-headers.ts';
 import { ofKnownNames } from './known-names.ts';
 
@@ -21,7 +22,7 @@ const ownPrefix = 'x-posthorn-';
 
 /**
  * The sender's headers as they are stored and forwarded: lower-case names, repeated ones repeated, less hop-by-hop headers (those that
- * `Connection` names too), host, credentials, which are meant for this installation, `x-posthorn-*`, and what receivers believe of a proxy.
+ * `Connection` names too), host, credentials, which are meant for this installation, `x-posthorn-*` but for the hops (`hops.ts`), and what receivers believe of a proxy.
  *
  * `rawHeaders`: names and values in turn, as node:http has them. `connection`: the header of that name.
  */
@@ -39,6 +40,7 @@ export function forwardedHeaders(rawHeaders: readonly string[], connection: stri
 /** A name in lower case; empty for one that is not forwarded, whatever `Connection` says. */
 const forwardedName = ofKnownNames((rawName) => {
   const name = rawName.toLowerCase();
+  if (name === hopHeader) return name;
   const read = asReceiversRead(name);
   return dropped.has(read) || read.startsWith(ownPrefix) || !isKeptHeader(name) ? '' : name;
 });

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { EventContext } from '../core/event-context.ts';
 import { type FilterVerdict, MatchBudget } from '../core/filter.ts';
 import { forwardedHeaders } from '../core/forwarded-headers.ts';
@@ -62,10 +63,15 @@ function filteredRoute(
   return { routeId, why: { rule, reason, ...condition }, ...(untried !== undefined && { untried }) };
 }
 
+/** What an event is made of. */
+export interface ReceivedEvent extends Pick<ReceivedRequest, 'body' | 'query' | 'receivedAtMs' | 'signatureValid'> {
+  request: Pick<IncomingMessage, 'method' | 'headers' | 'rawHeaders'>;
+}
+
 /** `id`: that of the event, when it has one. */
 export function makeEvent(
   { source }: Pick<IngestPlan, 'source'>,
-  { request, body, query, receivedAtMs, signatureValid }: ReceivedRequest,
+  { request, body, query, receivedAtMs, signatureValid }: ReceivedEvent,
   routed: RoutedEvent,
   id?: string,
 ): NewEvent {

@@ -82,6 +82,7 @@ const signers: Record<Provider, (body: string) => Request> = {
     headers: { 'x-hub-signature': `sha256=${hmac('sha256', body, 'hex')}`, 'x-event-key': 'pullrequest:updated' },
     body,
   }),
+  posthorn: (body) => ({ headers: {}, body }),
 };
 
 async function publish(provider: Provider, fields: Partial<SourceRecord> = {}): Promise<void> {
@@ -158,6 +159,8 @@ const events: Record<Provider, { distinct: string[]; repeated: string[] }> = {
     distinct: [json({ pullrequest: { id: 1, updated_on: at } }), json({ comment: { updated_on: at } })],
     repeated: [json({ push: { changes: [{ created: true, new: { name: 'main', target: { hash: 'b' } } }] } })],
   },
+  // Its ingest URL takes none.
+  posthorn: { distinct: [], repeated: [] },
 };
 const distinct = providerNames.flatMap((provider) => events[provider].distinct.map((body) => [provider, body] as const));
 const repeated = providerNames.flatMap((provider) => events[provider].repeated.map((body) => [provider, body] as const));

@@ -4,11 +4,13 @@ import { clientAddress } from '../core/client-address.ts';
 import type { Clock } from '../core/clock.ts';
 import { isPosthornError, PosthornError } from '../core/errors.ts';
 import { EventContext } from '../core/event-context.ts';
+import { hopCount, hopHeader, maxHops } from '../core/hops.ts';
 import type { Logger } from '../core/logger.ts';
 import { type Abandonment, loopTurns } from '../core/loop-turns.ts';
 import type { OpenShares } from '../core/open-shares.ts';
 import type { OrganizationBudget } from '../core/organization-budget.ts';
 import { wholePayloadBytes } from '../core/payload-sizes.ts';
+import { ownProvider } from '../core/providers/providers.ts';
 import { requestFormat } from '../core/readable-payload.ts';
 import { requestIdFor } from '../core/request-id.ts';
 import { maxQueryLength, queryOf } from '../core/sent-query.ts';
@@ -161,6 +163,7 @@ export class IngestRequest implements Deadlined, Abandonment {
   #checkHead({ source, mayReceiveFrom, handshake }: IngestPlan, query: string): 'probe' | HandshakeAnswer | 'event' {
     const { method = '', headers, socket } = this.#request;
     if (!source.enabled) throw new PosthornError('SOURCE_DISABLED', 'The source is disabled');
+    if (source.provider === ownProvider) throw new PosthornError('FORBIDDEN', "The source receives Posthorn's own events only");
     if (
       mayReceiveFrom !== null &&
       !mayReceiveFrom(clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'], this.#services.trustedProxies))
@@ -173,6 +176,7 @@ export class IngestRequest implements Deadlined, Abandonment {
       this.#response.setHeader('Allow', source.allowedMethods.join(', '));
       throw new PosthornError('METHOD_NOT_ALLOWED', `The source does not take ${method}`);
     }
+    refuseLoop(headers[hopHeader]);
     return 'event';
   }
 
@@ -315,4 +319,12 @@ export class IngestRequest implements Deadlined, Abandonment {
     this.#request.once('close', () => deadlines.clear(this));
     deadlines.set(this, limits.drainDeadlineMs);
   }
+}
+
+function refuseLoop(hop: string | string[] | undefined): void {
+  if (hop === undefined || (typeof hop === 'string' && hopCount(hop) !== null)) return;
+  throw new PosthornError(
+    'FORBIDDEN',
+    `${hopHeader} is ${String(hop).slice(0, 20)}, which is no whole number up to ${maxHops}: events of Posthorn's own seem to go round in a loop`,
+  );
 }

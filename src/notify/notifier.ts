@@ -2,10 +2,12 @@ import { withJitter } from '../core/backoff.ts';
 import type { Clock } from '../core/clock.ts';
 import { isPosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
+import type { OwnEvent } from '../core/own-event.ts';
 import type { RouteRecord } from '../core/records.ts';
-import type { AlertRules, AlertStates, AlertSubject, EndEntry, Pager } from '../data/alerts/alert-states.ts';
-import type { MessageAcceptor } from '../data/shard/messages.ts';
+import type { AlertRules, AlertStates, AlertSubject, EndEntry, OwnEntry, Pager } from '../data/alerts/alert-states.ts';
+import type { MessageAcceptor, MessageReader } from '../data/shard/messages.ts';
 import { type AlertSources, alertEvent, alertHome, closingEvent, pagersOf } from './alert-event.ts';
+import { type EntryPlace, ownEvents } from './own-event.ts';
 
 /** What ends meanwhile is looked at together. */
 const gatherMs = 100;
@@ -14,8 +16,11 @@ const retryMs = 2000;
 const otherReaderMs = 1000;
 
 export interface NotifierOptions extends AlertSources {
+  messages: Pick<MessageReader, 'delivery' | 'event'>;
   states: AlertStates;
   acceptor: MessageAcceptor;
+  /** Stores one of Posthorn's own events, once. Rejects with UNAVAILABLE, QUEUE_FULL or REQUEST_TIMEOUT. */
+  acceptOwn: (event: OwnEvent) => Promise<void>;
   shards: number;
   /** Unique in the installation. */
   reader: string;
@@ -24,7 +29,8 @@ export interface NotifierOptions extends AlertSources {
 }
 
 /**
- * Turns what ended at targets with alerts into alerts, and queues them as messages. Any number of workers may do so at the same time: every
+ * Turns what ended at targets with alerts into alerts, and what happened where somebody wants to know it into Posthorn's own events, and queues them as
+ * messages. Any number of workers may do so at the same time: every
  * step may be repeated, and what one leaves behind when it dies another finds at its next look at the shard.
  */
 export class Notifier {
@@ -133,10 +139,33 @@ export class Notifier {
     while (!this.#isStopped) {
       const log = await states.read(shard, reader);
       if (log === null) this.#lookIn(shard, withJitter(otherReaderMs));
-      if (log === null || log.entries.length === 0) return;
+      if (log === null || log.entries.length + log.own.length === 0) return;
       const byRoute = Map.groupBy(log.entries, ({ routeId }) => routeId);
       for (const [routeId, entries] of byRoute) await this.#decide(routeId, { shard, marker: log.marker, entries });
-      await states.forget(shard, log.entries);
+      await this.#tell({ shard, marker: log.marker }, log.own);
+      await states.forget(shard, [...log.entries, ...log.own]);
+    }
+  }
+
+  /** Rejects without Redis only. */
+  async #tell(place: EntryPlace, entries: readonly OwnEntry[]): Promise<void> {
+    const byOrganization = Map.groupBy(entries, ({ org }) => org);
+    await Promise.all([...byOrganization].map(([organization, own]) => this.#tellOf(organization, place, own)));
+  }
+
+  /** What cannot be told at once is dropped, with the rest: alerts, and other organizations, would wait for it. */
+  async #tellOf(organization: string, place: EntryPlace, entries: readonly OwnEntry[]): Promise<void> {
+    const { acceptOwn, logger } = this.#options;
+    let left = entries.length;
+    try {
+      for (const entry of entries) {
+        for (const event of await ownEvents(this.#options, place, entry)) await acceptOwn(event);
+        left -= 1;
+      }
+    } catch (error) {
+      if (isPosthornError(error, 'UNAVAILABLE')) throw error;
+      const level = isPosthornError(error, 'QUEUE_FULL', 'REQUEST_TIMEOUT') ? 'warn' : 'error';
+      logger[level]({ err: error, organization, events: left }, "Posthorn's own events were dropped");
     }
   }
 

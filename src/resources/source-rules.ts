@@ -1,4 +1,4 @@
-import { providersWithoutDeliveryId } from '../core/providers/providers.ts';
+import { ownProvider, providersWithoutDeliveryId } from '../core/providers/providers.ts';
 import { cidrRule } from './cidr.ts';
 import type { Rule } from './definition.ts';
 
@@ -21,6 +21,13 @@ interface IpFilter {
 const withoutDeliveryId = providersWithoutDeliveryId.map((name) => `'${name}'`).join(', ');
 
 export const sourceRules: readonly Rule[] = [
+  ...(['signingSecretRef', 'handshake'] as const).map((field) => ({
+    at: '',
+    cel: `self.provider != '${ownProvider}' || !has(self.${field})`,
+    message: `must be left out with provider ${ownProvider}`,
+    fieldPath: `.${field}`,
+    check: (self: Spec) => self.provider !== ownProvider || self[field] === undefined,
+  })),
   {
     at: '',
     cel: '!(has(self.rejectInvalidSignatures) && self.rejectInvalidSignatures) || has(self.signingSecretRef)',

@@ -98,6 +98,7 @@ describe('what the OpenAPI document says of ingest', () => {
   test.each([
     ['NOT_FOUND', async () => {}, '/ingest/acme/nothing'],
     ['SOURCE_DISABLED', () => ingest.publishSource({ enabled: false }), path],
+    ['FORBIDDEN', () => ingest.publishSource({ provider: 'posthorn' }), path],
     ['IP_NOT_ALLOWED', () => ingest.publishSource({ ipFilter: { allow: null, deny: ['127.0.0.0/8'] } }), path],
     ['METHOD_NOT_ALLOWED', () => ingest.publishSource({ allowedMethods: ['PUT'] }), path],
     ['INVALID_SIGNATURE', () => ingest.publishSignedSource(), path],
@@ -107,6 +108,13 @@ describe('what the OpenAPI document says of ingest', () => {
     await prepare();
     const answer = await ingest.send(sentTo);
     expect(answer.body.code).toBe(code);
+    expectDescribed(answer);
+  });
+
+  test('is what an event of too many hops answers', async () => {
+    await ingest.publishSource();
+    const answer = await ingest.send(path, { headers: { 'X-Posthorn-Hop': '9' } });
+    expect(answer.body.code).toBe('FORBIDDEN');
     expectDescribed(answer);
   });
 

@@ -4,9 +4,12 @@ import { RedisMessageReader } from '../../src/data/history/message-reader.ts';
 import { Circuits } from '../../src/data/queue/circuits.ts';
 import { RedisMessageAcceptor } from '../../src/data/queue/message-acceptor.ts';
 import type { DeliveryOptions } from '../../src/delivery/start-delivery.ts';
+import { acceptOwnEvent } from '../../src/ingest/own-event.ts';
 import { Notifier } from '../../src/notify/notifier.ts';
 import type { RedisClient } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
+import { Sandbox } from '../../src/sandbox/sandbox.ts';
+import { testKeyring } from './controllers.ts';
 import { silentLogger } from './logger.ts';
 import { patientClock } from './patient-clock.ts';
 import { startTestDelivery } from './test-delivery.ts';
@@ -14,12 +17,15 @@ import { startTestDelivery } from './test-delivery.ts';
 type Own = Pick<DeliveryOptions, 'prefix' | 'registry'> & Partial<DeliveryOptions>;
 
 /** A delivery worker with its notifier, as a process of the role delivery has them. Loopback may be reached. Returns the function that ends both. */
-export function startAlertingWorker(redis: { client: RedisClient; url: string }, own: Own): () => Promise<void> {
+export function startAlertingWorker(redis: { client: RedisClient; url: string }, own: Own, ownSandbox?: Sandbox): () => Promise<void> {
   const { prefix, registry, shards = 1, logger = silentLogger } = own;
   const shared = { redis: redis.client, prefix, shards: () => shards };
+  const acceptor = new RedisMessageAcceptor({ ...shared, clock: patientClock });
+  const sandbox = ownSandbox ?? new Sandbox({ clock: patientClock, processes: 1 });
   const notifier = new Notifier({
     states: new AlertStates({ redis: redis.client, prefix }),
-    acceptor: new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock }),
+    acceptor,
+    acceptOwn: (event) => acceptOwnEvent({ registry, acceptor, sandbox, keyring: testKeyring, logger }, event),
     registry,
     messages: new RedisMessageReader(shared),
     circuits: new Circuits(shared),
@@ -36,5 +42,6 @@ export function startAlertingWorker(redis: { client: RedisClient; url: string },
   return async () => {
     await delivery.stop(1000);
     await notifier.stop();
+    sandbox.close();
   };
 }

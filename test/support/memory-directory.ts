@@ -1,4 +1,4 @@
-import type { EndpointToDisable } from '../../src/data/webhooks/disable-endpoint.ts';
+import type { EndpointDisabling, EndpointToDisable } from '../../src/data/webhooks/disable-endpoint.ts';
 import { targetChange, webhookChangeKey } from '../../src/data/webhooks/webhook-notes.ts';
 import type { WebhookApplication, WebhookEndpoint } from '../../src/data/webhooks/webhooks.ts';
 import type { WebhookPlanSources } from '../../src/delivery/plans/webhook-plan.ts';
@@ -50,16 +50,17 @@ export class MemoryDirectory {
 
   /** As a worker is given it. */
   sources(): WebhookPlanSources {
-    const disableEndpoint = async ({ id, disabledReason }: EndpointToDisable): Promise<boolean> => {
+    const disableEndpoint = async ({ id, disabledReason }: EndpointToDisable): Promise<EndpointDisabling> => {
       this.reasons.push(disabledReason);
       const endpoint = this.#endpoints.get(id);
       if (endpoint !== undefined) this.putEndpoint({ ...endpoint, isDisabled: true, revision: endpoint.revision + 1 });
-      return endpoint !== undefined;
+      return { isDone: endpoint !== undefined, revision: endpoint === undefined ? null : endpoint.revision + 1 };
     };
     return {
       directory: this,
       disableEndpoint,
       circuits: { ofTarget: async () => null },
+      ownEvents: { note: async () => {} },
       disableAfterHours: 0,
       retries: { delaysMs: [] },
       allowsInsecureUrls: true,

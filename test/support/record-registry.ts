@@ -1,4 +1,4 @@
-import type { OwnedRecordKind, RecordByKind, RecordKind } from '../../src/core/records.ts';
+import type { OwnedRecordKind, RecordByKind, RecordKind, SourceRecord } from '../../src/core/records.ts';
 import type { RegistryReader, RootRecordKind } from '../../src/data/registry/registry.ts';
 
 /** Records in memory, for tests of what reads them. `put` and `remove` tell the listeners, as a change stream does. */
@@ -50,15 +50,23 @@ export class RecordRegistry implements RegistryReader {
     return () => this.#listeners.delete(listener);
   }
 
-  sourceIdBySlug = async (): Promise<null> => null;
-  routeIdsOfSource = async (): Promise<string[]> => [];
+  sourceIdBySlug = async (orgSlug: string, slug: string): Promise<string | null> =>
+    this.#sources().find((record) => record.orgSlug === orgSlug && record.slug === slug)?.id ?? null;
+  routeIdsOfSource = async (sourceId: string): Promise<string[]> =>
+    [...this.#records.values()].flatMap((record) => ('failover' in record && record.sourceId === sourceId ? [record.id] : []));
   channelIdsOfOrganization = async (org: string): Promise<string[]> =>
     [...this.#records.values()].flatMap((record) => ('channel' in record && record.org === org ? [record.id] : []));
+  ownSourceIdsOfOrganization = async (org: string): Promise<string[]> =>
+    this.#sources().flatMap((record) => (record.org === org && record.provider === 'posthorn' && record.enabled ? [record.id] : []));
   archivingOrganizations = async (): Promise<string[]> =>
     [...this.#records.values()].flatMap((record) => ('archive' in record && record.archive !== undefined ? [record.id] : []));
   eventTypeIdByName = async (): Promise<null> => null;
   apiKeyIdByHash = async (): Promise<null> => null;
   organizationIdBySlug = async (): Promise<null> => null;
+
+  #sources(): SourceRecord[] {
+    return [...this.#records.values()].filter((record) => 'provider' in record);
+  }
 
   #changed(changeKey: string): void {
     this.#derived.clear();

@@ -47,6 +47,9 @@ export const field = {
     pausedSinceMs: 'p',
     priority: 'pr',
     hasAlerts: 'al',
+    hasOwnEvents: 'oe',
+    toldDisabling: 'ow',
+    toldDisabled: 'od',
     blockedBy: 'b',
     hasRetryLane: 'rl',
     recentFailures: 'rf',
@@ -98,6 +101,8 @@ export const field = {
   },
   /** `al:<route>` (`alerts.lua`): what waits, by kind. */
   alerts: { failed: 'f', succeeded: 's', recovered: 'r', opened: 'o', closed: 'c' },
+  /** `oe:<organization>` (`own-events.lua`): what was noted, by kind. */
+  ownEvents: { dead: 'q', opened: 'o', closed: 'c', disabled: 'd', disabling: 'w' },
   /** `ctl` of a shard (`src/data/shard/shard-keys.ts`). */
   control: { counter: 'n', newestIndexMs: 'ms', virtualClock: 'vt', lastTarget: 'tn', archivePosition: 'ap' },
 } as const;

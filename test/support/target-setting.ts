@@ -14,6 +14,7 @@ export function targetSetting(overrides: Partial<TargetSetting> = {}): TargetSet
     failover: { destinations: [], afterAttempts: null },
     batch: null,
     hasAlerts: false,
+    hasOwnEvents: false,
     ...overrides,
   };
 }

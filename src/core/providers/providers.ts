@@ -6,6 +6,7 @@ import { github } from './github.ts';
 import { gitlab } from './gitlab.ts';
 import { intercom } from './intercom.ts';
 import { paddle } from './paddle.ts';
+import { posthorn } from './posthorn.ts';
 import { sentry } from './sentry.ts';
 import { shopify } from './shopify.ts';
 import { slack } from './slack.ts';
@@ -30,9 +31,13 @@ export const providers = {
   intercom,
   sentry,
   bitbucket,
+  posthorn,
 } as const satisfies Record<string, ProviderDescriptor>;
 
 export type Provider = keyof typeof providers;
+
+/** Of sources that receive what Posthorn itself has to say to their organization. */
+export const ownProvider = 'posthorn' satisfies Provider;
 
 /** In the order of the table above. */
 export const providerNames = Object.keys(providers) as [Provider, ...Provider[]];

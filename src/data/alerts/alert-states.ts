@@ -30,6 +30,9 @@ const subjects: ReadonlyMap<string, AlertSubject> = new Map(
   Object.entries(letters).map(([subject, letter]) => [letter, subject as AlertSubject]),
 );
 
+const ownKinds = { q: 'dead', o: 'opened', c: 'closed', d: 'disabled', w: 'disabling' } as const;
+export type OwnKind = (typeof ownKinds)[keyof typeof ownKinds];
+
 /** One entry of the log of what ended at targets with alerts. */
 export interface EndEntry {
   entry: string;
@@ -40,6 +43,21 @@ export interface EndEntry {
   count: number;
   /** Id of the last message, or `-`. */
   messageId: string;
+}
+
+/** One entry of the same log for Posthorn's own events. */
+export interface OwnEntry {
+  entry: string;
+  /** Of the target. */
+  org: string;
+  routeId: string;
+  destinationId: string;
+  atMs: number;
+  kind: OwnKind;
+  messageId: string | null;
+  reason: string;
+  /** How many of the kind were left out before it. */
+  omitted: number;
 }
 
 /** An alert that is to be sent; the same one again until it is confirmed. */
@@ -105,13 +123,21 @@ export class AlertStates {
   }
 
   /** The oldest entries of a shard's log; null while another reader is at it. */
-  async read(shard: number, reader: string): Promise<{ marker: string; entries: EndEntry[] } | null> {
+  async read(shard: number, reader: string): Promise<{ marker: string; entries: EndEntry[]; own: OwnEntry[] } | null> {
     const [isReader, marker, entries] = list(await this.#run(scripts.read, shard, [reader, readerLeaseMs, endsPerRead]));
     if (integer(isReader) === 0) return null;
-    return { marker: text(marker), entries: list(entries).map((each) => endEntry(shard, each)) };
+    const found = list(entries).map((each) => {
+      const [entry, flat] = list(each);
+      return { entry: text(entry), found: fields(flat) };
+    });
+    return {
+      marker: text(marker),
+      entries: found.filter((each) => !each.found.has('w')).map((each) => endEntry(shard, each)),
+      own: found.filter((each) => each.found.has('w')).map((each) => ownEntry(shard, each)),
+    };
   }
 
-  async forget(shard: number, entries: readonly EndEntry[]): Promise<void> {
+  async forget(shard: number, entries: readonly Pick<EndEntry, 'entry'>[]): Promise<void> {
     if (entries.length > 0)
       await this.#run(
         scripts.forget,
@@ -181,12 +207,30 @@ export class AlertStates {
   }
 }
 
-function endEntry(shard: number, reply: unknown): EndEntry {
-  const [entry, flat] = list(reply);
-  const found = fields(flat);
+interface RawEntry {
+  entry: string;
+  found: ReadonlyMap<string, string>;
+}
+
+function ownEntry(shard: number, { entry, found }: RawEntry): OwnEntry {
   const message = found.get('m') ?? '-';
   return {
-    entry: text(entry),
+    entry,
+    org: found.get('w') ?? '',
+    routeId: found.get('r') ?? '',
+    destinationId: found.get('d') ?? '',
+    atMs: Number(found.get('at')),
+    kind: ownKinds[(found.get('k') ?? '') as keyof typeof ownKinds],
+    messageId: message === '-' ? null : recordId('msg_', shard, message),
+    reason: found.get('y') ?? '',
+    omitted: Number(found.get('x')),
+  };
+}
+
+function endEntry(shard: number, { entry, found }: RawEntry): EndEntry {
+  const message = found.get('m') ?? '-';
+  return {
+    entry,
     routeId: found.get('r') ?? '',
     destinationId: found.get('d') ?? '',
     atMs: Number(found.get('at')),

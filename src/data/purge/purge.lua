@@ -135,7 +135,7 @@ call('DEL', P .. 'alr:' .. org)
 call('ZREM', P .. 'ready' .. mark_of(org), org)
 set_pool(org, '')
 call('DEL', P .. 'ready:' .. org, P .. 'slow:' .. org, P .. 'o:' .. org, P .. 'k:' .. org, P .. 'ms:' .. org, P .. 'i:' .. org, P .. 'i:dead:' .. org, P .. 'i:bad:' .. org, P .. 'i:pk:' .. org, P .. 'i:batch:' .. org, P .. 'q:' .. org, P .. 'i:ev:' .. org,
-  P .. 'i:cp:' .. org)
+  P .. 'i:cp:' .. org, P .. 'oe:' .. org)
 remove_statistics(org)
 forget_account(org)
 -- Of its archive, which belongs to the organization itself.

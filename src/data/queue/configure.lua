@@ -9,7 +9,7 @@
 -- [13] layout of the objects of a target whose messages go out in batches, or '', [14] records, [15] bytes and [16] age in ms at which a
 -- batch is complete, [17] 1: the route has alerts, 0: not, [18] the limiter that the target shares with others or '', [19] the revision
 -- of its windows and [20] these (shared-limiter.lua), [21] whose messages move on because the target does not serve (mv in failover.lua) or '',
--- [22] why it is paused or does not serve, or ''; then the failover destinations in order, those of other shards as `<shard>/<destination>`.
+-- [22] why it is paused or does not serve, or '', [23] 1: its organization receives Posthorn's own events, 0: not; then the failover destinations in order, those of other shards as `<shard>/<destination>`.
 -- Reply: 1; 2 when its messages move on and some of them wait for their next attempt; 0 when there is no such target.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
@@ -46,7 +46,7 @@ if ARGV[7] ~= '' then
 end
 
 call('HSET', key, 'g', ARGV[2], 'st', ARGV[9], 'sc', ARGV[10], 'sp', ARGV[11])
-call('HDEL', key, 'fo', 'fa', 'pr', 'al', 'lp', 'mv', 'gl', 'gr', 'pw')
+call('HDEL', key, 'fo', 'fa', 'pr', 'al', 'lp', 'mv', 'gl', 'gr', 'pw', 'oe')
 if ARGV[13] ~= '' then
   call('HSET', key, 'bt', ARGV[13], 'bn', ARGV[14], 'bb', ARGV[15], 'ba', ARGV[16])
 end
@@ -55,6 +55,9 @@ if ARGV[8] ~= '0' then
 end
 if ARGV[17] == '1' then
   call('HSET', key, 'al', '1')
+end
+if ARGV[23] == '1' then
+  call('HSET', key, 'oe', '1')
 end
 if ARGV[18] ~= '' then
   call('HSET', key, 'lp', ARGV[18])
@@ -73,7 +76,7 @@ if t[6] == 'o' and t[7] and t[8] ~= ARGV[10] then
   call('ZADD', P .. 'waiting', ends, '!' .. n)
 end
 local failover = {}
-for k = 23, #ARGV do
+for k = 24, #ARGV do
   local is_elsewhere = string.find(ARGV[k], '/', 1, true)
   failover[#failover + 1] = is_elsewhere and ARGV[k] or intern(org, route, ARGV[k])
 end

@@ -53,6 +53,8 @@ export interface TargetSetting {
   batch: { layout: string; records: number; bytes: number; ageMs: number } | null;
   /** What ends here is of interest to the alerts of its route. */
   hasAlerts: boolean;
+  /** What ends here is of interest to the sources of its organization for Posthorn's own events. */
+  hasOwnEvents: boolean;
 }
 
 /** Why a message was moved to a failover destination. `destination_unavailable`: the one before was disabled, suspended or left the route. */

@@ -204,7 +204,8 @@ export class RedisDeliveryQueue implements DeliveryQueue {
   }
 
   async configure(target: Target, setting: TargetSetting): Promise<{ hasRetries: boolean }> {
-    const { revision, paused, pausedFor, movesOn, throttle, sharedLimiter, priority, circuit, failover, batch, hasAlerts } = setting;
+    const { revision, paused, pausedFor, movesOn, throttle, sharedLimiter, priority, circuit, failover, batch, hasAlerts, hasOwnEvents } =
+      setting;
     const { emissionUs, burst, concurrency, queueLimit } = limiterSetting(throttle);
     const reply = await this.#run(scripts.configure, [
       target.number,
@@ -229,6 +230,7 @@ export class RedisDeliveryQueue implements DeliveryQueue {
       sharedLimiter === null ? '' : windowsText(sharedLimiter),
       movesOnLetters[movesOn],
       pauseLetter(pausedFor),
+      hasOwnEvents ? 1 : 0,
       ...this.#namesOf(failover.destinations),
     ]);
     return { hasRetries: integer(reply) === 2 };

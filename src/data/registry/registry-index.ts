@@ -1,3 +1,4 @@
+import { ownProvider } from '../../core/providers/providers.ts';
 import type { RecordByKind, RecordKind } from '../../core/records.ts';
 
 /** One entry of an index: a field of a hash (`field` → record id), or a member of a set. */
@@ -27,8 +28,15 @@ export function indexEntries({ kind, record }: KindAndRecord): IndexEntry[] {
           ? []
           : [{ type: 'set', index: 'archives', field: record.id, changeKey: 'archives' } satisfies IndexEntry]),
       ];
-    case 'source':
-      return [hashEntry('source-slug', `${record.orgSlug}/${record.slug}`)];
+    case 'source': {
+      const index = `own-sources-of:${record.org}`;
+      return [
+        hashEntry('source-slug', `${record.orgSlug}/${record.slug}`),
+        ...(record.provider === ownProvider && record.enabled
+          ? [{ type: 'set', index, field: record.id, changeKey: index } satisfies IndexEntry]
+          : []),
+      ];
+    }
     case 'route': {
       const index = `routes-of:${record.sourceId}`;
       return [{ type: 'set', index, field: record.id, changeKey: index }];

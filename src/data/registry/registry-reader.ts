@@ -98,6 +98,10 @@ export class RedisRegistryReader implements RegistryReader {
     return this.#members(`channels-of:${org}`);
   }
 
+  ownSourceIdsOfOrganization(org: string): Promise<string[]> {
+    return this.#members(`own-sources-of:${org}`);
+  }
+
   archivingOrganizations(): Promise<string[]> {
     return this.#members('archives');
   }

@@ -15,6 +15,7 @@ import type { OwnedRecordKind, RecordByKind, RecordKind } from '../../core/recor
  *   references that name the id stay that organization's.
  * - `<prefix>{cfg}:ix:<name>` index hashes and sets: `source-slug` (`orgSlug/sourceSlug` → source id),
  *   `api-key` (sha256 → key id), `routes-of:<source id>` (set of route ids), `channels-of:<org id>` (set of channel ids),
+ *   `own-sources-of:<org id>` (set of ids of the enabled sources for Posthorn's own events),
  *   `org-slug` (slug → org id), `event-type` (`org/name` → event type id)
  */
 export interface RegistryPublisher {
@@ -64,6 +65,8 @@ export interface RegistryReader {
   routeIdsOfSource(sourceId: string): Promise<string[]>;
   /** Ids of the notification channels of an organization, unordered. */
   channelIdsOfOrganization(org: string): Promise<string[]>;
+  /** Ids of the enabled sources of an organization that receive Posthorn's own events, unordered. */
+  ownSourceIdsOfOrganization(org: string): Promise<string[]>;
   /** Ids of the organizations that keep what has finished in an archive, unordered. */
   archivingOrganizations(): Promise<string[]>;
   /** By the name that events are sent by. */

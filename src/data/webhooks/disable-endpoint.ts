@@ -9,17 +9,25 @@ export interface EndpointToDisable {
   ifRevision?: number | undefined;
 }
 
-/** Disables an endpoint in the store. Returns whether it did: not where it is gone, disabled already or has changed. Throws UNAVAILABLE. */
+export interface EndpointDisabling {
+  /** This call did: not where the endpoint is gone, was disabled already or has changed. */
+  isDone: boolean;
+  /** Of the endpoint that is disabled for the reason, whoever did it; null: it is not. */
+  revision: number | null;
+}
+
+/** Disables an endpoint in the store. Throws UNAVAILABLE. */
 export async function disableEndpoint(
   store: Pick<WebhookStore, 'endpoint' | 'updateEndpoint'>,
   { org, id, disabledReason, ifRevision }: EndpointToDisable,
-): Promise<boolean> {
+): Promise<EndpointDisabling> {
   try {
-    if ((await store.endpoint(org, id))?.isDisabled !== false) return false;
-    await store.updateEndpoint(org, id, { isDisabled: true, disabledReason }, ifRevision);
-    return true;
+    const found = await store.endpoint(org, id);
+    if (found?.isDisabled !== false) return { isDone: false, revision: found?.disabledReason === disabledReason ? found.revision : null };
+    const { revision } = await store.updateEndpoint(org, id, { isDisabled: true, disabledReason }, ifRevision);
+    return { isDone: true, revision };
   } catch (error) {
-    if (isPosthornError(error, 'RESOURCE_NOT_FOUND') || isPosthornError(error, 'CONFLICT')) return false;
+    if (isPosthornError(error, 'RESOURCE_NOT_FOUND') || isPosthornError(error, 'CONFLICT')) return { isDone: false, revision: null };
     throw error;
   }
 }

@@ -47,16 +47,25 @@ export async function attemptWebhook(job: Job, plan: WebhookPlan, context: Conte
   return settle(outcome);
 }
 
-/** Disables the endpoint if every attempt has failed for as long as its plan allows. Where Redis does not answer, the next failed attempt looks again. */
+/** Of the time after which an endpoint is disabled; the largest first. */
+const warnedAtPercent = [90, 70, 50];
+
+/** Disables the endpoint if every attempt has failed for as long as its plan allows, and warns of that before. Where Redis does not answer, the next failed attempt looks again. */
 async function disableFailing(
-  plan: Pick<WebhookPlan, 'disable' | 'disableAfterMs' | 'failingSinceMs'>,
+  plan: Pick<WebhookPlan, 'disable' | 'disableAfterMs' | 'failingSinceMs' | 'warnOfDisabling'>,
   metrics: DeliveryMetrics,
   nowMs: number,
 ): Promise<void> {
-  if (plan.disableAfterMs === null) return;
+  const { disableAfterMs } = plan;
+  if (disableAfterMs === null) return;
   try {
     const sinceMs = await plan.failingSinceMs();
-    if (sinceMs === null || nowMs - sinceMs < plan.disableAfterMs) return;
+    if (sinceMs === null) return;
+    if (nowMs - sinceMs < disableAfterMs) {
+      const percent = warnedAtPercent.find((each) => nowMs - sinceMs >= (disableAfterMs * each) / 100);
+      if (percent !== undefined) await plan.warnOfDisabling?.(sinceMs, percent);
+      return;
+    }
     if (await plan.disable(`every attempt has failed since ${new Date(sinceMs).toISOString()}`, true))
       metrics.endpointsDisabled.inc({ cause: 'failing' });
   } catch (error) {

@@ -19,6 +19,7 @@ import { webhookOrganization } from '../../core/webhook.ts';
 import { RedisMessageReader } from '../../data/history/message-reader.ts';
 import { Circuits } from '../../data/queue/circuits.ts';
 import { RedisMessageAcceptor } from '../../data/queue/message-acceptor.ts';
+import { OwnEventNotes } from '../../data/queue/own-event-notes.ts';
 import { changeStreamBlockMs } from '../../data/registry/change-stream.ts';
 import { disableEndpoint, type EndpointToDisable } from '../../data/webhooks/disable-endpoint.ts';
 import { RedisWebhookStore } from '../../data/webhooks/redis-webhook-store.ts';
@@ -64,6 +65,7 @@ beforeEach(async () => {
     directory,
     disableEndpoint: (each: EndpointToDisable) => disableEndpoint(store, each),
     circuits: new Circuits({ redis: redis.client, prefix }),
+    ownEvents: new OwnEventNotes({ redis: redis.client, prefix }),
     disableAfterHours: 0,
     retries: { delaysMs: [3_600_000] },
     allowsInsecureUrls: true,
@@ -162,10 +164,13 @@ describe('an endpoint whose every attempt fails', () => {
   test('stays enabled when it is not the one that was judged any more, and with the reason of whoever has disabled it', async () => {
     const { id, revision } = endpoint;
     await store.updateEndpoint(org, id, { description: 'moved' });
-    expect(await disableEndpoint(store, { org, id, disabledReason: 'late', ifRevision: revision })).toBe(false);
+    expect(await disableEndpoint(store, { org, id, disabledReason: 'late', ifRevision: revision })).toEqual({
+      isDone: false,
+      revision: null,
+    });
     expect(await isDisabled()).toBe(false);
     await store.updateEndpoint(org, id, { isDisabled: true, disabledReason: 'by hand' });
-    expect(await disableEndpoint(store, { org, id, disabledReason: 'late' })).toBe(false);
+    expect(await disableEndpoint(store, { org, id, disabledReason: 'late' })).toEqual({ isDone: false, revision: null });
     expect(await store.endpoint(org, id)).toMatchObject({ disabledReason: 'by hand' });
   });
 

@@ -76,5 +76,6 @@ function settingOf(generation: number): TargetSetting {
     failover: { destinations: [], afterAttempts: null },
     batch: null,
     hasAlerts: false,
+    hasOwnEvents: false,
   };
 }

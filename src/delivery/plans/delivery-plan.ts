@@ -3,9 +3,11 @@ import { organizationBehind, routeOfMailTarget } from '../../core/alert.ts';
 import type { AttemptDetailMode } from '../../core/attempt-detail-mode.ts';
 import type { Clock } from '../../core/clock.ts';
 import { egressRules, type InstallationEgress } from '../../core/egress-policy.ts';
+import { ownProvider } from '../../core/providers/providers.ts';
 import type { DestinationRecord, OrganizationRecord, RetryPolicyRecord, RouteRecord, TransformRecord } from '../../core/records.ts';
 import { organizationOfWebhooks } from '../../core/webhook.ts';
 import type { FailoverOfGone, Target, TargetSetting } from '../../data/queue/delivery-queue.ts';
+import { hasOwnSource, ownSourcesKey } from '../../data/registry/own-sources.ts';
 import type { RegistryReader } from '../../data/registry/registry.ts';
 import type { DeadLetterReason } from '../../data/shard/messages.ts';
 import type { PauseReason } from '../../data/shard/waits.ts';
@@ -91,7 +93,12 @@ export async function deliveryPlan(sources: DeliveryPlanSources, { org, routeId,
     if (route === null) return { value: routeDeleted, dependsOn };
     if (route.transformId !== undefined) dependsOn.push(`transform:${route.transformId}`);
     for (const { id } of route.failover.destinations) dependsOn.push(`destination:${id}`);
-    const placed = { route, failover: await failoverAfter(sources.registry, route, destinationId) };
+    dependsOn.push(ownSourcesKey(org), `source:${route.sourceId}`);
+    const placed = {
+      route,
+      failover: await failoverAfter(sources.registry, route, destinationId),
+      hasOwnEvents: await hasOwnEvents(sources.registry, route),
+    };
     return { value: await makePlan(sources, org, placed, destinationId), dependsOn };
   });
 }
@@ -100,6 +107,14 @@ interface PlacedRoute {
   route: RouteRecord;
   /** Where messages of the target may go that it does not deliver, in order. */
   failover: RouteRecord['failover']['destinations'];
+  /** Posthorn's own events are made of what happens at its targets. */
+  hasOwnEvents: boolean;
+}
+
+/** What became of an own event is worth none: that would never end. */
+async function hasOwnEvents(registry: RegistryReader, { org, sourceId }: RouteRecord): Promise<boolean> {
+  if (!(await hasOwnSource(registry, org))) return false;
+  return (await registry.get('source', sourceId))?.provider !== ownProvider;
 }
 
 /** Those that come after the destination in the route's list, of which it may be one itself; without those that do not serve. */
@@ -203,7 +218,7 @@ const unlimited = { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency
  * that is not a first one and does not serve, or that the route names no more.
  */
 function targetSetting(
-  { route, failover }: PlacedRoute,
+  { route, failover, hasOwnEvents }: PlacedRoute,
   destination: Pick<DestinationRecord, 'id' | 'enabled' | 'suspended' | 'generation' | 'throttle'>,
 ): TargetSetting {
   const isLater = route.failover.destinations.some(({ id }) => id === destination.id);
@@ -217,6 +232,7 @@ function targetSetting(
       ...(pausedFor === null ? [] : [pausedFor]),
       ...(movesOn === 'nobody' ? [] : [movesOn]),
       ...(failover.length === 0 ? [] : [failover.map(({ id }) => id).join('+')]),
+      ...(hasOwnEvents ? ['own'] : []),
     ].join('.'),
     paused: !route.enabled || !destination.enabled,
     pausedFor,
@@ -228,6 +244,7 @@ function targetSetting(
     failover: { destinations: failover, afterAttempts: isLater ? null : route.failover.afterAttempts },
     batch: null,
     hasAlerts: route.notifications !== undefined,
+    hasOwnEvents,
   };
 }
 

@@ -10,9 +10,11 @@ import { signingKey, withoutPrefix } from '../../core/signing.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import type { Circuits } from '../../data/queue/circuits.ts';
 import type { SharedLimiter, TargetSetting } from '../../data/queue/delivery-queue.ts';
+import type { OwnEventNotes, OwnNote } from '../../data/queue/own-event-notes.ts';
 import { Doorkeeper } from '../../data/registry/doorkeeper.ts';
+import { hasOwnSource } from '../../data/registry/own-sources.ts';
 import type { RegistryReader } from '../../data/registry/registry.ts';
-import type { EndpointToDisable } from '../../data/webhooks/disable-endpoint.ts';
+import type { EndpointDisabling, EndpointToDisable } from '../../data/webhooks/disable-endpoint.ts';
 import type { WebhookDirectory } from '../../data/webhooks/webhook-directory.ts';
 import type { WebhookApplication, WebhookEndpoint } from '../../data/webhooks/webhooks.ts';
 import type { Dispatchers } from '../targets/http/dispatchers.ts';
@@ -46,6 +48,8 @@ export interface WebhookPlan {
   disableAfterMs: number | null;
   /** Since when every attempt has failed, counted from the last change of the endpoint at the earliest; null: its circuit is closed. Rejects with UNAVAILABLE. */
   failingSinceMs: () => Promise<number | null>;
+  /** Says to the organization that the endpoint will be disabled unless it recovers: so many percent of the time are over. Null: it does not ask for that. Rejects with UNAVAILABLE. */
+  warnOfDisabling: ((sinceMs: number, percent: number) => Promise<void>) | null;
 }
 
 interface EndpointSecret {
@@ -57,9 +61,10 @@ interface EndpointSecret {
 
 export interface WebhookPlanSources {
   directory: EndpointReader & Pick<WebhookDirectory, 'onChange'>;
-  /** Returns whether it did: not where it is gone, disabled already or has another revision. Rejects with UNAVAILABLE. */
-  disableEndpoint: (endpoint: EndpointToDisable) => Promise<boolean>;
+  /** Rejects with UNAVAILABLE. */
+  disableEndpoint: (endpoint: EndpointToDisable) => Promise<EndpointDisabling>;
   circuits: Pick<Circuits, 'ofTarget'>;
+  ownEvents: Pick<OwnEventNotes, 'note'>;
   /** For endpoints that have no setting of their own or of their application; 0: never. */
   disableAfterHours: number;
   retries: RetrySchedule;
@@ -79,7 +84,7 @@ interface Sources {
 }
 
 interface Made {
-  from: readonly [WebhookEndpoint, WebhookApplication, OrganizationRecord | null];
+  from: readonly [WebhookEndpoint, WebhookApplication, OrganizationRecord | null, hasOwnEvents: boolean];
   plan: WebhookPlan;
 }
 
@@ -100,22 +105,29 @@ export class WebhookPlans {
   /** Null when the endpoint or its application is gone. `org` is the real organization. Throws UNAVAILABLE. */
   async of(org: string, applicationId: string, endpointId: string): Promise<WebhookPlan | null> {
     const { webhooks, registry } = this.#sources;
-    const [endpoint, application, organization] = await Promise.all([
+    const [endpoint, application, organization, hasOwnEvents] = await Promise.all([
       webhooks.directory.endpoint(org, endpointId),
       webhooks.directory.application(org, applicationId),
       registry.get('organization', org),
+      hasOwnSource(registry, org),
     ]);
     if (endpoint === null || application === null || endpoint.applicationId !== applicationId) return null;
     const known = this.#made.get(endpointId);
-    const from = [endpoint, application, organization] as const;
+    const from = [endpoint, application, organization, hasOwnEvents] as const;
     if (known?.from.every((each, i) => each === from[i]) === true) return known.plan;
-    const made = this.#make(org, endpoint, application, egressRules(this.#sources.allowed, organization));
+    const egress = egressRules(this.#sources.allowed, organization);
+    const made = this.#make(org, endpoint, application, { egress, hasOwnEvents });
     const plan = organization?.retained === undefined ? made : { ...made, setting: heldBack(made.setting) };
     if (this.#doorkeeper.admits(endpointId)) this.#made.set(endpointId, { from, plan });
     return plan;
   }
 
-  #make(org: string, endpoint: WebhookEndpoint, application: WebhookApplication, egress: EgressRules): WebhookPlan {
+  #make(
+    org: string,
+    endpoint: WebhookEndpoint,
+    application: WebhookApplication,
+    { egress, hasOwnEvents }: { egress: EgressRules; hasOwnEvents: boolean },
+  ): WebhookPlan {
     const { webhooks, registry, keyring, dispatchers } = this.#sources;
     const { id, secret } = endpoint;
     const { protocol, origin, path } = httpTarget(endpoint.url);
@@ -141,12 +153,16 @@ export class WebhookPlans {
       }
     };
     const headers = ownHeaders();
+    const target = { routeId: application.id, destinationId: id };
+    const note = async (about: Pick<OwnNote, 'kind' | 'number' | 'reason'>): Promise<void> =>
+      await webhooks.ownEvents.note({ shard: application.shard, org: webhookOrganization(org), ...target, ...about });
+    const disableAfterMs = (endpoint.disableAfterHours ?? application.disableAfterHours ?? webhooks.disableAfterHours) * hourMs || null;
     const secrets = [
       { key: opened(secret.sealed), validUntilMs: null },
       ...secret.previous.map(({ sealed, validUntilMs }) => ({ key: opened(sealed), validUntilMs })),
     ];
     return {
-      setting: settingOf(endpoint, application),
+      setting: settingOf(endpoint, application, hasOwnEvents),
       retryPolicy: webhooks.retries,
       isForbidden: protocol !== 'https:' && !webhooks.allowsInsecureUrls,
       origin,
@@ -157,11 +173,24 @@ export class WebhookPlans {
       sentSecrets: new SentSecrets(texts, secretNames),
       dispatcher: dispatchers.forRules({ egress, tls: null, usesProxy: false }),
       transform: (transformId) => registry.getOf(org, 'transform', transformId),
-      disable: (disabledReason, ifUnchanged) =>
-        webhooks.disableEndpoint({ org, id, disabledReason, ifRevision: ifUnchanged ? endpoint.revision : undefined }),
-      disableAfterMs: (endpoint.disableAfterHours ?? application.disableAfterHours ?? webhooks.disableAfterHours) * hourMs || null,
+      disable: async (disabledReason, ifUnchanged) => {
+        const endpointToDisable = { org, id, disabledReason, ifRevision: ifUnchanged ? endpoint.revision : undefined };
+        const { isDone, revision } = await webhooks.disableEndpoint(endpointToDisable);
+        // Whoever finds it disabled says so: the worker that did it may have died.
+        if (hasOwnEvents && revision !== null) await note({ kind: 'disabled', number: revision, reason: disabledReason });
+        return isDone;
+      },
+      disableAfterMs,
+      warnOfDisabling:
+        hasOwnEvents && disableAfterMs !== null
+          ? async (sinceMs, percent) =>
+              await note({
+                kind: 'disabling',
+                number: sinceMs * 100 + percent,
+                reason: `${percent} ${sinceMs} ${sinceMs + disableAfterMs}`,
+              })
+          : null,
       failingSinceMs: async () => {
-        const target = { routeId: application.id, destinationId: id };
         const circuit = await webhooks.circuits.ofTarget(application.shard, webhookOrganization(org), target);
         return circuit?.openedAtMs == null ? null : Math.max(circuit.openedAtMs, circuit.lastSuccessAtMs ?? 0, endpoint.updatedAtMs);
       },
@@ -191,13 +220,13 @@ export function applicationLimiter({ id, revision, rateLimits }: WebhookApplicat
   return { id, revision, windows: windows.filter(({ most }) => most > 0) };
 }
 
-function settingOf(endpoint: WebhookEndpoint, application: WebhookApplication): TargetSetting {
+function settingOf(endpoint: WebhookEndpoint, application: WebhookApplication, hasOwnEvents: boolean): TargetSetting {
   const { failureThreshold, successThreshold, cooldownSeconds } = endpoint.circuit;
   const limiter = applicationLimiter(application);
   const pausedFor = endpoint.isDisabled ? 'endpoint_disabled' : application.isDisabled ? 'application_disabled' : null;
   return {
     // Of the application only what counts here: its name may change often.
-    revision: [endpoint.revision, pausedFor ?? 'r', ...limiter.windows.map(({ most }) => most)].join('.'),
+    revision: [endpoint.revision, pausedFor ?? 'r', ...limiter.windows.map(({ most }) => most), ...(hasOwnEvents ? ['own'] : [])].join('.'),
     paused: pausedFor !== null,
     pausedFor,
     movesOn: 'nobody',
@@ -208,6 +237,7 @@ function settingOf(endpoint: WebhookEndpoint, application: WebhookApplication): 
     failover: { destinations: [], afterAttempts: null },
     batch: null,
     hasAlerts: false,
+    hasOwnEvents,
   };
 }
 

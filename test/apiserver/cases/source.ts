@@ -39,6 +39,8 @@ export const sourceCases: ValidationCase[] = [
   invalid('a prefix of 65 characters', custom({ header: 'X-Signed', prefix: text(65) }), 'spec.verification.prefix'),
   invalid('an unknown field in the scheme', custom({ header: 'X-Signed', secret: 'x' }), 'spec.verification.secret'),
   invalidChange('another provider whose scheme is not given', { provider: 'github' }, { provider: 'custom' }, 'spec.verification'),
+  invalid('a secret of a source for own events', { provider: 'posthorn', ...secret(secretRef) }, 'spec.signingSecretRef'),
+  invalid('a handshake of a source for own events', { provider: 'posthorn', handshake: { type: 'challenge' } }, 'spec.handshake'),
   valid('a filter of addresses with defaults', { ipFilter: {} }),
   valid('both lists', ip({ mode: 'both', allowlist: ['10.0.0.0/8', '2001:db8::/32'], denylist: ['10.1.0.0/16'] })),
   valid('lists that do not count', ip({ mode: 'none', allowlist: [], denylist: [] })),

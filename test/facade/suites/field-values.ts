@@ -21,6 +21,7 @@ const providers = [
   'intercom',
   'sentry',
   'bitbucket',
+  'posthorn',
 ];
 const handshakes = ['hub_challenge', 'validation_token', 'challenge', 'crc_token', 'cloudevents'];
 const operators = {
@@ -255,6 +256,8 @@ export const refusedValues: readonly Refused[] = [
   ['sources', 'ipDenylist', networks(101)],
   ['sources', 'ipDenylist', null],
   ['sources', 'dedupStrategy', 'body'],
+  ['sources', 'signingSecret', 'a-long-random-secret', 'signingSecret', { provider: 'posthorn' }],
+  ['sources', 'handshake', 'hub_challenge', 'handshake', { provider: 'posthorn' }],
   ['sources', 'dedupStrategy', 'provider_id', 'dedupHeader'],
   ['sources', 'dedupHeader', ''],
   ['sources', 'dedupHeader', 'X'.repeat(129)],

@@ -1,4 +1,5 @@
 -- @include "ends.lua"
+-- @include "own-events.lua"
 -- @include "../../shard/includes/shard.lua"
 -- @include "../../shard/includes/target.lua"
 -- @include "../../feed/includes/feed.lua"
@@ -14,7 +15,7 @@ local transitions_kept = 10000
 -- Begins a state: `o`, `h`, or `c` closed. The generation tells attempts that began before it from later ones.
 local function circuit_begin(n, state)
   local key = P .. 't:' .. n
-  local t = call('HMGET', key, 'o', 'r', 'd', 'cg', 'co', 'sc', 'cn', 'cs', 'al')
+  local t = call('HMGET', key, 'o', 'r', 'd', 'cg', 'co', 'sc', 'cn', 'cs', 'al', 'oe')
   local generation = tonumber(t[4] or '0') + 1
   call('HSET', key, 'cg', generation, 'ca', now)
   call('HDEL', key, 'cp', 'cu', 'cr')
@@ -39,8 +40,13 @@ local function circuit_begin(n, state)
   end
   feed.circuit(state, t[1], t[2], t[3])
   -- A probe that fails goes on with the same outage.
-  if t[9] and (state == 'c' or (state == 'o' and not t[8])) then
-    note_end(t[2], t[3], state, 1, '-')
+  if state == 'c' or (state == 'o' and not t[8]) then
+    if t[9] then
+      note_end(t[2], t[3], state, 1, '-')
+    end
+    if t[10] then
+      note_own(state, t[1], t[2], t[3], '-', '')
+    end
   end
   call('XADD', P .. 'circuits', 'MAXLEN', '~', transitions_kept, counter() .. '-1',
     'r', t[2], 'd', t[3], 's', state, 'at', whole(now), 'f', t[7] or '0')

@@ -4,6 +4,7 @@
 -- The log of what ends at targets whose route has alerts (al in the target's hash): the stream `ends`, which src/notify reads and
 -- forgets. An entry has r route, d the destination that the messages were sent to first, at when (ms), k what ended: f a message that
 -- failed, s messages that were delivered, o a circuit that opens, c one that closes; n how many, m the last of the messages.
+-- Entries with w are for Posthorn's own events (own-events.lua).
 -- While nobody reads it the oldest go: counts of alerts are then too small.
 local ends_kept = 100000
 -- Successes in a row of this call, by route and destination: {route, destination, how many, last message}.

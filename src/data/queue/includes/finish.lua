@@ -3,6 +3,7 @@
 -- @include "dead-letters.lua"
 -- @include "ends.lua"
 -- @include "index.lua"
+-- @include "own-events.lua"
 -- @include "../../shard/includes/shard.lua"
 -- @include "status-counts.lua"
 -- @include "unfinished.lua"
@@ -20,7 +21,7 @@ local function finish(id, event, org, n, destination, status, reason, how)
     call('XADD', P .. 'dead', stamp, 'i', id)
     index_add(P .. 'i:dead:' .. org, stamp, id)
     note_failure(org, id, call('HGET', P .. 'm:' .. id, 'i'))
-    local t = call('HMGET', P .. 't:' .. n, 'r', 'al')
+    local t = call('HMGET', P .. 't:' .. n, 'r', 'al', 'oe')
     if t[1] then
       index_add(P .. 'i:fail:' .. t[1], stamp, id)
     end
@@ -28,6 +29,9 @@ local function finish(id, event, org, n, destination, status, reason, how)
     count_reason(org, n, reason)
     if t[2] then
       note_end(t[1], first_destination(id, destination), 'f', 1, id)
+    end
+    if t[3] then
+      note_own('q', org, t[1], destination, id, reason)
     end
     return 's', status, 'c', stamp, 'q', reason
   end

@@ -5,6 +5,7 @@
 -- A target is `t:<number>`: o organization, r route, d destination (its limiter), g revision of the setting that is in force,
 -- f finish tag, a mean attempt duration in ms, u since when attempts are under way, p since when it is
 -- paused (ms; 1: by a release that noted no time), pr priority, al its route has alerts,
+-- oe its organization receives Posthorn's own events (own-events.lua), od and ow what was said last of its endpoint (own-note.lua),
 -- b what blocks it: `cap` (its own concurrency), `?` (setting not known yet), `!` (its circuit), `~b<number>` (its batch is not
 -- complete), or the limiter under which it waits (its own, or the one that it shares: lp). With p or b it is not in `ready`.
 -- The fields of the circuit are in circuit.lua, those of failover in failover.lua.

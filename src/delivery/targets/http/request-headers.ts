@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto';
+import { hopHeader, hopOf } from '../../../core/hops.ts';
 import type { HeaderRecord, HttpAuthRecord } from '../../../core/records.ts';
 import { webhookSignature } from '../../../core/signing.ts';
 import type { StoredEvent } from '../../../data/shard/event-text.ts';
@@ -106,6 +107,8 @@ export function requestHeaders(
   if (!names.has('user-agent')) result.push('user-agent', attempt.userAgent);
   result.push('accept-encoding', 'identity');
   result.push('x-posthorn-event-id', attempt.eventId, 'x-posthorn-attempt', String(attempt.number));
+  const hop = hopOf(event.headers);
+  if (hop !== null) result.push(hopHeader, String(hop + 1));
   if (attempt.failover !== null) {
     const { originalDestinationId, reason } = attempt.failover;
     result.push(

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { PosthornError } from '../../../core/errors.ts';
 import { looksMasked } from '../../../core/masking.ts';
-import { hasStandardSecrets, type Provider, providers } from '../../../core/providers/providers.ts';
+import { hasStandardSecrets, ownProvider, type Provider, providers } from '../../../core/providers/providers.ts';
 import { standardWebhooksSecretRule, standardWebhooksSecrets } from '../../../core/standard-webhooks-secrets.ts';
 import type { PosthornObject } from '../../../resources/kinds.ts';
 import { type Call, type Operation, operation } from '../../http/operation.ts';
@@ -66,6 +66,7 @@ export const rotateSourceSecret: Operation = operation({
             previousSecretExpiresAt = spec?.rotation?.validUntil ?? null;
             return { ...spec };
           }
+          if (spec?.provider === ownProvider) throw noSecret();
           if (sent !== undefined) refuseUnusableSecret(spec?.provider ?? 'generic', sent);
           signingSecret = sent ?? newSecretOf(spec?.provider ?? 'generic');
           const signingSecretRef = await secrets.put('signingSecret', signingSecret, previousSecretRef);
@@ -94,8 +95,13 @@ function refuseWhileRotating({ services }: Call, validUntil: string | undefined)
   );
 }
 
+function noSecret(): PosthornError {
+  return new PosthornError('VALIDATION_FAILED', `signingSecret: a source of provider ${ownProvider} has none.`);
+}
+
 /** VALIDATION_FAILED for a secret that the provider cannot have made. A mask is for `SentSecrets.put` to judge. */
 export function refuseUnusableSecret(provider: Provider, secret: string): void {
+  if (provider === ownProvider) throw noSecret();
   if (looksMasked(secret)) return;
   if (hasStandardSecrets(provider)) {
     if (standardWebhooksSecrets(secret) === null)
@@ -106,6 +112,7 @@ export function refuseUnusableSecret(provider: Provider, secret: string): void {
 /** VALIDATION_FAILED when the secret that a source has cannot be one of the provider that it is to have. */
 export async function refuseStoredSecret(call: Call, provider: Provider, object: PosthornObject<'Source'>): Promise<void> {
   const ref = object.spec.signingSecretRef;
+  if (ref !== undefined && provider === ownProvider) throw noSecret();
   if (ref === undefined || !hasStandardSecrets(provider)) return;
   const stored = await readSecret(call, object, ref);
   if (stored === null || standardWebhooksSecrets(stored) !== null) return;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { PosthornError } from '../../../core/errors.ts';
 import { lastFour } from '../../../core/masking.ts';
+import { ownProvider, type Provider } from '../../../core/providers/providers.ts';
 import { description } from '../../../resources/fields.ts';
 import { kinds, type PosthornObject, type SpecInputOf, type SpecOf } from '../../../resources/kinds.ts';
 import type { Call, Family } from '../../http/operation.ts';
@@ -141,7 +142,7 @@ function rejectionToSpec(sent: boolean | undefined, spec: SpecOf<'Source'> | und
 async function handshakeToSpec(
   { handshake: type, verifyToken }: Pick<z.output<typeof body>, 'handshake' | 'verifyToken'>,
   spec: SpecOf<'Source'> | undefined,
-  { secrets, hasSigningSecret }: { secrets: SentSecrets; hasSigningSecret: boolean },
+  { secrets, hasSigningSecret, provider: ofProvider }: { secrets: SentSecrets; hasSigningSecret: boolean; provider: Provider },
 ): Promise<SpecInputOf<'Source'>['handshake']> {
   const wanted = type === undefined ? spec?.handshake?.type : (type ?? undefined);
   const before = wanted === 'hub_challenge' ? spec?.handshake?.verifyTokenSecretRef : undefined;
@@ -152,6 +153,7 @@ async function handshakeToSpec(
   if (wanted === 'crc_token' && !hasSigningSecret)
     throw new PosthornError('VALIDATION_FAILED', 'handshake crc_token needs a signingSecret to sign its response.');
   if (wanted === undefined) return undefined;
+  if (ofProvider === ownProvider) throw new PosthornError('VALIDATION_FAILED', `handshake must be left out with provider ${ownProvider}.`);
   const ref =
     typeof verifyToken === 'string' ? await secrets.put('verifyToken', verifyToken, before) : verifyToken === null ? undefined : before;
   return { type: wanted, verifyTokenSecretRef: ref };
@@ -210,7 +212,7 @@ const definition = resourceDefinition<'Source', typeof body, typeof query>({
       rotation: isRotated ? undefined : spec.rotation,
       rejectInvalidSignatures: rejectionToSpec(sent.rejectInvalidSignatures, spec, signingSecretRef !== undefined),
       ...intakeToSpec(sent, spec, ofProvider),
-      handshake: await handshakeToSpec(sent, spec, { secrets, hasSigningSecret: signingSecretRef !== undefined }),
+      handshake: await handshakeToSpec(sent, spec, { secrets, hasSigningSecret: signingSecretRef !== undefined, provider: ofProvider }),
       allowedMethods: sent.allowedMethods ?? spec?.allowedMethods ?? defaultMethods,
       enabled: sent.enabled ?? spec?.enabled,
     } satisfies SpecInputOf<'Source'>;

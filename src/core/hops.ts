@@ -1,0 +1,19 @@
+/**
+ * Counts how often an event that began as one of Posthorn's own has been sent on, so that a loop over sources ends. An own event begins at 0; a delivery
+ * sends one more than its event has, where that has the header.
+ */
+export const hopHeader = 'x-posthorn-hop';
+
+/** Ingest refuses events with more. */
+export const maxHops = 8;
+
+/** Returns the number in a header; null: it is no whole number from 0 to `maxHops`. */
+export function hopCount(value: string): number | null {
+  return /^\d$/.test(value) && Number(value) <= maxHops ? Number(value) : null;
+}
+
+/** Returns the number in the headers of a stored event; null: it has none. */
+export function hopOf(headers: readonly (readonly [name: string, value: string])[]): number | null {
+  const value = headers.find(([name]) => name === hopHeader)?.[1];
+  return value === undefined ? null : hopCount(value);
+}

@@ -1,0 +1,27 @@
+-- @include "ends.lua"
+-- @include "../../shard/includes/hints.lua"
+-- @include "../../shard/includes/shard.lua"
+
+-- What Posthorn's own events are made of: entries of the stream `ends` at targets whose organization has a source for them (oe in the target's hash). They
+-- have w the organization of the target, r, d, at and n as in ends.lua, m a message or `-`, k the kind: q a dead letter, o a circuit that opens, c one that
+-- closes, d a webhook endpoint that was disabled, w one that soon will be; y the reason or other details, x how many of the kind were left out before.
+--
+-- `oe:<organization>` hash, by kind: `<minute> <entries in it> <left out since the last entry>`.
+local own_per_minute = 20
+local own_kept_ms = 86400000
+
+local function note_own(kind, org, route, destination, id, reason)
+  local key = P .. 'oe:' .. org
+  local minute = whole(math.floor(now / 60000))
+  local noted, count, left = string.match(call('HGET', key, kind) or '', '^(%d+) (%d+) (%d+)$')
+  count = noted == minute and tonumber(count) or 0
+  if count >= own_per_minute then
+    call('HSET', key, kind, minute .. ' ' .. whole(count) .. ' ' .. whole(left + 1))
+    return
+  end
+  call('HSET', key, kind, minute .. ' ' .. whole(count + 1) .. ' 0')
+  call('PEXPIRE', key, own_kept_ms)
+  hints.ends = 1
+  call('XADD', P .. 'ends', 'MAXLEN', '~', ends_kept, counter() .. '-1', 'w', org, 'r', route, 'd', destination, 'at', whole(now),
+    'k', kind, 'n', 1, 'm', id, 'y', reason, 'x', left or '0')
+end

@@ -1,0 +1,92 @@
+import { hopOf } from '../core/hops.ts';
+import { derivedTimedId } from '../core/ids.ts';
+import type { OwnEvent } from '../core/own-event.ts';
+import { organizationOfWebhooks } from '../core/webhook.ts';
+import type { OwnEntry } from '../data/alerts/alert-states.ts';
+import type { RegistryReader } from '../data/registry/registry.ts';
+import type { MessageReader } from '../data/shard/messages.ts';
+
+/** Payload of one of Posthorn's own events (docs/sources.md). */
+interface OwnPayload {
+  type: string;
+  occurredAt: string;
+  /** Id of the organization. */
+  organization: string;
+  /** How many events of the same kind were left out before this one, because there were too many in a minute. */
+  omitted: number;
+  data: Record<string, unknown>;
+}
+
+export interface OwnEventSources {
+  registry: RegistryReader;
+  messages: Pick<MessageReader, 'delivery' | 'event'>;
+}
+
+/** Where an entry was read. */
+export interface EntryPlace {
+  shard: number;
+  marker: string;
+}
+
+/** The events that an entry of the log becomes, one for each source of its organization. Throws UNAVAILABLE. */
+export async function ownEvents(sources: OwnEventSources, { shard, marker }: EntryPlace, entry: OwnEntry): Promise<OwnEvent[]> {
+  const org = organizationOfWebhooks(entry.org) ?? entry.org;
+  const sourceIds = await sources.registry.ownSourceIdsOfOrganization(org);
+  if (sourceIds.length === 0) return [];
+  const { type, data, hop = 0 } = await tellingOf(sources, org, entry);
+  const { atMs, omitted } = entry;
+  const told: OwnPayload = { type, occurredAt: new Date(atMs).toISOString(), organization: org, omitted, data };
+  const payload = Buffer.from(JSON.stringify(told));
+  return sourceIds.map((sourceId) => {
+    const id = derivedTimedId('evt_', shard, atMs, `${marker} ${shard} ${entry.entry} ${sourceId}`);
+    return { org, sourceId, id, atMs, hop, payload };
+  });
+}
+
+type Telling = Pick<OwnPayload, 'type' | 'data'> & { hop?: number };
+
+async function tellingOf(sources: OwnEventSources, org: string, entry: OwnEntry): Promise<Telling> {
+  const isEndpoint = entry.org !== org;
+  const target = isEndpoint
+    ? { applicationId: entry.routeId, endpointId: entry.destinationId }
+    : { routeId: entry.routeId, destinationId: entry.destinationId };
+  switch (entry.kind) {
+    case 'opened':
+    case 'closed':
+      return { type: `${isEndpoint ? 'endpoint' : 'destination'}.circuit_${entry.kind}`, data: target };
+    case 'disabled':
+      return { type: 'endpoint.disabled', data: { ...target, reason: entry.reason } };
+    case 'disabling': {
+      const [percent, failingSinceMs, disabledAtMs] = entry.reason.split(' ').map(Number);
+      const data = { ...target, percent, failingSince: isoTime(failingSinceMs), disabledAt: isoTime(disabledAtMs) };
+      return { type: 'endpoint.disabling', data };
+    }
+    case 'dead':
+      return await deadLetter(sources, entry, target);
+    default:
+      return entry.kind satisfies never;
+  }
+}
+
+/** What was removed meanwhile is told with less. */
+async function deadLetter({ messages }: OwnEventSources, { org, messageId, reason }: OwnEntry, target: object): Promise<Telling> {
+  const delivery = messageId === null ? null : await messages.delivery(org, messageId);
+  const event = delivery === null ? null : await messages.event(org, delivery.eventId);
+  return {
+    type: 'message.dead_lettered',
+    data: {
+      messageId,
+      eventId: delivery?.eventId ?? null,
+      ...target,
+      reason,
+      attempts: delivery?.attempts ?? null,
+      responseStatus: delivery?.lastResponseStatus ?? null,
+      errorMessage: delivery?.lastErrorMessage ?? null,
+    },
+    hop: hopOf(event?.headers ?? []) ?? 0,
+  };
+}
+
+function isoTime(ms: number | undefined): string {
+  return new Date(ms ?? 0).toISOString();
+}

@@ -1,0 +1,88 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { testKeyring } from '../../test/support/controllers.ts';
+import { eventually } from '../../test/support/eventually.ts';
+import { silentLogger } from '../../test/support/logger.ts';
+import { newEvent } from '../../test/support/new-event.ts';
+import { patientClock } from '../../test/support/patient-clock.ts';
+import { dead, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
+import { RecordRegistry } from '../../test/support/record-registry.ts';
+import { organizationRecord, routeRecord, sourceRecord } from '../../test/support/records.ts';
+import { clusterClient, type RedisGroup, startRedisCluster } from '../../test/support/redis-group.ts';
+import { newTimedId } from '../core/ids.ts';
+import { webhookOrganization } from '../core/webhook.ts';
+import { AlertStates } from '../data/alerts/alert-states.ts';
+import { RedisMessageReader } from '../data/history/message-reader.ts';
+import { Circuits } from '../data/queue/circuits.ts';
+import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
+import { OwnEventNotes } from '../data/queue/own-event-notes.ts';
+import { RedisDeliveryQueue } from '../data/queue/redis-delivery-queue.ts';
+import { acceptOwnEvent } from '../ingest/own-event.ts';
+import type { RedisClient } from '../redis/connection.ts';
+import { systemClock } from '../runtime/clock.ts';
+import { Sandbox } from '../sandbox/sandbox.ts';
+import { Notifier } from './notifier.ts';
+
+const prefix = 'test:';
+const shards = 6;
+let cluster: RedisGroup;
+let redis: RedisClient;
+
+beforeAll(async () => {
+  cluster = await startRedisCluster();
+  redis = await clusterClient(cluster);
+});
+afterAll(async () => {
+  redis.disconnect();
+  await cluster.stop();
+});
+
+test('on a Redis Cluster what happens in each shard becomes one own event for the targets of another shard', async () => {
+  const registry = new RecordRegistry();
+  registry.put('organization', organizationRecord());
+  registry.put('source', sourceRecord({ id: 'src_own', slug: 'posthorn', provider: 'posthorn' }));
+  registry.put('route', routeRecord({ id: 'rte_ops', sourceId: 'src_own', destinations: [{ id: 'dst_ops', shard: 5 }] }));
+  const shared = { redis, prefix, shards: () => shards };
+  const acceptor = new RedisMessageAcceptor({ ...shared, clock: patientClock });
+  const reader = new RedisMessageReader(shared);
+  const sandbox = new Sandbox({ clock: patientClock, processes: 1 });
+  const notifiers = ['a', 'b'].map(
+    (name) =>
+      new Notifier({
+        states: new AlertStates({ redis, prefix }),
+        acceptor,
+        acceptOwn: (event) => acceptOwnEvent({ registry, acceptor, sandbox, keyring: testKeyring, logger: silentLogger }, event),
+        registry,
+        messages: reader,
+        circuits: new Circuits(shared),
+        shards,
+        reader: name,
+        clock: systemClock,
+        logger: silentLogger,
+      }),
+  );
+  const notes = new OwnEventNotes({ redis, prefix });
+  for (let shard = 0; shard < shards; shard++) {
+    const queue = new RedisDeliveryQueue({ redis, prefix, shard });
+    for (const org of ['org_a', webhookOrganization('org_a')]) {
+      const [id, messageId] = [newTimedId('evt_', shard, Date.now()), newTimedId('msg_', shard, Date.now())];
+      const target = { messageId, routeId: `rte_${shard}`, destinationId: `dst_${shard}`, shard, maxAttempts: 1 };
+      await acceptor.accept({ ...newEvent({ id, org }), targets: [target] });
+    }
+    await settleAll(queue, 'w', await takeFrom(queue, 'w', 2, { hasOwnEvents: true }), dead);
+    await settleAll(queue, 'w', await takeFrom(queue, 'w', 2, { hasOwnEvents: true }), dead);
+    const target = { shard, org: webhookOrganization('org_a'), routeId: `rte_${shard}`, destinationId: `dst_${shard}` };
+    for (const number of [1, 1]) await notes.note({ ...target, kind: 'disabled', number, reason: 'gone' });
+    for (const notifier of notifiers) notifier.wake(shard);
+  }
+  const found = () => reader.events('org_a', { sourceId: 'src_own' }, { limit: 100 });
+  await eventually('three events of each shard', 30_000, async () => (await found()).items.length === 3 * shards);
+  await eventually(async () => {
+    const { items } = await reader.deliveries('org_a', { routeId: 'rte_ops' }, { limit: 100 });
+    expect(items).toHaveLength(3 * shards);
+  });
+  for (const notifier of notifiers) await notifier.stop();
+  sandbox.close();
+  const events = await Promise.all((await found()).items.map(({ id }) => reader.event('org_a', id)));
+  const types = events.map((event) => JSON.parse(event?.payload?.toString() ?? '').type).sort();
+  expect(types).toEqual([...Array(shards).fill('endpoint.disabled'), ...Array(2 * shards).fill('message.dead_lettered')]);
+});

@@ -1,0 +1,354 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { pino } from 'pino';
+import { startAlertingWorker } from '../../test/support/alerting-worker.ts';
+import { testKeyring } from '../../test/support/controllers.ts';
+import { eventually } from '../../test/support/eventually.ts';
+import { MemoryDirectory, webhookApplication, webhookEndpoint } from '../../test/support/memory-directory.ts';
+import { newEvent } from '../../test/support/new-event.ts';
+import { patientClock } from '../../test/support/patient-clock.ts';
+import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
+import { RecordRegistry } from '../../test/support/record-registry.ts';
+import { destinationRecord, organizationRecord, routeRecord, sourceRecord } from '../../test/support/records.ts';
+import { type RedisServer, startRedis } from '../../test/support/redis.ts';
+import { field } from '../../test/support/redis-fields.ts';
+import { hopHeader } from '../core/hops.ts';
+import { newTimedId } from '../core/ids.ts';
+import type { RouteRecord } from '../core/records.ts';
+import { webhookSecretSealingContext } from '../core/sealing-contexts.ts';
+import { webhookOrganization } from '../core/webhook.ts';
+import { checkShards } from '../data/check/shard-check.ts';
+import { RedisMessageReader } from '../data/history/message-reader.ts';
+import { RedisMessagePurger } from '../data/purge/message-purger.ts';
+import { Circuits } from '../data/queue/circuits.ts';
+import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
+import { OwnEventNotes } from '../data/queue/own-event-notes.ts';
+import type { WebhookPlanSources } from '../delivery/plans/webhook-plan.ts';
+import { Sandbox } from '../sandbox/sandbox.ts';
+
+const prefix = 'test:';
+const shards = 3;
+const hourMs = 3_600_000;
+let redis: RedisServer;
+let registry: RecordRegistry;
+let acceptor: RedisMessageAcceptor;
+let reader: RedisMessageReader;
+let shop: Receiver;
+let ops: Receiver;
+let shopAnswers: number;
+let opsAnswers: number;
+const ends: (() => Promise<unknown>)[] = [];
+
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+beforeEach(async () => {
+  await redis.client.flushall();
+  [shopAnswers, opsAnswers] = [500, 200];
+  shop = await startReceiver((response) => response.writeHead(shopAnswers).end());
+  ops = await startReceiver((response) => response.writeHead(opsAnswers).end());
+  ends.push(
+    () => shop.close(),
+    () => ops.close(),
+  );
+  registry = new RecordRegistry();
+  registry.put('organization', organizationRecord());
+  acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock, shards: () => shards });
+  reader = new RedisMessageReader({ redis: redis.client, prefix, shards: () => shards });
+  registry.put('source', sourceRecord());
+  destination('dst_a', shop.url);
+  destination('dst_ops', ops.url, 1);
+  route({});
+  ownSource();
+  route({ id: 'rte_ops', sourceId: 'src_own', destinations: [{ id: 'dst_ops', shard: 1 }] });
+});
+afterEach(async () => {
+  for (const end of ends.splice(0).reverse()) await end();
+});
+
+const once = { maxRetries: 0, initialDelayMs: 100, maxDelayMs: 100, backoffMultiplier: 1 };
+const lasting = { failureThreshold: 1000, cooldownSeconds: 600, probeSuccessThreshold: 1 };
+function destination(id: string, url: string, shard = 0): void {
+  registry.put('destination', destinationRecord({ url }, { id, shard, retryPolicy: once }));
+}
+function route(changes: Partial<RouteRecord>): void {
+  registry.put('route', routeRecord({ circuit: lasting, ...changes }));
+}
+function ownSource(changes: { enabled?: boolean } = {}): void {
+  registry.put('source', sourceRecord({ id: 'src_own', slug: 'posthorn', provider: 'posthorn', ...changes }));
+}
+function worker(webhooks?: WebhookPlanSources): void {
+  ends.push(startAlertingWorker(redis, { prefix, registry, shards, ...(webhooks && { webhooks }) }));
+}
+/** An event for `dst_a`; answers the id of its delivery. */
+async function send(headers: [string, string][] = []): Promise<string> {
+  const nowMs = Date.now();
+  const messageId = newTimedId('msg_', 0, nowMs);
+  const target = { messageId, routeId: 'rte_a', destinationId: 'dst_a', shard: 0, maxAttempts: 1 };
+  await acceptor.accept({ ...newEvent(), id: newTimedId('evt_', 0, nowMs), headers, targets: [target] });
+  return messageId;
+}
+async function ended(ids: readonly string[], status: string): Promise<void> {
+  await eventually(async () => {
+    for (const id of ids) expect((await reader.delivery('org_a', id))?.status).toBe(status);
+  });
+}
+async function sendAndFail(count: number): Promise<string[]> {
+  const ids: string[] = [];
+  for (let i = 0; i < count; i++) ids.push(await send());
+  await ended(ids, 'dlq');
+  return ids;
+}
+const nothingUnderWay = () =>
+  eventually(async () => {
+    for (let shard = 0; shard < shards; shard++) expect(await redis.client.exists(`${prefix}{s${shard}}:ends`)).toBe(0);
+    expect((await checkShards({ redis: redis.client, prefix, shards })).unfinished).toBe(0);
+  });
+const told = () => ops.requests.map(({ body }) => JSON.parse(body.toString()));
+const types = (): string[] => told().map(({ type }) => type);
+const ownEventsStored = async (): Promise<number> => (await reader.events('org_a', { sourceId: 'src_own' }, { limit: 100 })).items.length;
+
+describe('a dead letter', () => {
+  test('a dead letter is told to the routes of the source, as the documented JSON', async () => {
+    worker();
+    const [id = ''] = await sendAndFail(1);
+    const [request] = await ops.arrived(1);
+    const delivery = await reader.delivery('org_a', id);
+    expect(request).toMatchObject({ method: 'POST', headers: { 'content-type': 'application/json', [hopHeader]: '1' } });
+    expect(told()[0]).toEqual({
+      type: 'message.dead_lettered',
+      occurredAt: expect.stringMatching(/^\d{4}-.*Z$/),
+      organization: 'org_a',
+      omitted: 0,
+      data: {
+        messageId: id,
+        eventId: delivery?.eventId,
+        routeId: 'rte_a',
+        destinationId: 'dst_a',
+        reason: 'max_retries_exceeded',
+        attempts: 1,
+        responseStatus: 500,
+        errorMessage: 'the receiver answered 500',
+      },
+    });
+  });
+
+  test('a dead letter goes through the filters of the routes', async () => {
+    const conditions = [{ field: 'payload.type', operator: 'starts_with' as const, value: 'destination.' }];
+    route({ id: 'rte_ops', sourceId: 'src_own', destinations: [{ id: 'dst_ops', shard: 1 }], filter: { logic: 'AND', conditions } });
+    route({ circuit: { ...lasting, failureThreshold: 1 } });
+    worker();
+    await sendAndFail(1);
+    await ops.arrived(1);
+    await nothingUnderWay();
+    expect(types()).toEqual(['destination.circuit_opened']);
+    expect(await ownEventsStored()).toBe(2);
+  });
+
+  test('dead letters beyond 20 in a minute are left out and counted in the next event', async () => {
+    worker();
+    await sendAndFail(50);
+    await nothingUnderWay();
+    const before = ops.requests.length;
+    // 40 where a minute ended among them.
+    expect([20, 40]).toContain(before);
+    const noted = (await redis.client.hget(`${prefix}{s0}:oe:org_a`, field.ownEvents.dead)) ?? '';
+    await redis.client.hset(`${prefix}{s0}:oe:org_a`, field.ownEvents.dead, noted.replace(/^\d+/, '1'));
+    await sendAndFail(1);
+    await ops.arrived(before + 1);
+    expect(told().reduce((sum, { omitted }) => sum + 1 + omitted, 0)).toBe(51);
+    expect(await redis.client.pttl(`${prefix}{s0}:oe:org_a`)).toBeGreaterThan(0);
+  });
+
+  test('nothing is noted without a source that is enabled, nor of a message that is delivered', async () => {
+    ownSource({ enabled: false });
+    worker();
+    await sendAndFail(2);
+    ownSource();
+    shopAnswers = 200;
+    await ended([await send(), await send()], 'delivered');
+    expect(await redis.client.exists(`${prefix}{s0}:oe:org_a`)).toBe(0);
+    expect(await redis.client.exists(`${prefix}{s0}:ends`)).toBe(0);
+    expect(await ownEventsStored()).toBe(0);
+  });
+
+  test('an occurrence is one event, although workers read it again and again', async () => {
+    const log = `${prefix}{s0}:ends`;
+    await redis.client.set(`${prefix}{s0}:ends-reader`, 'somebody else');
+    worker();
+    worker();
+    worker();
+    await sendAndFail(5);
+    const entries = await redis.client.xrange(log, '-', '+');
+    expect(entries).toHaveLength(5);
+    await redis.client.del(`${prefix}{s0}:ends-reader`);
+    await ops.arrived(5);
+    await nothingUnderWay();
+    for (const [id, fields] of entries) await redis.client.xadd(log, id, ...fields);
+    await nothingUnderWay();
+    expect(await ownEventsStored()).toBe(5);
+    expect(ops.requests).toHaveLength(5);
+  });
+
+  test('schemas that cannot be checked in time hold up no alert, and drop the events', async () => {
+    const jsonSchema = JSON.stringify({ type: 'object' });
+    registry.put('payloadSchema', { v: 1, id: 'sch_a', org: 'org_a', version: 1, jsonSchema, generation: 1 });
+    route({ id: 'rte_ops', sourceId: 'src_own', destinations: [{ id: 'dst_ops', shard: 1 }], schemaId: 'sch_a' });
+    const lines: string[] = [];
+    const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
+    const sandbox = new Sandbox({ clock: patientClock, processes: 1 });
+    sandbox.close();
+    ends.push(startAlertingWorker(redis, { prefix, registry, shards, logger }, sandbox));
+    await sendAndFail(2);
+    await nothingUnderWay();
+    expect(lines.join('')).toContain("Posthorn's own events were dropped");
+    expect(await ownEventsStored()).toBe(0);
+  });
+
+  test('what an organization has noted goes with it', async () => {
+    worker();
+    await sendAndFail(1);
+    await ops.arrived(1);
+    await nothingUnderWay();
+    expect(await redis.client.keys(`${prefix}*:oe:*`)).toHaveLength(1);
+    await new RedisMessagePurger({ redis: redis.client, prefix, shards }).purgeOrganization('org_a', new AbortController().signal);
+    expect(await redis.client.keys(`${prefix}*:oe:*`)).toEqual([]);
+  });
+});
+
+describe('the loop guard', () => {
+  test('what fails of the own events, at failover destinations, too, is told to nobody', async () => {
+    opsAnswers = 500;
+    destination('dst_spare', ops.url, 1);
+    const failover = { destinations: [{ id: 'dst_spare', shard: 1 }], afterAttempts: 1 };
+    const circuit = { ...lasting, failureThreshold: 1 };
+    route({ id: 'rte_ops', sourceId: 'src_own', destinations: [{ id: 'dst_ops', shard: 1 }], failover, circuit });
+    worker();
+    await sendAndFail(1);
+    await ops.arrived(2);
+    await nothingUnderWay();
+    expect(await ownEventsStored()).toBe(1);
+    expect(ops.requests).toHaveLength(2);
+  });
+
+  test('the hops of an event are those of the event about it, and a delivery sends one more', async () => {
+    worker();
+    await ended([await send([[hopHeader, '3']])], 'dlq');
+    await ops.arrived(1);
+    expect(shop.requests[0]?.headers[hopHeader]).toBe('4');
+    expect(ops.requests[0]?.headers[hopHeader]).toBe('4');
+    await sendAndFail(1);
+    expect(shop.requests[1]?.headers[hopHeader]).toBeUndefined();
+  });
+});
+
+describe('a circuit', () => {
+  test('a circuit is told when it opens and when it closes', async () => {
+    route({ circuit: { ...lasting, failureThreshold: 2 } });
+    worker();
+    await sendAndFail(2);
+    await ops.arrived(3);
+    await new Circuits({ redis: redis.client, prefix, shards: () => shards }).reset('org_a', 'rte_a', ['dst_a']);
+    await ops.arrived(4);
+    const circuits = told().filter(({ type }) => type !== 'message.dead_lettered');
+    expect(circuits).toMatchObject([
+      { type: 'destination.circuit_opened', data: { routeId: 'rte_a', destinationId: 'dst_a' } },
+      { type: 'destination.circuit_closed', data: { routeId: 'rte_a', destinationId: 'dst_a' } },
+    ]);
+  });
+});
+
+describe('an endpoint', () => {
+  let directory: MemoryDirectory;
+  beforeEach(() => {
+    directory = new MemoryDirectory();
+    directory.putApplication(webhookApplication());
+    const sealed = testKeyring.seal(`whsec_${Buffer.alloc(32, 1).toString('base64')}`, webhookSecretSealingContext('org_a', 'ep_a'));
+    directory.putEndpoint(webhookEndpoint({ url: shop.url, secret: { sealed, prefix: '', version: 1, previous: [] }, circuit: one }));
+  });
+  const one = { failureThreshold: 1, successThreshold: 1, cooldownSeconds: 600 };
+  const sources = (changes: Partial<WebhookPlanSources> = {}): WebhookPlanSources => ({
+    ...directory.sources(),
+    ownEvents: new OwnEventNotes({ redis: redis.client, prefix }),
+    circuits: new Circuits({ redis: redis.client, prefix, shards: () => shards }),
+    ...changes,
+  });
+  async function sendToEndpoint(): Promise<string> {
+    const messageId = newTimedId('msg_', 0, Date.now());
+    const target = { messageId, routeId: 'app_a', destinationId: 'ep_a', shard: 0, maxAttempts: 1 };
+    const webhook = { labels: {}, metadata: {}, idempotencyKey: null, applicationId: null, endpointIds: [] };
+    const event = newEvent({ org: webhookOrganization('org_a'), sourceId: 'etp_a', sourceSlug: 'order.paid', webhook, targets: [target] });
+    await acceptor.accept(event);
+    return messageId;
+  }
+
+  test('an endpoint is told with its application when it is disabled, once', async () => {
+    shopAnswers = 410;
+    worker(sources());
+    const messageId = await sendToEndpoint();
+    await ops.arrived(3);
+    await nothingUnderWay();
+    const target = { applicationId: 'app_a', endpointId: 'ep_a' };
+    const byType = new Map(told().map((each) => [each.type, each]));
+    expect(byType.get('endpoint.disabled')).toMatchObject({
+      organization: 'org_a',
+      data: { ...target, reason: 'the endpoint answered 410 Gone' },
+    });
+    expect(byType.get('endpoint.circuit_opened')).toMatchObject({ organization: 'org_a', data: target });
+    expect(byType.get('message.dead_lettered')).toMatchObject({
+      organization: 'org_a',
+      data: { ...target, messageId, reason: 'destination_not_found', responseStatus: 410 },
+    });
+    expect(ops.requests).toHaveLength(3);
+  });
+
+  test('what was said of an endpoint is not said again by another worker', async () => {
+    worker(sources());
+    await sendToEndpoint();
+    await ops.arrived(2);
+    const notes = new OwnEventNotes({ redis: redis.client, prefix });
+    const about = { shard: 0, org: webhookOrganization('org_a'), routeId: 'app_a', destinationId: 'ep_a', reason: 'x' };
+    for (const number of [5, 5, 4]) await notes.note({ ...about, kind: 'disabled', number });
+    await notes.note({ ...about, kind: 'disabled', number: 6 });
+    await notes.note({ ...about, destinationId: 'ep_none', kind: 'disabled', number: 7 });
+    await ops.arrived(4);
+    await nothingUnderWay();
+    expect(types().filter((type) => type === 'endpoint.disabled')).toHaveLength(2);
+  });
+
+  test.each([
+    [49, null],
+    [50, 50],
+    [69, 50],
+    [70, 70],
+    [95, 90],
+  ])('an endpoint that has failed for %d %% of its time is warned of at %p %%', async (part, percent) => {
+    const sinceMs = Math.floor(Date.now() - (part / 100) * hourMs - 1000);
+    const circuit = { openedAtMs: sinceMs, lastSuccessAtMs: null };
+    directory.putEndpoint({ ...(await endpoint()), updatedAtMs: 0 });
+    worker(sources({ disableAfterHours: 1, circuits: { ofTarget: async () => circuit as never } }));
+    await sendToEndpoint();
+    await ops.arrived(percent === null ? 2 : 3);
+    await nothingUnderWay();
+    const warnings = told().filter(({ type }) => type === 'endpoint.disabling');
+    expect(warnings.map(({ data }) => data)).toEqual(
+      percent === null
+        ? []
+        : [
+            {
+              applicationId: 'app_a',
+              endpointId: 'ep_a',
+              percent,
+              failingSince: new Date(sinceMs).toISOString(),
+              disabledAt: new Date(sinceMs + hourMs).toISOString(),
+            },
+          ],
+    );
+  });
+
+  async function endpoint() {
+    const found = await directory.endpoint('org_a', 'ep_a');
+    if (found === null) throw new Error('no endpoint');
+    return found;
+  }
+});
