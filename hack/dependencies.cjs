@@ -24,6 +24,7 @@ module.exports = {
   'data/cron': ['data/tasks', ...shard],
   'data/history': ['data/queue', 'data/intake', 'data/locks', ...shard],
   'data/webhooks': ['data/history', 'data/analytics', 'data/queue', 'data/registry', 'data/locks', ...shard],
+  'data/replays': ['data/webhooks', 'data/history', 'data/queue', 'data/intake', ...shard],
   'data/pools': ['data/queue', 'data/cron', 'data/tasks', ...shard],
   'data/purge': ['data/webhooks', 'data/history', 'data/pools', 'data/alerts', 'data/intake', 'data/locks', 'data/queue', ...shard],
   'data/check': ['data/webhooks', 'data/history', 'data/queue', 'data/registry', ...shard],
@@ -47,6 +48,7 @@ module.exports = {
   'delivery/cron': ['delivery/attempts', 'delivery/plans', 'delivery/targets', 'delivery/loops', 'data', 'core'],
   'delivery/tasks': ['delivery/cron', 'delivery/attempts', 'delivery/plans', 'delivery/targets', 'delivery/loops', 'data', 'core'],
   'delivery/archive': ['delivery/targets', 'delivery/metrics.ts', 'data', 'core'],
+  'delivery/replays': ['delivery/loops', 'data', 'redis', 'core'],
   'delivery/start-delivery.ts': ['delivery', 'data', 'redis', 'sandbox', 'core'],
 
   ingest: ['data', 'resources', 'sandbox', 'core'],
@@ -64,6 +66,7 @@ module.exports = {
   'facade/families/messages': family,
   'facade/families/notification-channels': family,
   'facade/families/payload-schemas': family,
+  'facade/families/replays': family,
   'facade/families/routes': ['facade/families/filters', ...family],
   'facade/families/sources': family,
   'facade/families/stream': ['feed', ...family],
@@ -81,7 +84,13 @@ module.exports = {
     'facade/families/analytics',
     ...family,
   ],
-  'facade/families/explain': ['facade/families/messages', 'facade/families/webhooks/messages', 'facade/families/cron-jobs', ...family],
+  'facade/families/explain': [
+    'facade/families/messages',
+    'facade/families/webhooks/messages',
+    'facade/families/cron-jobs',
+    'facade/families/replays',
+    ...family,
+  ],
   'facade/families/families.ts': ['facade/families', 'facade/http'],
   'facade/app.ts': ['facade', 'feed', 'store', 'data', 'sandbox', 'resources', 'core'],
 };

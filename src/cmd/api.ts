@@ -16,6 +16,7 @@ import { OrganizationLock } from '../data/locks/organization-lock.ts';
 import { WriteAheadLog } from '../data/locks/write-ahead-log.ts';
 import { Circuits } from '../data/queue/circuits.ts';
 import type { RegistryReader } from '../data/registry/registry.ts';
+import { RedisReplayRuns } from '../data/replays/redis-replay-runs.ts';
 import { RedisTaskCaller } from '../data/tasks/task-caller.ts';
 import { taskBlockSeconds } from '../data/tasks/task-kind.ts';
 import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
@@ -107,6 +108,7 @@ async function runApi(context: RoleContext): Promise<void> {
       shards: () => shards,
       memoryLimitBytes: config.redisMemoryLimitBytes,
     }),
+    replayRuns: new RedisReplayRuns(shared),
     intake,
     statistics: new RedisStatisticsReader({ redis: link.main, prefix, clock, shards: () => shards }),
     circuits: new Circuits({ redis: link.main, prefix, shards: () => shards }),

@@ -23,6 +23,7 @@ import { CircuitFeed, circuitFeedBlockMs } from '../data/queue/circuit-feed.ts';
 import { Circuits } from '../data/queue/circuits.ts';
 import { RedisRegistryPublisher } from '../data/registry/registry-publisher.ts';
 import { claimStore } from '../data/registry/store-installation.ts';
+import { RedisReplayRuns } from '../data/replays/redis-replay-runs.ts';
 import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
 import { WebhookSweeper } from '../data/webhooks/webhook-sweeper.ts';
 import { blockingGroups } from '../redis/connection.ts';
@@ -250,6 +251,7 @@ async function lead(
     mailBudgets: new SpentMailBudgets({ redis: link.main, prefix }),
     mailRecipients: config.requiresMailConfirmation ? new MailRecipients({ redis: link.main, prefix }) : null,
     cronRuns: new CronRuns({ redis: link.main, prefix }),
+    replayRuns: new RedisReplayRuns({ redis: link.main, prefix }),
     keyring,
     allowsPlatformIdentity: config.warehouse.allowsPlatformIdentity,
     mailDomains: config.mailDomains,

@@ -31,6 +31,7 @@ const kinds: [kind: PosthornKind, record: OwnedRecordKind, spec: object][] = [
   ['PayloadSchema', 'payloadSchema', { jsonSchema: { type: 'object' } }],
   ['NotificationChannel', 'notificationChannel', { type: 'email', email: { addresses: ['ops@example.com'] } }],
   ['HttpCronJob', 'cronJob', { schedule: '0 0 * * *', url: 'https://shop.example/run' }],
+  ['Replay', 'replay', { what: 'deliveries' }],
   ['WebhookEventType', 'eventType', { name: 'one' }],
   ['ApiKey', 'apiKey', { sha256: 'a'.repeat(64), role: 'developer' }],
 ];

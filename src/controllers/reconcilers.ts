@@ -19,6 +19,7 @@ import { notificationChannelRules } from './notification-channel/notification-ch
 import { OrganizationReconciler, type OrganizationReconcilerOptions } from './organization/organization-reconciler.ts';
 import { payloadSchemaRules } from './payload-schema/payload-schema-rules.ts';
 import { type RecordSink, registrySink } from './record-sink.ts';
+import { replayRules } from './replay/replay-rules.ts';
 import { type Queues, requeueReferrers } from './requeue.ts';
 import {
   type PublishedRecord,
@@ -130,6 +131,7 @@ export function reconcilersOf(options: ReconcilersOptions): Reconcilers {
     PayloadSchema: published(payloadSchemaRules(caches, checks)),
     NotificationChannel: published(notificationChannelRules(keyring, mailDomains)),
     HttpCronJob: published(cronJobRules(keyring)),
+    Replay: published(replayRules(caches)),
     ApiKey: published(apiKeyRules(caches, clock)),
     WebhookEventType: keptIn(webhooks.eventType, webhookEventTypeRules(checks, clock)),
     WebhookApplication: keptIn(webhooks.application, webhookApplicationRules()),

@@ -3,8 +3,8 @@ import { kinds, type PosthornKind } from '../resources/kinds.ts';
 
 export type RetainedRecord = OrganizationRecord & Required<Pick<OrganizationRecord, 'retained'>>;
 
-/** By these events come in, requests are made and jobs are run: their records go as soon as the organization does. */
-const withdrawn: ReadonlySet<RecordKind> = new Set(['source', 'apiKey', 'cronJob']);
+/** By these events come in, requests are made, and jobs and replays are run: their records go as soon as the organization does. */
+const withdrawn: ReadonlySet<RecordKind> = new Set(['source', 'apiKey', 'cronJob', 'replay']);
 
 export function isWithdrawn(recordKind: RecordKind): boolean {
   return withdrawn.has(recordKind);

@@ -8,6 +8,7 @@ import type { ArchiveTroubles } from '../data/history/archive-troubles.ts';
 import type { CircuitFeed } from '../data/queue/circuit-feed.ts';
 import type { Circuits } from '../data/queue/circuits.ts';
 import type { RegistryPublisher } from '../data/registry/registry.ts';
+import type { ReplayRunReader } from '../data/replays/replay-run.ts';
 import type { MessagePurger } from '../data/shard/messages.ts';
 import type { WebhookStore } from '../data/webhooks/webhooks.ts';
 import { byKind, configurationKinds, kinds } from '../resources/kinds.ts';
@@ -36,6 +37,7 @@ import { OrganizationRecords } from './organization/organization-records.ts';
 import { bindingNames, type Installation, OrganizationRights, roleBindingKind } from './organization/organization-rights.ts';
 import { reconcilersOf, webhookStoreSinks } from './reconcilers.ts';
 import { organizationOf } from './references.ts';
+import { runReplayStatus } from './replay/replay-status.ts';
 import { type Queues, requeueOnChange } from './requeue.ts';
 import { SecretReader } from './secret-reader.ts';
 import { StatusWriter } from './status-writer.ts';
@@ -65,6 +67,7 @@ export interface RunControllersOptions {
   /** Null: addresses need not be confirmed. */
   mailRecipients: Pick<MailRecipients, 'states'> | null;
   cronRuns: Pick<CronRuns, 'lastSlots'>;
+  replayRuns: Pick<ReplayRunReader, 'find'>;
   keyring: Keyring;
   /** Warehouses may have the identity of the delivery pods. */
   allowsPlatformIdentity: boolean;
@@ -195,6 +198,7 @@ export async function runControllers(options: RunControllersOptions, signal: Abo
     runArchiveHealth(options, running),
     runMailHealth(options, running),
     runScheduleStatus(options, running),
+    runReplayStatus(options, running),
   ];
   try {
     await Promise.all(parts);

@@ -2,13 +2,14 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Clock } from '../core/clock.ts';
 import type { ObjectOf, PosthornKind } from '../resources/kinds.ts';
 import type { Condition } from '../resources/metadata.ts';
+import { replayStatusFields } from '../resources/replay.ts';
 import type { ResourceCache } from '../store/cache.ts';
 import { type ResourceStore, versionOf } from '../store/store.ts';
 import { conditionsOf, type Judgement, ownedConditions, partiallyInForce } from './conditions.ts';
 import type { EventRecorder } from './event-recorder.ts';
 
-/** Fields of a status that `posthorn-health` and `posthorn-cron` own. */
-const foreignFields = new Set(['circuit', 'lastScheduleTime', 'nextScheduleTime']);
+/** Fields of a status that `posthorn-health`, `posthorn-cron` and `posthorn-replay` own. */
+const foreignFields = new Set(['circuit', 'lastScheduleTime', 'nextScheduleTime', ...replayStatusFields]);
 
 type OwnStatus = Record<string, unknown> & { conditions: Condition[] };
 

@@ -1,5 +1,6 @@
 import type { SignatureScheme } from './providers/descriptor.ts';
 import type { Handshake, Provider } from './providers/providers.ts';
+import type { ReplayRecord } from './replay-record.ts';
 
 /**
  * Compiled records: what the controller publishes to Redis and what ingest, delivery and the facade's authentication
@@ -17,6 +18,7 @@ export const recordKinds = [
   'payloadSchema',
   'notificationChannel',
   'cronJob',
+  'replay',
   'eventType',
   'apiKey',
   'credentials',
@@ -382,6 +384,7 @@ export interface RecordByKind {
   payloadSchema: PayloadSchemaRecord;
   notificationChannel: NotificationChannelRecord;
   cronJob: CronJobRecord;
+  replay: ReplayRecord;
   eventType: EventTypeRecord;
   apiKey: ApiKeyRecord;
   credentials: CredentialsRecord;

@@ -35,6 +35,7 @@ import { RedisBackoffs } from './loops/redis-backoff.ts';
 import { deliveryMetrics, mailCounter } from './metrics.ts';
 import { type DeliveryPlan, deliveryPlan } from './plans/delivery-plan.ts';
 import { type WebhookPlanSources, WebhookPlans } from './plans/webhook-plan.ts';
+import { replayRunnerOf } from './replays/replay-runner-of.ts';
 import { AlertMailer } from './targets/channel/alert-mailer.ts';
 import { MailConfirmer } from './targets/channel/mail-confirmer.ts';
 import type { Mailer } from './targets/channel/mailer.ts';
@@ -292,14 +293,16 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     logger,
     metrics,
   });
+  const replays = replayRunnerOf({ redis, prefix, shards, shares: byteShares, carrier, registry, worker: id, clock, logger });
   worker.start();
   archiver.start();
   tasks.start();
   cronRunner.start();
+  replays.start();
   return {
     isHealthy: () => worker.lastBeatAtMs !== null && clock.now() - worker.lastBeatAtMs < healthyForMs,
     stop: async (graceMs = defaultGraceMs) => {
-      await Promise.all([worker.stop(graceMs), archiver.stop(), tasks.stop(graceMs), cronRunner.stop(graceMs)]);
+      await Promise.all([worker.stop(graceMs), archiver.stop(), tasks.stop(graceMs), cronRunner.stop(graceMs), replays.stop()]);
       sandbox.close();
       await dispatchers.close();
     },

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { eventually } from '../../test/support/eventually.ts';
 import { FakeClock } from '../../test/support/fake-clock.ts';
@@ -248,7 +249,12 @@ test('nothing is read while nobody watches, and the feed is written for a while 
   const reads = async (): Promise<number> =>
     Number(/cmdstat_xread:calls=(\d+)/.exec(await suite.redis.client.info('commandstats'))?.[1] ?? 0);
   const blocked = async (): Promise<number> => Number(/blocked_clients:(\d+)/.exec(await suite.redis.client.info('clients'))?.[1]);
-  await eventually('the last read to end', patience, async () => (await blocked()) === 0 || undefined);
+  // Between two reads nobody is blocked either.
+  await eventually('the last read to end', patience, async () => {
+    const before = await reads();
+    await pause(200);
+    return ((await blocked()) === 0 && (await reads()) === before) || undefined;
+  });
   const before = await reads();
   await accept(3);
   expect([await reads(), await suite.redis.client.xlen(feed), await blocked()]).toEqual([before, 4, 0]);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { dateTime, line, paragraph, text } from './text.ts';
+import type { Rule } from './definition.ts';
+import { dateTime, line, nanosecondsOf, paragraph, text } from './text.ts';
 
 /** Field schemas that several kinds share. Every string and list has a bound, which the CEL cost estimator needs. */
 
@@ -86,4 +87,12 @@ export const circuitStatus = z.strictObject({
     .enum(['closed', 'open', 'half_open'])
     .describe('closed: deliveries flow; open: they wait or fail over; half_open: probes are under way.'),
   since: dateTime.optional().describe('When this state began.'),
+});
+
+/** Of a `dateTime`. The API server lets a list pass where a text has a format; the comparison stops it. */
+export const afterEpoch = (at: string): Rule => ({
+  at,
+  cel: "self > timestamp('1970-01-01T00:00:00Z')",
+  message: 'must be a time after 1970',
+  check: (self: string) => nanosecondsOf(self) > 0n,
 });

@@ -9,6 +9,7 @@ import type { ObjectMeta } from './metadata.ts';
 import { notificationChannel } from './notification-channel.ts';
 import { organization } from './organization.ts';
 import { payloadSchema } from './payload-schema.ts';
+import { replay } from './replay.ts';
 import { route } from './route.ts';
 import { source } from './source.ts';
 import { transform } from './transform.ts';
@@ -28,6 +29,7 @@ export const kinds = {
   Transform: transform,
   PayloadSchema: payloadSchema,
   HttpCronJob: httpCronJob,
+  Replay: replay,
   NotificationChannel: notificationChannel,
   ApiKey: apiKey,
   WebhookEventType: webhookEventType,

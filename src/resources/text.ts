@@ -56,6 +56,13 @@ export const dateTime = text(20, 35)
   .refine((value) => dayExists(value.slice(0, 10)), { error: 'must be a day that exists' })
   .meta({ format: 'date-time' });
 
+/** Nanoseconds since the epoch of a `dateTime`. */
+export function nanosecondsOf(value: string): bigint {
+  const fraction = dateTimePattern.exec(value)?.[3] ?? '';
+  const seconds = BigInt(Date.parse(value.replace(fraction, '')) / 1000);
+  return seconds * 1_000_000_000n + BigInt(fraction.slice(1).padEnd(9, '0'));
+}
+
 function dayExists(day: string): boolean {
   const [year = 0, month = 0, date = 0] = day.split('-').map(Number);
   if (month < 1 || month > 12) return false;

@@ -20,6 +20,7 @@ import { describeHeaderCredentials } from '../facade/suites/header-credentials.t
 import { describeNotificationChannels } from '../facade/suites/notification-channels.ts';
 import { describePartialSettings } from '../facade/suites/partial-settings.ts';
 import { describeReferences } from '../facade/suites/references.ts';
+import { describeReplays } from '../facade/suites/replays.ts';
 import { describeReplicas } from '../facade/suites/replicas.ts';
 import { describeRouteCircuit } from '../facade/suites/route-circuit.ts';
 import { describeRouteNotifications } from '../facade/suites/route-notifications.ts';
@@ -107,6 +108,7 @@ const suites = {
   explanations: describeExplainResources,
   failover: describeFailover,
   'cron jobs': describeCronJobs,
+  replays: describeReplays,
   'credentials in headers': describeHeaderCredentials,
   'API keys': describeApiKeys,
   deletions: describeDeletions,

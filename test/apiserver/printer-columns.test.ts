@@ -17,6 +17,7 @@ const specs: Record<PosthornKind, Record<string, unknown>> = {
   Transform: { code: 'payload' },
   PayloadSchema: { jsonSchema: { type: 'object' } },
   HttpCronJob: { schedule: '0 6 * * *', url: 'https://shop.example/run' },
+  Replay: { what: 'deliveries' },
   NotificationChannel: { type: 'email', email: { addresses: ['team@example.com'] } },
   ApiKey: { sha256: '0'.repeat(64), role: 'viewer' },
   WebhookEventType: { name: 'sample', category: 'Orders' },
@@ -33,6 +34,13 @@ const ready = { type: 'Ready', status: 'False', reason: 'SecretNotFound', messag
 const circuit = { state: 'open', since: '2026-01-31T12:00:00Z' };
 const statuses: Partial<Record<PosthornKind, Record<string, unknown>>> = {
   HttpCronJob: { lastScheduleTime: '2026-01-31T12:00:00Z' },
+  Replay: {
+    phase: 'Running',
+    plan: { candidates: 40, isEstimate: false, targets: 2, estimatedSeconds: 1 },
+    queued: 30,
+    delivered: 20,
+    failed: 1,
+  },
   Destination: { circuit },
   Route: { circuit },
   WebhookEndpoint: { circuit },
@@ -68,6 +76,10 @@ const shown: Record<PosthornKind, [names: string[], cells: unknown[]]> = {
   HttpCronJob: [
     ['Schedule', 'Enabled', 'Last', 'Time Zone', 'URL'],
     ['0 6 * * *', true, expect.anything(), 'UTC', 'https://shop.example/run'],
+  ],
+  Replay: [
+    ['Phase', 'Planned', 'Queued', 'Delivered', 'Failed', 'Waiting'],
+    ['Running', 40, 30, 20, 1, null],
   ],
   ApiKey: [
     ['Role', 'Expires'],

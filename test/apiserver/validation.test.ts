@@ -14,6 +14,7 @@ import { metadataCases } from './cases/metadata.ts';
 import { notificationChannelCases } from './cases/notification-channel.ts';
 import { organizationCases } from './cases/organization.ts';
 import { payloadSchemaCases } from './cases/payload-schema.ts';
+import { replayCases } from './cases/replay.ts';
 import { routeCases } from './cases/route.ts';
 import { sampleCases } from './cases/samples.ts';
 import { sourceCases } from './cases/source.ts';
@@ -29,6 +30,7 @@ const posthornCases = [
   ...organizationCases,
   ...sourceCases,
   ...destinationCases,
+  ...replayCases,
   ...routeCases,
   ...filterCases,
   ...transformCases,

@@ -26,6 +26,7 @@ import { Circuits } from '../../src/data/queue/circuits.ts';
 import { RedisMessageAcceptor } from '../../src/data/queue/message-acceptor.ts';
 import { changeStreamBlockMs } from '../../src/data/registry/change-stream.ts';
 import { RedisRegistryReader } from '../../src/data/registry/registry-reader.ts';
+import { RedisReplayRuns } from '../../src/data/replays/redis-replay-runs.ts';
 import { RedisTaskCaller } from '../../src/data/tasks/task-caller.ts';
 import { taskBlockSeconds } from '../../src/data/tasks/task-kind.ts';
 import { RedisWebhookStore } from '../../src/data/webhooks/redis-webhook-store.ts';
@@ -158,6 +159,7 @@ export async function startFacadeWorld(
     kubernetesCallers: kubernetesAccess === undefined ? null : new KubernetesCallers({ access: kubernetesAccess, registry }),
     messages: new RedisMessageReader({ redis: redis.client, prefix }),
     replayer: new RedisMessageReplayer({ redis: redis.client, prefix, clock: systemClock }),
+    replayRuns: new RedisReplayRuns({ redis: redis.client, prefix }),
     intake: new RedisIntake(shared),
     statistics: new RedisStatisticsReader({ redis: redis.client, prefix, clock }),
     circuits: new Circuits({ redis: redis.client, prefix }),

@@ -43,6 +43,18 @@ test('an organization with as many resources of a kind as it may have gets no mo
   await eventually(async () => expect((await create('four')).status).toBe(201));
 });
 
+test('an organization with as many replays as it may have gets no more', async () => {
+  await limit(2);
+  const replay = (name: string) => create(name, '/api/replays', { what: 'deliveries' });
+  for (const name of ['first', 'second']) {
+    expect((await replay(name)).status).toBe(201);
+    await eventually(async () => expect((await world.request('GET', '/api/replays', { key })).text).toContain(`"name":"${name}"`));
+  }
+  const refused = await replay('third');
+  expect(refused.status).toBe(403);
+  expect(refused.text).toContain('The organization has 2 replays, as many as its plan (free) or its limit allows');
+});
+
 test('an import stops at the limit, as its dry run says: of destinations the records beyond it fail, routes are imported all or none', async () => {
   await limit(2);
   const url = 'https://hooks.example.com/in';

@@ -46,6 +46,7 @@ const endpoint = (more: object) => ({
 });
 const subscription = (more: object) => ({ endpointRef: ref('hooks'), eventTypeRef: ref('order.paid'), ...more });
 const cron = (more: object) => ({ schedule: '30 6 1 7 *', url: 'https://reports.example/run', ...more });
+const replay = (more: object) => ({ what: 'messages', ...more });
 const values = { signing: whsec(1), token: 'first', slack: 'https://hooks.slack.com/services/T0/B0/one', archive: 'first-key' };
 
 /** Valid ones, those at a bound, those that the controllers refuse, and those that the store does. */
@@ -111,6 +112,12 @@ export const pool: readonly Variants[] = [
   ),
   variants('Route', 'second', [route({ destinationRefs: [ref('two')], filterRef: ref('main') })]),
   variants('HttpCronJob', 'yearly', [cron({}), cron({ useStaticIp: true }), cron({ timeZone: 'Nowhere/Else' })], [cron({ schedule: 'x' })]),
+  variants(
+    'Replay',
+    'again',
+    [replay({}), replay({ suspend: true }), replay({ cancel: true }), replay({ filter: { where: 'event.' } })],
+    [replay({ destinationRef: ref('one') })],
+  ),
   variants('ApiKey', 'ci', [{ sha256: '0'.repeat(64) }, { sha256: 'f'.repeat(64), role: 'viewer' }], [{ sha256: 'f'.repeat(63) }]),
   variants(
     'WebhookEventType',

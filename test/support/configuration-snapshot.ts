@@ -41,7 +41,8 @@ export async function snapshotOf(world: ConfigurationWorld): Promise<Configurati
   await new WebhookSweeper({ redis, prefix, clock, logger: silentLogger }).sweep();
   const names = (await redis.keys(`${prefix}*`)).map((key) => key.slice(prefix.length));
   const keys = names.filter((name) => !keysOfInstallation.test(name)).sort();
-  return { objects: await objectsOf(store), records: await recordsOf(world), webhooks: await webhooksOf(world), keys };
+  const objects = await allObjects(store);
+  return { objects: partsOf(objects), records: await recordsOf(world, objects), webhooks: await webhooksOf(world), keys };
 }
 
 /** Versions of all objects, and the numbers of the last changes of a record and of a webhook object. */
@@ -62,21 +63,23 @@ export function nameOf({ kind, metadata: { namespace = '', name } }: ObjectOf<Ki
   return `${kind} ${namespace}/${name}`;
 }
 
-async function objectsOf(store: ResourceStore): Promise<Record<string, unknown>> {
-  const objects = await allObjects(store);
-  const nameless = (text: string): string =>
-    objects.reduce((left, object) => left.replaceAll(object.metadata.uid, `uid of ${nameOf(object)}`), text);
+/** The value with names in place of the uids of the objects. */
+function withoutUids(value: unknown, objects: readonly ObjectOf<Kind>[]): unknown {
+  const text = objects.reduce((left, object) => left.replaceAll(object.metadata.uid, `uid of ${nameOf(object)}`), JSON.stringify(value));
+  return JSON.parse(text);
+}
+
+function partsOf(objects: readonly ObjectOf<Kind>[]): Record<string, unknown> {
   const parts = objects.map((object) => {
     const { labels, annotations, finalizers, generation, deletionTimestamp } = object.metadata;
     const { spec, status } = { spec: undefined, status: undefined, ...object };
     const part = { labels, annotations, finalizers, generation, isBeingDeleted: deletionTimestamp !== undefined, spec, status };
-    const plain: unknown = JSON.parse(nameless(JSON.stringify(part)));
-    return [nameOf(object), comparable(plain, [])] as const;
+    return [nameOf(object), comparable(withoutUids(part, objects), [])] as const;
   });
   return Object.fromEntries(parts);
 }
 
-async function recordsOf({ redis, prefix }: ConfigurationWorld): Promise<Record<string, unknown>> {
+async function recordsOf({ redis, prefix }: ConfigurationWorld, objects: readonly ObjectOf<Kind>[]): Promise<Record<string, unknown>> {
   const registry = new RedisRegistryPublisher(redis, prefix);
   const records: Record<string, unknown> = {};
   for (const kind of recordKinds) {
@@ -84,7 +87,7 @@ async function recordsOf({ redis, prefix }: ConfigurationWorld): Promise<Record<
       const record = await registry.get(kind, id);
       const org = record !== null && 'org' in record ? record.org : id;
       const contexts = sealedFields.map((field) => recordSealingContext(org, kind, id, field));
-      records[`${kind} ${id}`] = comparable(record, contexts);
+      records[`${kind} ${id}`] = comparable(withoutUids(record, objects), contexts);
     }
   }
   return records;

@@ -4,6 +4,7 @@ import { CronRuns } from '../../src/data/cron/cron-runs.ts';
 import { ArchiveTroubles } from '../../src/data/history/archive-troubles.ts';
 import { RedisMessagePurger } from '../../src/data/purge/message-purger.ts';
 import { RedisRegistryPublisher } from '../../src/data/registry/registry-publisher.ts';
+import { RedisReplayRuns } from '../../src/data/replays/redis-replay-runs.ts';
 import { RedisWebhookStore } from '../../src/data/webhooks/redis-webhook-store.ts';
 import { configurationKinds } from '../../src/resources/kinds.ts';
 import type { ObjectMeta } from '../../src/resources/metadata.ts';
@@ -107,6 +108,7 @@ export class ConfigurationWorld {
         mortal(new RedisWebhookStore({ redis, prefix, clock, logger: silentLogger, epoch }), process, webhookWrites(this.#revisions)),
       purger: mortal(new RedisMessagePurger({ redis, prefix }), process, purgerWrites),
       cronRuns: mortal(new CronRuns({ redis, prefix }), process, readsOnly),
+      replayRuns: mortal(new RedisReplayRuns({ redis, prefix }), process, readsOnly),
       archiveTroubles: mortal(new ArchiveTroubles({ redis, prefix }), process, readsOnly),
       mailBudgets: mortal(new SpentMailBudgets({ redis, prefix }), process, readsOnly),
       sandbox: mortal(sandbox, process, readsOnly),

@@ -14,6 +14,7 @@ import { RedisMessagePurger } from '../../src/data/purge/message-purger.ts';
 import { CircuitFeed, circuitFeedBlockMs } from '../../src/data/queue/circuit-feed.ts';
 import { Circuits } from '../../src/data/queue/circuits.ts';
 import { RedisRegistryPublisher } from '../../src/data/registry/registry-publisher.ts';
+import { RedisReplayRuns } from '../../src/data/replays/redis-replay-runs.ts';
 import { RedisWebhookStore } from '../../src/data/webhooks/redis-webhook-store.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { ControllerMetrics } from '../../src/runtime/controller-metrics.ts';
@@ -70,6 +71,7 @@ export function startControllers(
       mailBudgets: new SpentMailBudgets({ redis, prefix }),
       mailRecipients: null,
       cronRuns: new CronRuns({ redis, prefix }),
+      replayRuns: new RedisReplayRuns({ redis, prefix }),
       keyring: testKeyring,
       allowsPlatformIdentity: true,
       mailDomains: [],

@@ -86,6 +86,7 @@ export const everything: readonly Declared[] = [
   declared('NotificationChannel', 'on-call', { type: 'slack', slack: { webhookUrlSecretRef: keyIn('keys', 'slack') } }),
   // Next half a year after the clock begins: the slot does not come.
   declared('HttpCronJob', 'yearly', { schedule: '30 6 1 7 *', url: 'https://reports.example/run' }),
+  declared('Replay', 'again', { what: 'deliveries', filter: { routeRef: ref('all') }, destinationRef: ref('standby') }),
   declared('ApiKey', 'ci', { sha256: sha256('first') }),
   secret('keys', { signing: signing(1), token: 'first', slack: 'https://hooks.slack.com/services/T0/B0/one', archive: 'first-key' }),
 ];
@@ -109,6 +110,7 @@ export const everythingChanged: readonly Declared[] = [
   declared('PayloadSchema', 'push', { jsonSchema: { type: 'object' } }),
   declared('NotificationChannel', 'on-call', { type: 'slack', slack: { webhookUrlSecretRef: keyIn('keys', 'slack') }, name: 'On call' }),
   declared('HttpCronJob', 'yearly', { schedule: '30 7 1 7 *', url: 'https://reports.example/run' }),
+  declared('Replay', 'again', { what: 'deliveries', filter: { routeRef: ref('all') }, destinationRef: ref('standby'), suspend: true }),
   declared('ApiKey', 'ci', { sha256: sha256('second'), role: 'viewer' }),
   secret('keys', { signing: signing(2), token: 'second', slack: 'https://hooks.slack.com/services/T0/B0/two', archive: 'second-key' }),
 ];

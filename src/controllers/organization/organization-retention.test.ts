@@ -11,7 +11,7 @@ const suite = controllerSuite();
 const options = { manager: 'test', force: true };
 const inAcme = (name: string) => ({ namespace: 'acme', name });
 const kept = ['route', 'destination', 'transform'] as const;
-const withdrawn = ['source', 'apiKey', 'cronJob'] as const;
+const withdrawn = ['source', 'apiKey', 'cronJob', 'replay'] as const;
 
 const organization = (name = 'acme', spec: object = {}) =>
   suite.store.apply({ kind: 'Organization', metadata: { name }, spec: { namespace: 'acme', ...spec } }, options);
@@ -27,6 +27,7 @@ async function resources(): Promise<void> {
   await store.apply({ kind: 'Route', metadata: inAcme('all'), spec: refs }, options);
   await store.apply({ kind: 'ApiKey', metadata: inAcme('ci'), spec: { sha256: 'a'.repeat(64), role: 'admin' } }, options);
   await store.apply({ kind: 'HttpCronJob', metadata: inAcme('daily'), spec: { schedule: '0 0 * * *', url: http.url } }, options);
+  await store.apply({ kind: 'Replay', metadata: inAcme('again'), spec: { what: 'deliveries' } }, options);
   await store.apply({ kind: 'WebhookApplication', metadata: inAcme('customer'), spec: {} }, options);
 }
 
@@ -44,6 +45,7 @@ async function allReady(): Promise<void> {
     ['Route', 'all'],
     ['ApiKey', 'ci'],
     ['HttpCronJob', 'daily'],
+    ['Replay', 'again'],
     ['WebhookApplication', 'customer'],
   ] as const)
     await shows(kind, name, 'True Ready');
@@ -88,7 +90,7 @@ describe('an organization that is deleted and retained', () => {
     await shows('Source', 'orders', 'False OrganizationNotFound');
     for (let life = 0; life < 2; life++) {
       expect(await ids(kept)).toEqual(before);
-      expect(await ids(withdrawn)).toEqual({ source: [], apiKey: [], cronJob: [] });
+      expect(await ids(withdrawn)).toEqual({ source: [], apiKey: [], cronJob: [], replay: [] });
       await restart();
     }
     await eventually(async () => expect(suite.controllers.caches.retained.get(id)?.slug).toBe('acme'));
@@ -151,7 +153,7 @@ describe('an organization that is deleted and retained', () => {
     await suite.store.apply(released, { manager: 'posthorn-controller', force: true });
     await suite.store.delete('Organization', { name: 'acme' });
     await restart();
-    await eventually(async () => expect(await ids(withdrawn)).toEqual({ source: [], apiKey: [], cronJob: [] }));
+    await eventually(async () => expect(await ids(withdrawn)).toEqual({ source: [], apiKey: [], cronJob: [], replay: [] }));
     expect(await ids(kept)).toEqual(before);
     await eventually(async () => expect(suite.controllers.caches.retained.get(id)).toBeDefined());
   });

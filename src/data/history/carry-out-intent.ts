@@ -1,19 +1,14 @@
 import type { Clock } from '../../core/clock.ts';
-import { PosthornError } from '../../core/errors.ts';
-import { derivedTimedId } from '../../core/ids.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
-import { homeShard, recordKey } from '../shard/record-key.ts';
+import { recordKey } from '../shard/record-key.ts';
 import { list } from '../shard/script-reply.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
 import { type Intent, MessageIntents } from './message-intents.ts';
+import { replayId, replayMessages } from './replay-messages.ts';
 
-const replayScript = new Script(new URL('./replay.lua', import.meta.url));
 const archiveScript = new Script(new URL('./archive-dead-letter.lua', import.meta.url));
-const fullRetrySeconds = 10;
-/** So that Redis serves others in between. */
-const replaysPerCall = 50;
 
 /** `payload`: that of its event is gone. `gone`: there is no such message or, of one to be archived, it is no dead letter. */
 export type MessageResult = 'done' | 'gone' | 'payload';
@@ -22,11 +17,6 @@ interface World {
   redis: RedisClient;
   prefix: string;
   clock: Clock;
-}
-
-/** The id that the replay of a message has, whoever makes it. */
-export function replayId({ id, beganAtMs }: Pick<Intent, 'id' | 'beganAtMs'>, messageId: string): string {
-  return derivedTimedId('msg_', homeShard(messageId) ?? 0, beganAtMs, `${id} ${messageId}`);
 }
 
 /**
@@ -58,18 +48,11 @@ export async function archiveIn({ redis, prefix }: World, shard: number, ids: re
   return list(reply).map((each) => (each === 1 ? 'done' : 'gone'));
 }
 
-async function replayIn({ redis, prefix }: World, shard: number, intent: Intent, ids: readonly string[]): Promise<MessageResult[]> {
-  const results: MessageResult[] = [];
-  for (let first = 0; first < ids.length; first += replaysPerCall) {
-    const some = ids.slice(first, first + replaysPerCall);
-    const args = some.flatMap((id) => [recordKey(id, shard) ?? '', recordKey(replayId(intent, id), shard) ?? '', id]);
-    const reply = await replayScript.run(redis, shardKeys(prefix, shard).declared, args).catch(throwUnavailable);
-    if (reply === 'full') throw nearlyFull();
-    results.push(...list(reply).map((each) => (each === 1 ? 'done' : each === 'payload' ? 'payload' : 'gone')));
-  }
-  return results;
-}
-
-export function nearlyFull(): PosthornError {
-  return new PosthornError('UNAVAILABLE', 'Redis is nearly full', { retryAfterSeconds: fullRetrySeconds });
+async function replayIn(world: World, shard: number, intent: Intent, ids: readonly string[]): Promise<MessageResult[]> {
+  const outcomes = await replayMessages(
+    world,
+    shard,
+    ids.map((id) => ({ id, newId: replayId(intent, id) })),
+  );
+  return outcomes.map((outcome) => (outcome === 'done' || outcome === 'payload' ? outcome : 'gone'));
 }

@@ -140,7 +140,8 @@ describe.each([1, 3])('with %i shards and thousands of newer messages that do no
     const calls = (await world.redis.client.info('commandstats')).matchAll(/calls=(\d+)/g);
     return [...calls].reduce((sum, [, count]) => sum + Number(count), 0);
   };
-  const options = () => ({ redis: world.redis.client, prefix, shards: () => shards });
+  // A page of what has no index is filled for as long as it takes.
+  const options = () => ({ redis: world.redis.client, prefix, shards: () => shards, fillMs: 60_000 });
 
   const deliveries = [
     { status: 'retrying', states: ['retry'], isIndexed: true },

@@ -170,7 +170,7 @@ function losing(shard: number): RedisClient {
       const member = Reflect.get(target, name);
       if (typeof member !== 'function') return member;
       return (...args: unknown[]) => {
-        const isLost = name === 'call' && args.includes(declared[0]) && args.length === 3 + declared.length + 3;
+        const isLost = name === 'call' && args.includes(declared[0]) && args.length === 3 + declared.length + 5;
         return isLost ? Promise.reject(new Error('away')) : member.apply(target, args);
       };
     },

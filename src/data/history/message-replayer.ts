@@ -8,10 +8,11 @@ import { ByteShares } from '../queue/byte-shares.ts';
 import type { DeadLetterStats, DeliveryStatus, DeliveryView, MessageReplayer, ReplayRequest } from '../shard/messages.ts';
 import { homeShard } from '../shard/record-key.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
-import { archiveIn, carryOut, finishIntent, type MessageResult, nearlyFull, replayId } from './carry-out-intent.ts';
+import { archiveIn, carryOut, finishIntent, type MessageResult } from './carry-out-intent.ts';
 import { type Intent, MessageIntents } from './message-intents.ts';
 import { RedisMessageReader } from './message-reader.ts';
 import { deadLetterReasons } from './message-view.ts';
+import { nearlyFull, replayId } from './replay-messages.ts';
 
 const ended: ReadonlySet<DeliveryStatus> = new Set(['delivered', 'failed', 'transform_failed', 'dlq']);
 const betweenAttempts: ReadonlySet<DeliveryStatus> = new Set(['retrying', 'circuit_open']);
@@ -186,7 +187,8 @@ function byShard(ids: readonly string[], shardOf: (id: string) => number | null)
   return [...shards];
 }
 
-function mayBeReplayed(view: DeliveryView | undefined, { alsoBetweenAttempts = false }: ReplayRequest): boolean {
+/** Whether it has ended with a target to which it can be sent again. */
+export function mayBeReplayed(view: DeliveryView | undefined, { alsoBetweenAttempts = false }: ReplayRequest): boolean {
   if (view === undefined) return false;
   // What a route has filtered before it came to a destination cannot go anywhere.
   const isFilteredLate = view.status === 'filtered' && view.destinationId !== null;

@@ -2,9 +2,10 @@
 -- Makes new messages of the same events for the first targets of messages that have ended. Without allow-oom, as accept.lua.
 --
 -- KEYS: see ../shard/includes/shard.lua; the shard is the home of the old messages and of the new ones.
--- ARGV per message, of at most 50: old message, new message, id of the old message.
--- Reply: per message 1 made, or it was before (a re-sent call); `gone`: there is no such message; `payload`: its event is gone. `full`, and nothing
--- is made: too much memory is in use.
+-- ARGV[1] most messages that may wait at a target for a replay that is paced, or '' for one that is not; [2] where all of them go instead:
+-- `<shard>/<destination>`, which its caller judges, or ''; then per message, of at most 50: old message, new message, id of the old message. New messages of a paced replay stand in the lane of retries, unless their target forms batches.
+-- Reply: per message 1 made, or it was before (a re-sent call); `gone`: there is no such message; `payload`: its event is gone; of a paced replay
+-- `disabled`, `circuit` or `target_full`: its target takes none now. `full`, and nothing is made: too much memory is in use.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
 -- @include "../shard/includes/count.lua"
@@ -13,10 +14,63 @@
 -- @include "../queue/includes/new-message.lua"
 -- @include "../queue/includes/event-copy.lua"
 -- @include "../queue/includes/outbox.lua"
+-- @include "../queue/includes/queue-room.lua"
+-- @include "../queue/includes/intern.lua"
+
+local max_waiting = tonumber(ARGV[1])
+local other_shard, other_destination = string.match(ARGV[2], '^(%d+)/(.+)$')
+-- While the circuit is not closed: as many as it takes for a probe.
+local max_probes = 2
+
+-- By target: how many more messages it takes, or why it takes none.
+local targets_open = {}
+local function judge(n, destination)
+  local t = call('HMGET', P .. 't:' .. n, 'p', 'cs', 'cu', 'bt', 'bn')
+  if t[1] then
+    return 'disabled'
+  end
+  local most, lane = max_waiting, retry_lane(n)
+  if t[4] then
+    -- Enough for a batch that is sent and one that is formed.
+    most, lane = math.max(most, 2 * tonumber(t[5])), n
+  end
+  if t[2] == 'o' and tonumber(t[3] or '0') > now then
+    return 'circuit'
+  elseif t[2] then
+    most = max_probes
+  end
+  local taken = lane_length(lane) + tonumber(call('HGET', P .. 'retries', n) or '0')
+  local room = queue_room(destination)
+  return math.min(most - taken, room or most)
+end
+
+-- Why a target takes no message now; nil: it takes one.
+local function take_place(n, destination)
+  if not max_waiting or other_shard then
+    return nil
+  end
+  targets_open[n] = targets_open[n] or judge(n, destination)
+  local open = targets_open[n]
+  if type(open) == 'string' then
+    return open
+  elseif open <= 0 then
+    return call('HEXISTS', P .. 't:' .. n, 'cs') == 1 and 'circuit' or 'target_full'
+  end
+  targets_open[n] = open - 1
+  return nil
+end
+
+-- Where a message of the route goes instead, written like a candidate of failover; nil: to its own target.
+local function place_of(t)
+  if not other_shard or t[3] == other_destination then
+    return nil
+  end
+  return other_shard == own_shard and intern(t[1], t[2], other_destination) or other_shard .. '/' .. other_destination
+end
 
 local outcomes, pending = {}, {}
-for k = 1, #ARGV, 3 do
-  local at, old, new = (k + 2) / 3, ARGV[k], ARGV[k + 1]
+for k = 3, #ARGV, 3 do
+  local at, old, new = k / 3, ARGV[k], ARGV[k + 1]
   if call('EXISTS', P .. 'm:' .. new) == 1 then
     outcomes[at] = 1
   else
@@ -28,9 +82,13 @@ for k = 1, #ARGV, 3 do
     elseif call('EXISTS', P .. 'e:' .. m[1]) == 0 then
       outcomes[at] = 'payload'
     else
-      require_lane(t[1], t[2], t[3])
-      outcomes[at] = 1
-      pending[#pending + 1] = { old = old, new = new, id = ARGV[k + 2], m = m, n = n, t = t }
+      outcomes[at] = take_place(n, t[3])
+      if not outcomes[at] then
+        require_lane(t[1], t[2], t[3])
+        require_lane(t[1], t[2], other_destination or t[3])
+        outcomes[at] = 1
+        pending[#pending + 1] = { old = old, new = new, id = ARGV[k + 2], m = m, n = n, t = t }
+      end
     end
   end
 end
@@ -54,7 +112,7 @@ for _, each in ipairs(pending) do
   if m[6] then
     max = max .. ' ' .. m[6] .. ' ' .. (m[7] or '')
   end
-  if new_message(m[1], t[1], n, { id = new, route = t[2], destination = t[3], max = max }) then
+  if new_message(m[1], t[1], n, { id = new, route = t[2], destination = t[3], max = max, is_paced = max_waiting ~= nil, elsewhere = place_of(t) }) then
     touched[n] = true
   end
   if m[8] == 'q' then

@@ -14,6 +14,13 @@ export interface IntakeKeys {
   /** `../history/includes/intents.lua` */
   readonly intents: string;
   readonly outcomes: readonly [string, string];
+  /** `../replays/includes/replays.lua` */
+  readonly replays: string;
+  readonly runningReplays: string;
+  readonly endedReplays: string;
+  /** Messages of a replay that have not been seen end, and the worker that carries it on. */
+  openOfReplay(identity: string): string;
+  replayLease(identity: string): string;
   /** The hashes of all marks that can be there at a time. */
   marks(nowMs: number): string[][];
 }
@@ -26,6 +33,11 @@ export function intakeKeys(prefix: string, org: string): IntakeKeys {
     reserved: `${base}reserved`,
     intents: `${base}intents`,
     outcomes: [`${base}outcomes`, `${base}outcomes-by`],
+    replays: `${base}replays`,
+    runningReplays: `${base}replays-running`,
+    endedReplays: `${base}replays-ended`,
+    openOfReplay: (identity) => `${base}replay:${identity}`,
+    replayLease: (identity) => `${base}replay-lease:${identity}`,
     marks: (nowMs) => {
       const newest = Math.floor(nowMs / bucketMs);
       return Array.from({ length: oldestBuckets }, (_, i) =>

@@ -85,6 +85,9 @@ export class RedisMessagePurger implements MessagePurger {
     const keys = intakeKeys(this.#prefix, org);
     const [seconds] = await this.#redis.time();
     for (const hashes of keys.marks(Number(seconds) * 1000)) await this.#redis.del(...hashes);
+    for (const identity of await this.#redis.hkeys(keys.replays))
+      await this.#redis.del(keys.openOfReplay(identity), keys.replayLease(identity));
+    await this.#redis.del(keys.replays, keys.runningReplays, keys.endedReplays);
     await this.#redis.del(keys.quota, keys.reserved, keys.intents, ...keys.outcomes);
     await this.#redis.zrem(unfinishedIntentsKey(this.#prefix), org);
   }

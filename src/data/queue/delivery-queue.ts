@@ -57,7 +57,10 @@ export interface TargetSetting {
   hasOwnEvents: boolean;
 }
 
-/** Why a message was moved to a failover destination. `destination_unavailable`: the one before was disabled, suspended or left the route. */
+/**
+ * Why a message was moved to another destination than its first. `destination_unavailable`: the one before was disabled, suspended or left the route.
+ * `replay`: a replay sends it there.
+ */
 export type FailoverReason =
   | 'circuit_open'
   | 'failed_attempts'
@@ -65,7 +68,8 @@ export type FailoverReason =
   | 'secret_decryption_failed'
   | 'queue_limit_exceeded'
   | 'destination_not_found'
-  | 'destination_unavailable';
+  | 'destination_unavailable'
+  | 'replay';
 
 /** Where messages go whose target is gone, in order; null: its route is gone, too. */
 export type FailoverOfGone = readonly { id: string; shard: number }[] | null;

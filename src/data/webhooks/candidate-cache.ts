@@ -49,9 +49,10 @@ export class CandidateCache {
     if (!this.#completing.has(key) && this.#kept.delete(key)) await this.#current(org, eventTypeId);
     const completing = this.#completing.get(key);
     if (completing === undefined) return index;
-    const enough = new AbortController();
-    await Promise.race([completing, this.#clock.sleep(waitMs, enough.signal)]);
-    enough.abort();
+    const { promise: isLate, resolve } = Promise.withResolvers<void>();
+    const cancel = this.#clock.after(waitMs, resolve);
+    await Promise.race([completing, isLate]);
+    cancel();
     return await this.#current(org, eventTypeId);
   }
 

@@ -10,6 +10,7 @@ import { deliveries } from './messages/deliveries.ts';
 import { events } from './messages/events.ts';
 import { notificationChannels } from './notification-channels/notification-channels.ts';
 import { payloadSchemas } from './payload-schemas/payload-schemas.ts';
+import { replays } from './replays/replays.ts';
 import { routes } from './routes/routes.ts';
 import { sources } from './sources/sources.ts';
 import { stream } from './stream/stream.ts';
@@ -37,6 +38,7 @@ export const families: readonly Family[] = [
   notificationChannels,
   events,
   deliveries,
+  replays,
   stream,
   analytics,
   dashboards,

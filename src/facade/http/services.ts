@@ -14,6 +14,7 @@ import type { OrganizationLock } from '../../data/locks/organization-lock.ts';
 import type { WriteAheadLog } from '../../data/locks/write-ahead-log.ts';
 import type { Circuits } from '../../data/queue/circuits.ts';
 import type { RegistryReader } from '../../data/registry/registry.ts';
+import type { ReplayRunReader } from '../../data/replays/replay-run.ts';
 import type { MessageReader, MessageReplayer } from '../../data/shard/messages.ts';
 import type { TaskCaller } from '../../data/tasks/task-caller.ts';
 import type { WebhookMessages } from '../../data/webhooks/webhook-messages.ts';
@@ -39,6 +40,8 @@ export interface FacadeServices {
   kubernetesCallers: KubernetesCallers | null;
   messages: MessageReader;
   replayer: MessageReplayer;
+  /** What is known of the runs of replays. */
+  replayRuns: ReplayRunReader;
   intake: Intake;
   statistics: StatisticsReader & SeriesReader;
   circuits: Circuits;

@@ -61,12 +61,16 @@ function slug(maxLength: number): z.ZodString {
 }
 
 export function nameOf(object: PosthornObject<ServedKind>): string {
-  return object.spec.name ?? object.metadata.name;
+  return givenName(object) ?? object.metadata.name;
 }
 
 /** The `spec.name` that a sent name means: the name as it was shown, sent back, changes nothing. */
 export function nameToSpec(sent: string | undefined, current: PosthornObject<ServedKind> | undefined): string | undefined {
-  return current !== undefined && (sent === undefined || sent === nameOf(current)) ? current.spec.name : sent;
+  return current !== undefined && (sent === undefined || sent === nameOf(current)) ? givenName(current) : sent;
+}
+
+function givenName({ spec }: PosthornObject<ServedKind>): string | undefined {
+  return 'name' in spec ? spec.name : undefined;
 }
 
 /** The value in a spec that a sent one means: not sent, it stays as it is; null takes it away. */

@@ -45,6 +45,8 @@ export interface ResourceFamilyDefinition<K extends ServedKind, Body extends z.Z
   onCreate?: { readonly [field in keyof z.output<Body> & string]?: z.ZodType };
   /** Fields of `body` that cannot change, each with the values that an unchanged one may be sent as. */
   immutable: { readonly [field: string]: (object: ObjectOf<K>, call: Call) => unknown[] | Promise<unknown[]> };
+  /** Follows `… cannot be changed: `. */
+  whyImmutable?: string;
   /** The list is one answer of all records, `{data}`, unless pages of it are asked for. */
   isListedWhole?: true;
   /** A change may be sent with PUT, too. */

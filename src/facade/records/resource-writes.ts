@@ -15,7 +15,7 @@ import { WriteTransaction } from './write-transaction.ts';
 
 type Definition<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject> = Pick<
   ResourceFamilyDefinition<K, Body, Query>,
-  'kind' | 'immutable' | 'toSpec' | 'writesLookAt' | 'beforeDelete'
+  'kind' | 'immutable' | 'whyImmutable' | 'toSpec' | 'writesLookAt' | 'beforeDelete'
 >;
 
 /** Creates the resource and its Secrets. Resolves once the resource is programmed. */
@@ -111,7 +111,7 @@ function wantedSlug(noun: string, body: Record<string, unknown>): WantedSlug {
 }
 
 async function withoutImmutable<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject>(
-  { immutable }: Definition<K, Body, Query>,
+  { immutable, whyImmutable }: Definition<K, Body, Query>,
   call: Call,
   current: ObjectOf<K>,
   body: z.output<Body>,
@@ -120,8 +120,9 @@ async function withoutImmutable<K extends ServedKind, Body extends z.ZodObject, 
     const sent = (body as Record<string, unknown>)[field];
     if (sent === undefined) continue;
     const equal = (await valuesOf(current, call)).some((value) => canonicalJson(value) === canonicalJson(sent));
+    const why = whyImmutable === undefined ? '' : `: ${whyImmutable}`;
     if (!equal)
-      throw new PosthornError('VALIDATION_FAILED', `${field} cannot be changed.`, { details: { [field]: ['cannot be changed'] } });
+      throw new PosthornError('VALIDATION_FAILED', `${field} cannot be changed${why}.`, { details: { [field]: ['cannot be changed'] } });
   }
   return body;
 }

@@ -72,6 +72,12 @@ const apiNames: Partial<Record<ServedKind, readonly (readonly [spec: string | Re
     ['schedule', 'cronExpression'],
     ['timeZone', 'timezone'],
   ],
+  Replay: [
+    ['filter.destinationRef', 'filter.destinationId'],
+    ['destinationRef', 'toDestinationId'],
+    ['filter.routeRef', 'filter.routeId'],
+    ['filter.statuses', 'filter.status'],
+  ],
 };
 
 function reworded(text: string, kind: ServedKind): string {

@@ -62,6 +62,7 @@ test.each([
   ['Invalid value: 5000: spec.a in body should be less than or equal to 1000', 'should be less than or equal to 1000'],
   ['Invalid value: needs a signingSecretRef when it is true', 'needs a signingSecretRef when it is true'],
   ['Invalid value: {"a: b":1}: must be smaller', 'Invalid value: {"a: b":1}: must be smaller'],
+  ['Forbidden: cannot be taken back', 'cannot be taken back'],
   ['Required value', 'Required value'],
   [
     "ValidatingAdmissionPolicy 'p' with binding 'b' denied request: the host a is not among those allowed",

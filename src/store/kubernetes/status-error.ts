@@ -99,13 +99,15 @@ function causesByField(status: Status): Record<string, string[]> {
 }
 
 const refusedValue = /^Invalid value: (?:(?:"(?:[^"\\]|\\.)*"|[^\s"{[]+): |(?!["{[]))/;
+/** Before what a rule about a change says. */
+const forbiddenChange = /^Forbidden: /;
 const refusingPolicy = /^ValidatingAdmissionPolicy '[^']*' with binding '[^']*' denied request: /;
 /** Of our kinds, whose writes people ask for. Of other objects a refusal is for the log, and names its policy. */
 const forbiddingPolicy = new RegExp(`^\\S+\\.posthorn\\.dev "[^"]*" is forbidden: ${refusingPolicy.source.slice(1)}`);
 
 /** What is wrong and what to do, as a rule or a policy words it: without the value, which the sender knows, and the server's own phrases. */
 function complaintIn({ field, message }: { field: string; message: string }): string {
-  const plain = message.replace(refusedValue, '').replace(refusingPolicy, '');
+  const plain = message.replace(refusedValue, '').replace(forbiddenChange, '').replace(refusingPolicy, '');
   return plain.startsWith(`${field} in body `) ? plain.slice(`${field} in body `.length) : plain;
 }
 

@@ -25,6 +25,7 @@ local failover = {}
 do
   -- After so many moves a message stays where it is.
   local max_moves = 8
+  failover.max_moves = max_moves
 
   -- Another question comes after so long at the earliest; its mark is gone when nothing has been asked for an hour.
   local asked_again_ms, asked_kept_ms = 1000, 3600000

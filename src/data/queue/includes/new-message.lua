@@ -13,7 +13,8 @@
 local queue_is_full = 'queue_limit_exceeded'
 
 -- Returns whether it was queued there; else the queue of the destination is full: it has moved to a failover destination that is free, then also its
--- entry in the outbox where that is in another shard, or is a dead letter. `target.max` is the largest
+-- entry in the outbox where that is in another shard, or is a dead letter. `target.is_paced`: it stands in the lane of retries;
+-- `elsewhere`: it moves there at once, and then never again. `target.max` is the largest
 -- number of attempts; of a webhook endpoint its subscription follows, and the transform of that when it has one.
 local function new_message(event, org, n, target)
   local stamp = new_stamp()
@@ -35,6 +36,11 @@ local function new_message(event, org, n, target)
   index_add(P .. 'i:' .. org, stamp, target.id)
   index_add(P .. 'i:' .. target.route, stamp, target.id)
   index_add(P .. 'i:' .. target.destination, stamp, target.id)
+  if target.elsewhere then
+    local m = failover.moves_of(target.id)
+    m.count = failover.max_moves - 1
+    return false, failover.move(m, n, target.elsewhere, 'replay')
+  end
   local room = queue_room(target.destination)
   if room and room <= 0 then
     local m = failover.moves_of(target.id)
@@ -45,7 +51,12 @@ local function new_message(event, org, n, target)
     bury(target.id, org, queue_is_full)
     return false
   end
-  enqueue(n, target.id)
+  -- The lane of retries of a target that forms batches has batches alone.
+  if target.is_paced and not call('HGET', P .. 't:' .. n, 'bt') then
+    enqueue_retry(n, target.id)
+  else
+    enqueue(n, target.id)
+  end
   use_room(target.destination)
   return true
 end

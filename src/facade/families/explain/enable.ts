@@ -14,6 +14,7 @@ export const collections: Readonly<Record<ServedKind, string>> = {
   Transform: 'transforms',
   PayloadSchema: 'schemas',
   HttpCronJob: 'cron',
+  Replay: 'replays',
   NotificationChannel: 'notification-channels',
   ApiKey: 'api-keys',
   WebhookEventType: 'event-types',

@@ -9,8 +9,9 @@ import { foreignManagers } from '../../records/owned-spec.ts';
 import { nameOf, timesOf } from '../../records/record-fields.ts';
 import { collections, enableResource } from './enable.ts';
 import { explainCronJob } from './explain-cron.ts';
+import { explainReplay } from './explain-replay.ts';
 import { type Advice, advise, counted, type Explanation, explained, happened, holds, type More, type Step } from './explanation.ts';
-import { trafficOf } from './traffic.ts';
+import { isA, trafficOf } from './traffic.ts';
 
 /** Explains resources: conditions, referrers, field managers and traffic. */
 
@@ -28,14 +29,15 @@ export async function explainResource(call: Call, kind: ServedKind, id: string):
   const more = await moreOf(call, object, id);
   const noun = nouns[kind];
   const state = stateOf(object);
+  const own: Partial<More> = state === 'not_ready' ? {} : more;
   const { createdAt, updatedAt } = timesOf(object);
   const created = happened(Date.parse(createdAt), 'created', `The ${noun} ${object.metadata.name} was created.`);
   const changed = happened(Date.parse(updatedAt), 'changed', `The ${noun} was last changed.`);
   return explained({
     id,
     kind: noun,
-    state,
-    summary: `The ${noun} "${nameOf(object)}" ${stateTexts[state]}.${reasonOf(object)}`,
+    state: own.state ?? state,
+    summary: own.summary ?? `The ${noun} "${nameOf(object)}" ${stateTexts[state]}.${reasonOf(object)}`,
     story: [
       created,
       ...(updatedAt === createdAt ? [] : [changed]),
@@ -51,11 +53,8 @@ export async function explainResource(call: Call, kind: ServedKind, id: string):
 }
 
 function moreOf(call: Call, object: PosthornObject<ServedKind>, id: string): Promise<More> {
-  return isCronJob(object) ? explainCronJob(call, object, id) : trafficOf(call, object, id);
-}
-
-function isCronJob(object: PosthornObject<ServedKind>): object is PosthornObject<'HttpCronJob'> {
-  return object.kind === 'HttpCronJob';
+  if (isA(object, 'HttpCronJob')) return explainCronJob(call, object, id);
+  return isA(object, 'Replay') ? explainReplay(call, object, id) : trafficOf(call, object, id);
 }
 
 const stateTexts = {

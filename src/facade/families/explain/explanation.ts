@@ -46,7 +46,9 @@ export const explanation = z
     id: z.string().describe('The id that was asked for.'),
     kind: z.string().describe('What it is the id of, such as delivery or route.'),
     summary: z.string().describe('The whole in one sentence.'),
-    state: z.string().describe('Its status as its own record has it; ready, not_ready, unknown or disabled of a resource.'),
+    state: z
+      .string()
+      .describe('Its status as its own record has it; phase of a replay; ready, not_ready, unknown or disabled of other resources.'),
     story: z.array(step).describe('At most 100 parts: what happened, in its order, then what holds now.'),
     waitsFor: wait.nullable().describe('null when it does not wait.'),
     next: next.nullable().describe('null when nothing is due.'),
@@ -56,7 +58,7 @@ export const explanation = z
 export type Explanation = z.input<typeof explanation>;
 
 /** What a resource of one kind has to say besides. */
-export type More = Partial<Pick<Explanation, 'waitsFor' | 'next' | 'advice'>> & { steps: Step[] };
+export type More = Partial<Pick<Explanation, 'state' | 'summary' | 'waitsFor' | 'next' | 'advice'>> & { steps: Step[] };
 
 /** What is left out is empty. The parts of the story may stand in any order. */
 export function explained(

@@ -30,7 +30,7 @@ export async function trafficOf(call: Call, object: PosthornObject<ServedKind>, 
   return { steps: [] };
 }
 
-function isA<K extends ServedKind>(object: PosthornObject<ServedKind>, kind: K): object is PosthornObject<K> {
+export function isA<K extends ServedKind>(object: PosthornObject<ServedKind>, kind: K): object is PosthornObject<K> {
   return object.kind === kind;
 }
 

@@ -8,7 +8,7 @@ import type { Call } from '../../http/operation.ts';
 import { queryInteger, queryList, queryTime, timeRange } from '../../http/query.ts';
 
 const maxAttempts = 1000;
-const responseStatus = z
+export const responseStatus = z
   .string()
   .regex(/^[1-5](?:\d\d|xx)$/i, 'must be a status such as 503, or a class such as 5xx')
   .describe('A status such as 503, or a class such as 5xx.');

@@ -1,0 +1,101 @@
+import { createHash } from 'node:crypto';
+import { canonicalJson } from '../core/canonical-json.ts';
+import { compileCelSearch } from '../core/cel-filter.ts';
+import { isPosthornError } from '../core/errors.ts';
+import { resourceId } from '../core/ids.ts';
+import { recordLayoutVersion } from '../core/records.ts';
+import type { ReplayFilter, ReplayRecord } from '../core/replay-record.ts';
+import { canonicalValue } from '../resources/canonical-value.ts';
+import type { PosthornObject, SpecOf } from '../resources/kinds.ts';
+import { replay as definition } from '../resources/replay.ts';
+import { type Compiled, refuse } from './compiled.ts';
+import type { OrganizationFacts } from './organization.ts';
+
+type Replay = Pick<PosthornObject<'Replay'>, 'metadata' | 'spec'>;
+
+export interface ReplayInputs {
+  organization: Pick<OrganizationFacts, 'id'>;
+  /** Ids of what `spec.filter` and `spec.destinationRef` name; undefined where they name nothing. */
+  filterRouteId: string | undefined;
+  filterDestinationId: string | undefined;
+  destinationId: string | undefined;
+}
+
+const defaultStatuses: readonly string[] = ['dlq'];
+
+/** Refuses a `where` that does not compile. Times become milliseconds since the epoch, classes such as `5xx` ranges. */
+export function compileReplay(object: Replay, inputs: ReplayInputs): Compiled<ReplayRecord> {
+  const { metadata, spec } = object;
+  const complaint = spec.filter.where === undefined ? null : whereComplaint(spec.filter.where);
+  if (complaint !== null) return refuse('InvalidFilter', `spec.filter.where: ${complaint}`);
+  const { destinationId } = inputs;
+  const record: ReplayRecord = {
+    v: recordLayoutVersion,
+    id: resourceId(definition.idPrefix, metadata),
+    org: inputs.organization.id,
+    slug: metadata.name,
+    uid: metadata.uid,
+    identity: replayIdentity(object, inputs.organization),
+    what: spec.what,
+    filter: filterOf(spec.filter, inputs),
+    ratePerSecond: spec.ratePerSecond,
+    ...(destinationId !== undefined && { destinationId }),
+    ...(spec.stopAfterFailurePercent !== undefined && { stopAfterFailurePercent: spec.stopAfterFailurePercent }),
+    isDryRun: spec.dryRun,
+    isSuspended: spec.suspend,
+    isCancelled: spec.cancel,
+    generation: metadata.generation,
+  };
+  return { record };
+}
+
+function filterOf(
+  filter: SpecOf<'Replay'>['filter'],
+  { filterRouteId, filterDestinationId }: Pick<ReplayInputs, 'filterRouteId' | 'filterDestinationId'>,
+): ReplayFilter {
+  const { ids, statuses = defaultStatuses, responseStatuses, errorTypes, applicationId, endpointId, eventType } = filter;
+  const { attemptsMin, attemptsMax, from, to, failedFrom, failedTo, where } = filter;
+  return {
+    ...(ids !== undefined && { ids: [...ids] }),
+    statuses: [...statuses],
+    ...(filterRouteId !== undefined && { routeId: filterRouteId }),
+    ...(filterDestinationId !== undefined && { destinationId: filterDestinationId }),
+    ...(applicationId !== undefined && { applicationId }),
+    ...(endpointId !== undefined && { endpointId }),
+    ...(eventType !== undefined && { eventType }),
+    ...(errorTypes !== undefined && { errorTypes: [...errorTypes] }),
+    ...(responseStatuses !== undefined && { responseStatuses: responseStatuses.map(statusRange) }),
+    ...(attemptsMin !== undefined && { attemptsMin }),
+    ...(attemptsMax !== undefined && { attemptsMax }),
+    ...(from !== undefined && { fromMs: Date.parse(from) }),
+    ...(to !== undefined && { toMs: Date.parse(to) }),
+    ...(failedFrom !== undefined && { failedFromMs: Date.parse(failedFrom) }),
+    ...(failedTo !== undefined && { failedToMs: Date.parse(failedTo) }),
+    ...(where !== undefined && { where }),
+  };
+}
+
+function statusRange(status: string): { first: number; last: number } {
+  const first = Number(status.replace('xx', '00'));
+  return { first, last: status.endsWith('xx') ? first + 99 : first };
+}
+
+function whereComplaint(where: string): string | null {
+  try {
+    compileCelSearch(where);
+    return null;
+  } catch (error) {
+    if (isPosthornError(error, 'INVALID_QUERY')) return error.details?.['where']?.join('; ') ?? error.message;
+    throw error;
+  }
+}
+
+/**
+ * SHA-256, in hexadecimal, over the organization, the name and the spec without `suspend` and `cancel`. Fields that have their default count as absent,
+ * so that a field that a later version adds does not make another replay of each that has run.
+ */
+export function replayIdentity({ metadata, spec }: Replay, { id }: Pick<OrganizationFacts, 'id'>): string {
+  const { suspend: _, cancel: __, ...what } = spec;
+  const identity = canonicalJson({ org: id, name: metadata.name, spec: canonicalValue(definition.spec, what) });
+  return createHash('sha256').update(identity).digest('hex');
+}

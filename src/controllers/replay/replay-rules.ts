@@ -1,0 +1,50 @@
+import { compileReplay, replayIdentity } from '../../compile/replay.ts';
+import type { PosthornObject } from '../../resources/kinds.ts';
+import type { ControllerCaches } from '../controller-caches.ts';
+import { idOf, referenced } from '../references.ts';
+import type { ResourceRules } from '../resource-reconciler.ts';
+import { complaintsAbout, type Lacking, lackingReferences } from '../standing.ts';
+
+/**
+ * A replay keeps the ids that its references had when it was first put in force: what has begun goes on by these when a route or a destination is
+ * deleted or made again, and can be suspended and cancelled. Before that each of them has to exist.
+ */
+export function replayRules(caches: ControllerCaches): ResourceRules<'Replay'> {
+  return {
+    kind: 'Replay',
+    // By what its filter names it only compares.
+    worksWithout: ({ spec }, lacking) => lacking.every((each) => each.state === 'earlier' || !isTarget(spec, each)),
+    evaluate: async (object, organization, published) => {
+      const { filter, destinationRef } = object.spec;
+      const { namespace } = organization;
+      const hasReferences = [filter.routeRef, filter.destinationRef, destinationRef].some((each) => each !== undefined);
+      const earlier = hasReferences ? await published() : null;
+      const kept = earlier?.identity === replayIdentity(object, organization) ? earlier : null;
+      const id = (kind: 'Route' | 'Destination', reference: { name: string } | undefined): string | undefined => {
+        if (reference === undefined) return undefined;
+        const key = { namespace, name: reference.name };
+        const target = kind === 'Route' ? referenced(caches, caches.Route, key) : referenced(caches, caches.Destination, key);
+        return target && idOf(kind, target);
+      };
+      const ids = {
+        filterRouteId: kept?.filter.routeId ?? id('Route', filter.routeRef),
+        filterDestinationId: kept?.filter.destinationId ?? id('Destination', filter.destinationRef),
+        destinationId: kept?.destinationId ?? id('Destination', destinationRef),
+      };
+      const isMissing =
+        (filter.routeRef !== undefined && ids.filterRouteId === undefined) ||
+        (filter.destinationRef !== undefined && ids.filterDestinationId === undefined) ||
+        (destinationRef !== undefined && ids.destinationId === undefined);
+      if (isMissing) {
+        const [unresolved] = complaintsAbout(lackingReferences(caches, object).filter(({ state }) => state === 'missing'));
+        if (unresolved !== undefined) return { unresolved };
+      }
+      return compileReplay(object, { organization, ...ids });
+    },
+  };
+}
+
+/** Whether it is where everything is sent to. */
+function isTarget({ destinationRef }: PosthornObject<'Replay'>['spec'], { kind, name }: Lacking): boolean {
+  return kind === 'Destination' && name === destinationRef?.name;
+}

@@ -1,0 +1,91 @@
+import { replayIdentity } from '../../compile/replay.ts';
+import type { Clock } from '../../core/clock.ts';
+import { isPosthornError } from '../../core/errors.ts';
+import type { Logger } from '../../core/logger.ts';
+import type { ReplayRunReader } from '../../data/replays/replay-run.ts';
+import type { PosthornObject } from '../../resources/kinds.ts';
+import type { ResourceStore } from '../../store/store.ts';
+import type { ControllerCaches } from '../controller-caches.ts';
+import type { EventRecorder } from '../event-recorder.ts';
+import { WritePace } from '../health/write-pace.ts';
+import { mayHaveItsId, organizationIdOf } from '../references.ts';
+import { expiresAtMs, isNews, newsIn, progressOf } from './replay-progress.ts';
+
+export interface ReplayStatusOptions {
+  caches: Pick<ControllerCaches, 'Replay' | 'Organization' | 'owners'>;
+  replayRuns: Pick<ReplayRunReader, 'find'>;
+  store: Pick<ResourceStore, 'applyStatus' | 'delete'>;
+  clock: Clock;
+  logger: Logger;
+  recorder: EventRecorder;
+}
+
+/** One write per replay in this time. */
+const lookEveryMs = 5000;
+
+type Replay = PosthornObject<'Replay'>;
+
+interface Look extends ReplayStatusOptions {
+  /** Replays that have ended and whose status says so, by `finalKey`: nothing is read of them any more. */
+  final: Set<string>;
+  turn(): Promise<void>;
+}
+
+/**
+ * Brings what is known of the runs of replays into their status, of the manager `posthorn-replay`, and deletes those whose time after their end is over,
+ * until the signal aborts. Workers write their progress to Redis alone.
+ */
+export async function runReplayStatus(options: ReplayStatusOptions, signal: AbortSignal): Promise<void> {
+  const { caches, clock, logger } = options;
+  const pace = new WritePace(clock);
+  const look: Look = { ...options, final: new Set(), turn: () => pace.turn(0, signal) };
+  while (!signal.aborted) {
+    try {
+      if (caches.Replay.size > 0) await lookAtAll(look, signal);
+    } catch (error) {
+      if (!signal.aborted) logger.debug({ err: error }, 'the runs of replays could not be read; retrying');
+    }
+    await clock.sleep(lookEveryMs * (1 + 0.2 * Math.random()), signal);
+  }
+}
+
+async function lookAtAll(look: Look, signal: AbortSignal): Promise<void> {
+  const { caches, logger } = look;
+  const replays = caches.Replay.list().filter((object) => mayHaveItsId(caches, caches.Replay, object));
+  const known = new Set(replays.map(finalKey));
+  for (const key of look.final) if (!known.has(key)) look.final.delete(key);
+  for (const object of replays) {
+    if (signal.aborted) return;
+    const org = organizationIdOf(caches, object);
+    if (org === undefined) continue;
+    const run = look.final.has(finalKey(object)) ? null : await look.replayRuns.find(org, replayIdentity(object, { id: org }));
+    await bringUpToDate(object, run, look).catch((error: unknown) => {
+      // It may be gone by now. Those behind it are written all the same.
+      const { namespace, name } = object.metadata;
+      if (isPosthornError(error)) logger.debug({ err: error, namespace, name }, 'the status of a replay could not be written');
+      else throw error;
+    });
+  }
+}
+
+async function bringUpToDate(object: Replay, run: Awaited<ReturnType<ReplayRunReader['find']>>, look: Look): Promise<void> {
+  const { store, clock, recorder, final } = look;
+  const { uid, name, namespace = '' } = object.metadata;
+  if (!final.has(finalKey(object))) {
+    const progress = progressOf(object, run, clock.now());
+    if (progress !== null && isNews(object, progress)) {
+      await look.turn();
+      await store.applyStatus('Replay', { namespace, name }, { ...progress }, { manager: 'posthorn-replay', force: true, ifUid: uid });
+      for (const { type, reason, message } of newsIn(object, progress))
+        recorder.record({ object, type: type === 'Complete' ? 'Normal' : 'Warning', reason, message });
+      return;
+    }
+    if (run !== null && run.endedAtMs !== null) final.add(finalKey(object));
+  }
+  const atMs = expiresAtMs(object);
+  if (atMs !== null && atMs <= clock.now()) await store.delete('Replay', { namespace, name }, { uid });
+}
+
+function finalKey({ metadata }: Replay): string {
+  return `${metadata.uid} ${metadata.generation}`;
+}

@@ -1,0 +1,41 @@
+/** Selects what a replay sends again; all conditions have to be met. Times are in milliseconds since the epoch, both ends included. */
+export interface ReplayFilter {
+  ids?: string[];
+  /** Of deliveries or of messages, as `what` of the record says. */
+  statuses: string[];
+  routeId?: string;
+  destinationId?: string;
+  applicationId?: string;
+  endpointId?: string;
+  eventType?: string;
+  errorTypes?: string[];
+  responseStatuses?: { first: number; last: number }[];
+  attemptsMin?: number;
+  attemptsMax?: number;
+  fromMs?: number;
+  toMs?: number;
+  failedFromMs?: number;
+  failedToMs?: number;
+  where?: string;
+}
+
+export interface ReplayRecord {
+  v: number;
+  id: string;
+  org: string;
+  slug: string;
+  /** Of the object. */
+  uid: string;
+  /** Hash of organization, name and spec without `suspend` and `cancel`: a replay with a known identity is not run again. */
+  identity: string;
+  what: 'deliveries' | 'messages';
+  filter: ReplayFilter;
+  ratePerSecond: number;
+  /** Where all of them are sent to instead. */
+  destinationId?: string;
+  stopAfterFailurePercent?: number;
+  isDryRun: boolean;
+  isSuspended: boolean;
+  isCancelled: boolean;
+  generation: number;
+}

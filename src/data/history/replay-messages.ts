@@ -1,0 +1,62 @@
+import { z } from 'zod';
+import { PosthornError } from '../../core/errors.ts';
+import { derivedTimedId } from '../../core/ids.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { Script } from '../../redis/script.ts';
+import { throwUnavailable } from '../../redis/unavailable.ts';
+import { homeShard, recordKey } from '../shard/record-key.ts';
+import { list } from '../shard/script-reply.ts';
+import { shardKeys } from '../shard/shard-keys.ts';
+
+const replayScript = new Script(new URL('./replay.lua', import.meta.url));
+const fullRetrySeconds = 10;
+/** So that Redis serves others in between. */
+const replaysPerCall = 50;
+
+/** Why the target of a paced replay takes no message now. */
+export type TargetObstacle = 'disabled' | 'circuit' | 'target_full';
+/** `payload`: the payload of the event is gone. `gone`: there is no such message, or no target for it. */
+export type ReplayOutcome = 'done' | 'gone' | 'payload' | TargetObstacle;
+
+const obstacle = z.enum(['disabled', 'circuit', 'target_full']);
+const outcome = z.union([z.literal('payload'), z.literal('gone'), obstacle, z.literal(1).transform(() => 'done' as const)]);
+
+/** The id that the replay of a message has, whoever makes it. `id`: of what asks for it. */
+export function replayId({ id, beganAtMs }: { id: string; beganAtMs: number }, messageId: string): string {
+  return derivedTimedId('msg_', homeShard(messageId) ?? 0, beganAtMs, `${id} ${messageId}`);
+}
+
+/** How a replay is paced. */
+export interface ReplayPace {
+  /** So many messages may wait at a target. */
+  maxWaiting: number;
+  /** The destination to which all of them go instead, once and without failover; whether it takes any is judged by the caller. */
+  elsewhere?: { destinationId: string; shard: number } | undefined;
+}
+
+/**
+ * Replays messages that have their home in a shard; may be repeated, and then has the same outcomes. `pace` absent: all are replayed at once. Throws UNAVAILABLE, also when Redis is nearly full; then it may be done in part.
+ */
+export async function replayMessages(
+  { redis, prefix }: { redis: RedisClient; prefix: string },
+  shard: number,
+  pairs: readonly { id: string; newId: string }[],
+  pace?: ReplayPace,
+): Promise<ReplayOutcome[]> {
+  const elsewhere = pace?.elsewhere === undefined ? '' : `${pace.elsewhere.shard}/${pace.elsewhere.destinationId}`;
+  const outcomes: ReplayOutcome[] = [];
+  for (let first = 0; first < pairs.length; first += replaysPerCall) {
+    const some = pairs.slice(first, first + replaysPerCall);
+    const args = some.flatMap(({ id, newId }) => [recordKey(id, shard) ?? '', recordKey(newId, shard) ?? '', id]);
+    const reply = await replayScript
+      .run(redis, shardKeys(prefix, shard).declared, [pace?.maxWaiting ?? '', elsewhere, ...args])
+      .catch(throwUnavailable);
+    if (reply === 'full') throw nearlyFull();
+    outcomes.push(...list(reply).map((each) => outcome.parse(each)));
+  }
+  return outcomes;
+}
+
+export function nearlyFull(): PosthornError {
+  return new PosthornError('UNAVAILABLE', 'Redis is nearly full', { retryAfterSeconds: fullRetrySeconds });
+}

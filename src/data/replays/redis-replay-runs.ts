@@ -1,0 +1,95 @@
+import { z } from 'zod';
+import type { RedisClient } from '../../redis/connection.ts';
+import { Script } from '../../redis/script.ts';
+import { throwUnavailable } from '../../redis/unavailable.ts';
+import { intakeKeys } from '../intake/intake-keys.ts';
+import type { ReplayRun, ReplayRunReader } from './replay-run.ts';
+import { parseReplayState, type ReplayState, replayRun } from './replay-state.ts';
+
+const readScript = new Script(new URL('./replay-read.lua', import.meta.url));
+const saveScript = new Script(new URL('./replay-save.lua', import.meta.url));
+const leaseScript = new Script(new URL('./replay-lease.lua', import.meta.url));
+/** Of an organization; the others wait. */
+export const maxRunningReplays = 10;
+const openPerRead = 500;
+
+const readReply = z.union([z.tuple([]), z.tuple([z.string(), z.number()])]);
+const saveReply = z.enum(['saved', 'stale', 'many', 'quota']);
+
+/** A replay as it was read. */
+export interface KnownReplay {
+  version: number;
+  state: ReplayState;
+  /** Messages that it has queued and that have not been seen end. */
+  open: number;
+}
+
+/** What is written in one step. */
+export interface ReplayChange {
+  /** 0: it is new. */
+  version: number;
+  state: ReplayState;
+  /** `enter`: it becomes one of the running ones; `end`: it is one no more. */
+  place?: 'enter' | 'end';
+  /** Messages to count against a month, negative ones are given back; `limit`: how many there may be in it, null for any number. */
+  month?: { month: string; messages: number; limit?: number };
+  /** Ids of messages that were queued, and of those that have ended. */
+  queued?: readonly string[];
+  ended?: readonly string[];
+}
+
+/** The replays of organizations in Redis. Rejects with UNAVAILABLE when Redis does not answer. */
+export class RedisReplayRuns implements ReplayRunReader {
+  readonly #redis: RedisClient;
+  readonly #prefix: string;
+
+  constructor({ redis, prefix }: { redis: RedisClient; prefix: string }) {
+    this.#redis = redis;
+    this.#prefix = prefix;
+  }
+
+  async find(org: string, identity: string): Promise<ReplayRun | null> {
+    const known = await this.read(org, identity);
+    return known && replayRun(identity, known.state);
+  }
+
+  async runs(org: string): Promise<ReplayRun[]> {
+    const stored = await this.#redis.hgetall(intakeKeys(this.#prefix, org).replays).catch(throwUnavailable);
+    return Object.entries(stored).map(([identity, text]) => replayRun(identity, parseReplayState(text).state));
+  }
+
+  async read(org: string, identity: string): Promise<KnownReplay | null> {
+    const [stored, open] = readReply.parse(await this.#run(readScript, org, [identity]));
+    return stored === undefined || open === undefined ? null : { ...parseReplayState(stored), open };
+  }
+
+  /** `stale`: somebody else has written meanwhile. `many`: there are enough running ones. `quota`: the month has no room. Then nothing is written. */
+  async save(org: string, identity: string, change: ReplayChange): Promise<z.infer<typeof saveReply>> {
+    const { version, state, place, month, queued = [], ended = [] } = change;
+    const entering = place === 'enter' ? `enter ${maxRunningReplays}` : (place ?? '');
+    const counted = [month?.month ?? '', month?.messages ?? 0, month?.limit ?? ''];
+    const args = [identity, version, JSON.stringify(state), entering, ...counted, queued.length, ...queued, ...ended];
+    return saveReply.parse(await this.#run(saveScript, org, args));
+  }
+
+  /** Some of the messages that have not been seen end, from a cursor on (begin with 0), and the cursor of the next ones. */
+  async open(org: string, identity: string, cursor: string): Promise<{ next: string; ids: string[] }> {
+    const key = intakeKeys(this.#prefix, org).openOfReplay(identity);
+    const [next, ids] = await this.#redis.sscan(key, cursor, 'COUNT', openPerRead).catch(throwUnavailable);
+    return { next, ids };
+  }
+
+  /** Identities of the running ones. */
+  async running(org: string): Promise<string[]> {
+    return await this.#redis.smembers(intakeKeys(this.#prefix, org).runningReplays).catch(throwUnavailable);
+  }
+
+  /** Whether the worker may carry the replay on for `ms`; 0 gives the lease back. Two at a time would do no harm but work in vain. */
+  async lease(org: string, identity: string, worker: string, ms: number): Promise<boolean> {
+    return (await this.#run(leaseScript, org, [identity, worker, ms])) === 1;
+  }
+
+  async #run(script: Script, org: string, args: readonly (string | number)[]): Promise<unknown> {
+    return await script.run(this.#redis, intakeKeys(this.#prefix, org).declared, args).catch(throwUnavailable);
+  }
+}

@@ -1,0 +1,18 @@
+#!lua
+-- Takes or renews the lease of a replay.
+--
+-- KEYS: see ../intake/includes/intake.lua. ARGV[1] identity, [2] worker, [3] how long it holds, in ms; 0: the worker gives it back.
+-- Reply: 1 it is the worker's; 0 it is another's, or free.
+-- @include "../intake/includes/intake.lua"
+
+local lease = P .. 'replay-lease:' .. ARGV[1]
+local holder = call('GET', lease)
+if holder and holder ~= ARGV[2] then
+  return 0
+end
+if ARGV[3] == '0' then
+  call('DEL', lease)
+  return 0
+end
+call('SET', lease, ARGV[2], 'PX', ARGV[3])
+return 1

@@ -1,0 +1,44 @@
+/** Why nothing of a replay is queued at the moment. */
+export type ReplayWait =
+  | 'TargetDisabled'
+  | 'CircuitOpen'
+  | 'TargetFull'
+  | 'InFlightLimit'
+  | 'QuotaReached'
+  | 'QueueFull'
+  | 'RedisFull'
+  | 'TooManyReplays';
+
+/** Why an original was not replayed. `not_replayable`: it is under way, or never had a target. */
+export type ReplaySkip = 'payload_not_found' | 'message_not_found' | 'target_not_found' | 'not_replayable';
+
+/** What is known of a replay that a worker has begun; kept for 90 days after its end. */
+export interface ReplayRun {
+  identity: string;
+  /** Of the object for which it was begun: another object with the same identity does not run again. */
+  uid: string;
+  phase: 'Planning' | 'Running' | 'Succeeded' | 'Failed' | 'Cancelled';
+  /** Why it failed, as a word and as a sentence; null: it has not. */
+  failure: { reason: 'TooManyFailures' | 'InvalidFilter'; message: string } | null;
+  /** Null: it does not wait. */
+  waiting: { reason: ReplayWait; message: string; sinceMs: number } | null;
+  /** What the plan has found by now. `isEstimate`: it ended at 100,000 candidates. */
+  plan: { candidates: number; isEstimate: boolean; targets: number; oldestMs: number | null };
+  queued: number;
+  skipped: Partial<Record<ReplaySkip, number>>;
+  delivered: number;
+  failed: number;
+  /** Queued ones that a filter held back, or that were gone before their end was read. */
+  endedOtherwise: number;
+  beganAtMs: number;
+  /** When all was queued; null: not yet. */
+  queuedAtMs: number | null;
+  endedAtMs: number | null;
+}
+
+/** What the controllers and the API read of replays. All throw UNAVAILABLE. */
+export interface ReplayRunReader {
+  find(org: string, identity: string): Promise<ReplayRun | null>;
+  /** All of an organization. */
+  runs(org: string): Promise<ReplayRun[]>;
+}

@@ -1,0 +1,102 @@
+import { z } from 'zod';
+import { parsePlainJson } from '../../core/plain-json.ts';
+import type { ReplayRecord } from '../../core/replay-record.ts';
+import type { ReplayRun } from './replay-run.ts';
+
+const count = z.number();
+const timeMs = z.number();
+const skips = ['payload_not_found', 'message_not_found', 'target_not_found', 'not_replayable'] as const;
+const waits = [
+  'TargetDisabled',
+  'CircuitOpen',
+  'TargetFull',
+  'InFlightLimit',
+  'QuotaReached',
+  'QueueFull',
+  'RedisFull',
+  'TooManyReplays',
+] as const;
+
+const storedState = z.object({
+  uid: z.string(),
+  /** Of the record. */
+  id: z.string(),
+  what: z.enum(['deliveries', 'messages']),
+  phase: z.enum(['Planning', 'Running', 'Succeeded', 'Failed', 'Cancelled']),
+  failure: z.object({ reason: z.enum(['TooManyFailures', 'InvalidFilter']), message: z.string() }).nullable(),
+  waiting: z.object({ reason: z.enum(waits), message: z.string(), sinceMs: timeMs }).nullable(),
+  plan: z.object({ candidates: count, isEstimate: z.boolean(), targets: count, oldestMs: timeMs.nullable() }),
+  queued: count,
+  skipped: z.partialRecord(z.enum(skips), count),
+  delivered: count,
+  failed: count,
+  endedOtherwise: count,
+  beganAtMs: timeMs,
+  queuedAtMs: timeMs.nullable(),
+  endedAtMs: timeMs.nullable(),
+  /** Whether it has a place among the running ones. */
+  isAdmitted: z.boolean(),
+  /** Of the walk that is under way; null: at its beginning. */
+  cursor: z.string().nullable(),
+  /** While it is planned: targets that were found. */
+  targets: z.array(z.string()),
+  /** When something was queued last. */
+  progressAtMs: timeMs,
+  /** Originals that are to be replayed next, and the month against which they are counted; null: none. `isLast`: the walk has ended with them. */
+  step: z.object({ ids: z.array(z.string()), month: z.string().nullable(), isLast: z.boolean() }).nullable(),
+});
+
+/** What is stored of a replay. */
+export type ReplayState = z.infer<typeof storedState>;
+
+export function newReplayState({ uid, id, what }: Pick<ReplayRecord, 'uid' | 'id' | 'what'>, nowMs: number): ReplayState {
+  return {
+    uid,
+    id,
+    what,
+    phase: 'Planning',
+    failure: null,
+    waiting: null,
+    plan: { candidates: 0, isEstimate: false, targets: 0, oldestMs: null },
+    queued: 0,
+    skipped: {},
+    delivered: 0,
+    failed: 0,
+    endedOtherwise: 0,
+    beganAtMs: nowMs,
+    queuedAtMs: null,
+    endedAtMs: null,
+    isAdmitted: false,
+    cursor: null,
+    targets: [],
+    progressAtMs: nowMs,
+    step: null,
+  };
+}
+
+/** The version and the state of what the scripts store. */
+export function parseReplayState(stored: string): { version: number; state: ReplayState } {
+  const space = stored.indexOf(' ');
+  return { version: Number(stored.slice(0, space)), state: storedState.parse(parsePlainJson(stored.slice(space + 1))) };
+}
+
+export function replayRun(identity: string, state: ReplayState): ReplayRun {
+  const { uid, phase, failure, waiting, plan, queued, skipped, delivered, failed, endedOtherwise, beganAtMs, queuedAtMs, endedAtMs } =
+    state;
+  return {
+    identity,
+    uid,
+    phase,
+    failure,
+    waiting,
+    plan,
+    queued,
+    skipped,
+    delivered,
+    failed,
+    endedOtherwise,
+    beganAtMs,
+    queuedAtMs,
+    endedAtMs,
+  };
+}

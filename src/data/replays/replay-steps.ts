@@ -1,0 +1,348 @@
+import { isPosthornError } from '../../core/errors.ts';
+import type { ReplayRecord } from '../../core/replay-record.ts';
+import type { TargetObstacle } from '../history/replay-messages.ts';
+import { monthOf } from '../intake/intake.ts';
+import type { DeliveryView } from '../shard/messages.ts';
+import type { KnownReplay, RedisReplayRuns, ReplayChange } from './redis-replay-runs.ts';
+import {
+  isObstacle,
+  maxWaitingAtTarget,
+  newIdOf,
+  type OtherDestination,
+  ReplayQueueing,
+  type ReplayQueueingOptions,
+  type Waiting,
+} from './replay-queueing.ts';
+import type { ReplaySkip, ReplayWait } from './replay-run.ts';
+import { newReplayState, type ReplayState } from './replay-state.ts';
+
+/** Of one replay, queued and not ended. */
+const maxOpen = 10_000;
+/** The same of one that sends all to another destination, whose lane of fresh messages they share with live traffic. */
+const maxOpenElsewhere = 50;
+/** Then the plan ends, and says that there may be more. */
+const maxPlanned = 100_000;
+const maxCountedTargets = 100;
+/** A target that is full for a moment is none to speak of. */
+const fullForMs = 5000;
+/** Of its messages that ended, before their failures are judged. */
+const minJudged = 100;
+
+const waitOf = { disabled: 'TargetDisabled', circuit: 'CircuitOpen', target_full: 'TargetFull' } as const satisfies Record<
+  TargetObstacle,
+  ReplayWait
+>;
+
+export interface ReplayStepsOptions extends ReplayQueueingOptions {
+  runs: RedisReplayRuns;
+}
+
+/** What a step may do. */
+export interface StepOptions {
+  /** Messages to queue. */
+  most: number;
+  /** How many the organization may queue in a month; null: any number. */
+  monthlyMessages: number | null;
+  /** Where all of them are sent to instead; null: it is not there. Absent: each goes to its own target. */
+  elsewhere?: OtherDestination | null;
+}
+
+/** What an advance has done. `ended`: there is nothing more to do for the replay, ever. `idle`: nothing can be done now. */
+export interface Advance {
+  outcome: 'ended' | 'progress' | 'idle';
+  queued: number;
+}
+
+/**
+ * Carries replays on, in steps that may be repeated by another worker: what a step will replay is noted before it is replayed, under ids that follow from
+ * the replay and the originals, and counted against the month with the note.
+ */
+export class ReplaySteps {
+  readonly #options: ReplayStepsOptions;
+  readonly #queueing: ReplayQueueing;
+  /** Where the look for ended messages goes on, by identity. */
+  readonly #looks = new Map<string, string>();
+
+  constructor(options: ReplayStepsOptions) {
+    this.#options = options;
+    this.#queueing = new ReplayQueueing(options);
+  }
+
+  /** One step. Rejects with UNAVAILABLE; the step may be done in part then, and the next one completes it. */
+  async advance(record: ReplayRecord, options: StepOptions): Promise<Advance> {
+    const { runs, clock } = this.#options;
+    const { org, identity } = record;
+    const known = (await runs.read(org, identity)) ?? { version: 0, state: newReplayState(record, clock.now()), open: 0 };
+    const { state } = known;
+    if (state.endedAtMs !== null) return this.#ended(identity);
+    if (record.isCancelled || state.uid !== record.uid) return await this.#end(record, known, { phase: 'Cancelled' });
+    if (!state.isAdmitted) return await this.#enter(record, known);
+    try {
+      if (state.phase === 'Planning') return record.isSuspended ? { outcome: 'idle', queued: 0 } : await this.#plan(record, known);
+      return await this.#run(record, known, { ...options, most: record.isSuspended ? 0 : options.most });
+    } catch (error) {
+      if (!isPosthornError(error, 'INVALID_QUERY', 'VALIDATION_FAILED')) throw error;
+      return await this.#end(record, known, { phase: 'Failed', failure: { reason: 'InvalidFilter', message: error.message } });
+    }
+  }
+
+  /** Ends the running replays of an organization whose objects are gone. `isThere`: whether there is an object with the id for the identity. */
+  async endGone(org: string, isThere: (id: string, identity: string) => Promise<boolean>): Promise<void> {
+    const { runs } = this.#options;
+    for (const identity of await runs.running(org)) {
+      const known = await runs.read(org, identity);
+      if (known === null || (await isThere(known.state.id, identity))) continue;
+      await this.#end({ org, identity, what: known.state.what }, known, { phase: 'Cancelled' });
+    }
+  }
+
+  async #enter(record: ReplayRecord, known: KnownReplay): Promise<Advance> {
+    const { version, state } = known;
+    const { runs } = this.#options;
+    const entered: ReplayState = { ...state, isAdmitted: true, waiting: null };
+    const reply = await runs.save(record.org, record.identity, { version, state: entered, place: 'enter' });
+    if (reply !== 'many') return { outcome: 'progress', queued: 0 };
+    return await this.#wait(
+      record,
+      { ...known, state },
+      {
+        reason: 'TooManyReplays',
+        message: 'Ten other replays of the organization are running.',
+      },
+    );
+  }
+
+  async #plan(record: ReplayRecord, { version, state }: KnownReplay): Promise<Advance> {
+    const { candidates, clock } = this.#options;
+    const page = await candidates.page(record, state.beganAtMs, { cursor: state.cursor });
+    const targets = new Set(state.targets);
+    for (const { routeId, destinationId } of page.candidates)
+      if (targets.size < maxCountedTargets) targets.add(`${routeId} ${destinationId}`);
+    const found = state.plan.candidates + page.candidates.length;
+    const isOver = page.next === null || found >= maxPlanned;
+    const oldestMs = Math.min(state.plan.oldestMs ?? Number.POSITIVE_INFINITY, ...page.candidates.map(({ createdAtMs }) => createdAtMs));
+    const planned: ReplayState = {
+      ...state,
+      plan: {
+        candidates: found,
+        isEstimate: page.next !== null && isOver,
+        targets: targets.size,
+        oldestMs: Number.isFinite(oldestMs) ? oldestMs : null,
+      },
+      cursor: isOver ? null : page.next,
+      targets: isOver ? [] : [...targets],
+    };
+    if (isOver && record.isDryRun) return await this.#end(record, { version, state: planned }, { phase: 'Succeeded' });
+    const phase = isOver ? 'Running' : 'Planning';
+    return await this.#save(record, { version, state: { ...planned, phase, progressAtMs: clock.now() } }, 0);
+  }
+
+  async #run(record: ReplayRecord, known: KnownReplay, options: StepOptions): Promise<Advance> {
+    const { version } = known;
+    const { state, ended } = await this.#seeEnds(record, known);
+    const open = known.open - ended.length;
+    const hasFailed = tooManyFailed(record, state);
+    if (hasFailed !== null) return await this.#end(record, { version, state }, { phase: 'Failed', failure: hasFailed, ended });
+    if (state.queuedAtMs !== null && open === 0) return await this.#end(record, { version, state }, { phase: 'Succeeded', ended });
+    const maximum = record.destinationId === undefined ? maxOpen : maxOpenElsewhere;
+    const most = Math.min(options.most, maximum - open);
+    if (most > 0 && state.queuedAtMs === null) {
+      const step = { ...options, ended, most };
+      return state.step === null
+        ? await this.#note(record, { version, state, open }, step)
+        : await this.#queue(record, { version, state, open }, step);
+    }
+    const isFull = state.queuedAtMs === null && options.most > 0 && this.#options.clock.now() - state.progressAtMs >= fullForMs;
+    if (isFull) {
+      const message = `${maximum} of its messages are queued and have not ended.`;
+      return await this.#wait(record, { version, state, open }, { reason: 'InFlightLimit', message }, ended);
+    }
+    return ended.length === 0 ? { outcome: 'idle', queued: 0 } : await this.#save(record, { version, state, ended }, 0);
+  }
+
+  /** Notes which originals are replayed next, and counts them against the month. */
+  async #note(
+    record: ReplayRecord,
+    { version, state, open }: KnownReplay,
+    { ended, ...options }: StepOptions & { ended: string[] },
+  ): Promise<Advance> {
+    const { runs, candidates, clock } = this.#options;
+    const { most, monthlyMessages } = options;
+    const page = await candidates.page(record, state.beganAtMs, { cursor: state.cursor, limit: most });
+    const ids = page.candidates.map(({ id }) => id);
+    const skipped = { ...state.skipped };
+    for (const reason of ['not_replayable', 'message_not_found'] as const) addSkipped(skipped, reason, page.others[reason]);
+    const month = monthOf(clock.now());
+    const isLast = page.next === null;
+    const noted: ReplayState = {
+      ...state,
+      skipped,
+      cursor: page.next,
+      step: ids.length === 0 ? null : { ids, month: monthlyMessages === null ? null : month, isLast },
+      queuedAtMs: ids.length === 0 && isLast ? clock.now() : null,
+    };
+    const reply = await runs.save(record.org, record.identity, {
+      version,
+      state: noted,
+      ...(monthlyMessages !== null && { month: { month, messages: ids.length, limit: monthlyMessages } }),
+      ended,
+    });
+    if (reply === 'quota')
+      return await this.#wait(
+        record,
+        { version, state, open },
+        { reason: 'QuotaReached', message: 'The organization has queued as many messages as it may in this month (UTC).' },
+        ended,
+      );
+    if (reply !== 'saved' || ids.length === 0) return { outcome: 'progress', queued: 0 };
+    return await this.#queue(record, { version: version + 1, state: noted, open }, { ...options, ended: [] });
+  }
+
+  /** Replays originals that are noted, and notes what became of them. */
+  async #queue(
+    record: ReplayRecord,
+    { version, state, open }: KnownReplay,
+    { ended, most, elsewhere }: StepOptions & { ended: string[] },
+  ): Promise<Advance> {
+    const { clock, candidates } = this.#options;
+    const { step } = state;
+    if (step === null) return { outcome: 'progress', queued: 0 };
+    const now = step.ids.slice(0, most);
+    const outcomes = await this.#queueing.replay(record, state.beganAtMs, now, elsewhere);
+    if ('reason' in outcomes) return await this.#wait(record, { version, state, open }, outcomes, ended);
+    const queued = now.filter((id) => outcomes.get(id) === 'done').map((id) => newIdOf(record, state.beganAtMs, id));
+    const skipped = { ...state.skipped };
+    const unpaid = now.filter((id) => outcomes.get(id) === 'payload').length;
+    const gone = now.filter((id) => outcomes.get(id) === 'gone').length;
+    addSkipped(skipped, 'payload_not_found', unpaid);
+    addSkipped(skipped, 'target_not_found', gone);
+    const held = now.filter((id) => isObstacle(outcomes.get(id)));
+    const left = [...held, ...step.ids.slice(now.length)];
+    const isDone = left.length === 0;
+    const obstacle = held.map((id) => outcomes.get(id)).find(isObstacle);
+    const hasMoved = held.length < now.length;
+    const nowMs = clock.now();
+    const next: ReplayState = {
+      ...state,
+      queued: state.queued + queued.length,
+      skipped,
+      step: isDone ? null : { ...step, ids: left },
+      queuedAtMs: isDone && step.isLast ? nowMs : null,
+      progressAtMs: hasMoved || isDone ? nowMs : state.progressAtMs,
+    };
+    const month = givenBack(step, unpaid + gone);
+    if (obstacle !== undefined && !hasMoved) {
+      const isLasting = obstacle !== 'target_full' || nowMs - state.progressAtMs >= fullForMs;
+      const [first] = held;
+      const view = first === undefined ? undefined : (await candidates.views(record, [first])).get(first);
+      if (isLasting)
+        return await this.#wait(
+          record,
+          { version, state: next, open },
+          { reason: waitOf[obstacle], message: waitMessage(obstacle, view) },
+          ended,
+        );
+      if (ended.length === 0) return { outcome: 'idle', queued: 0 };
+    }
+    const advance = await this.#save(
+      record,
+      { version, state: hasMoved || isDone ? { ...next, waiting: null } : next, ...month, queued, ended },
+      queued.length,
+    );
+    return hasMoved || isDone ? advance : { ...advance, outcome: 'idle' };
+  }
+
+  /** Counts messages that have ended since the last look. */
+  async #seeEnds(record: ReplayRecord, { state, open }: KnownReplay): Promise<{ state: ReplayState; ended: string[] }> {
+    if (open === 0) return { state, ended: [] };
+    const { runs, candidates } = this.#options;
+    const { next, ids } = await runs.open(record.org, record.identity, this.#looks.get(record.identity) ?? '0');
+    this.#looks.set(record.identity, next);
+    const views = await candidates.views(record, ids);
+    const seen = { ...state };
+    const ended: string[] = [];
+    for (const id of ids) {
+      const view = views.get(id);
+      if (view?.completedAtMs === null) continue;
+      ended.push(id);
+      if (view?.status === 'delivered') seen.delivered++;
+      else if (view === undefined || view.status === 'filtered') seen.endedOtherwise++;
+      else seen.failed++;
+    }
+    return { state: seen, ended };
+  }
+
+  /** Says why nothing can be queued; writes it where it is new. */
+  async #wait(
+    record: Pick<ReplayRecord, 'org' | 'identity'>,
+    { version, state }: KnownReplay,
+    { reason, message }: Waiting,
+    ended: readonly string[] = [],
+  ): Promise<Advance> {
+    const isKnown = state.waiting?.reason === reason && state.waiting.message === message;
+    if (isKnown && ended.length === 0) return { outcome: 'idle', queued: 0 };
+    const waiting = isKnown ? state.waiting : { reason, message, sinceMs: this.#options.clock.now() };
+    await this.#options.runs.save(record.org, record.identity, { version, state: { ...state, waiting }, ended });
+    return { outcome: 'idle', queued: 0 };
+  }
+
+  async #save(record: Pick<ReplayRecord, 'org' | 'identity'>, change: ReplayChange, queued: number): Promise<Advance> {
+    const reply = await this.#options.runs.save(record.org, record.identity, change);
+    return { outcome: 'progress', queued: reply === 'saved' ? queued : 0 };
+  }
+
+  /** Of what was noted last, that which was not replayed is given back to the month. */
+  async #end(
+    record: Pick<ReplayRecord, 'org' | 'identity' | 'what'>,
+    { version, state }: Pick<KnownReplay, 'version' | 'state'>,
+    { phase, failure = null, ended = [] }: Pick<ReplayState, 'phase'> & Partial<Pick<ReplayState, 'failure'>> & { ended?: string[] },
+  ): Promise<Advance> {
+    const { runs, candidates, clock } = this.#options;
+    const { step } = state;
+    const made = await candidates.views(
+      record,
+      (step?.ids ?? []).map((id) => newIdOf(record, state.beganAtMs, id)),
+    );
+    const over: ReplayState = {
+      ...state,
+      phase,
+      failure,
+      waiting: null,
+      queued: state.queued + made.size,
+      step: null,
+      targets: [],
+      cursor: null,
+      endedAtMs: clock.now(),
+    };
+    const month = step === null ? {} : givenBack(step, step.ids.length - made.size);
+    const reply = await runs.save(record.org, record.identity, { version, state: over, place: 'end', ...month, ended });
+    return reply === 'saved' ? this.#ended(record.identity) : { outcome: 'progress', queued: 0 };
+  }
+
+  #ended(identity: string): Advance {
+    this.#looks.delete(identity);
+    return { outcome: 'ended', queued: 0 };
+  }
+}
+
+function givenBack({ month }: NonNullable<ReplayState['step']>, messages: number): Pick<ReplayChange, 'month'> {
+  return month === null || messages === 0 ? {} : { month: { month, messages: -messages } };
+}
+
+function addSkipped(skipped: Partial<Record<ReplaySkip, number>>, reason: ReplaySkip, count: number): void {
+  if (count > 0) skipped[reason] = (skipped[reason] ?? 0) + count;
+}
+
+function tooManyFailed({ stopAfterFailurePercent }: ReplayRecord, { delivered, failed }: ReplayState): ReplayState['failure'] {
+  const judged = delivered + failed;
+  if (stopAfterFailurePercent === undefined || judged < minJudged) return null;
+  if (failed * 100 <= stopAfterFailurePercent * judged) return null;
+  return { reason: 'TooManyFailures', message: `${failed} of ${judged} messages have failed: more than ${stopAfterFailurePercent} %.` };
+}
+
+function waitMessage(obstacle: TargetObstacle, view: DeliveryView | undefined): string {
+  const target = view === undefined ? 'A target' : `Destination ${view.destinationId} of ${view.routeId}`;
+  if (obstacle === 'disabled') return `${target} is disabled.`;
+  if (obstacle === 'circuit') return `The circuit of ${target.charAt(0).toLowerCase()}${target.slice(1)} is not closed.`;
+  return `${target} has ${maxWaitingAtTarget} messages waiting.`;
+}

@@ -1,0 +1,57 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { allPages } from '../../../test/support/all-pages.ts';
+import { patientClock } from '../../../test/support/patient-clock.ts';
+import { dead, settleEverything } from '../../../test/support/queue-worker.ts';
+import { clusterClient, type RedisGroup, startRedisCluster } from '../../../test/support/redis-group.ts';
+import { carryOn, replayParts, replayRecord } from '../../../test/support/replays.ts';
+import { newWebhookEvent } from '../../../test/support/webhook-messages.ts';
+import { newTimedId } from '../../core/ids.ts';
+import { webhookOrganization } from '../../core/webhook.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { RedisMessageReader } from '../history/message-reader.ts';
+import { RedisMessageAcceptor } from '../queue/message-acceptor.ts';
+import { OutboxCarrier } from '../queue/outbox-carrier.ts';
+import { RedisDeliveryQueue } from '../queue/redis-delivery-queue.ts';
+
+const prefix = 'test:';
+const shards = 6;
+let cluster: RedisGroup;
+let redis: RedisClient;
+
+beforeAll(async () => {
+  cluster = await startRedisCluster();
+  redis = await clusterClient(cluster);
+});
+afterAll(async () => {
+  redis.disconnect();
+  await cluster.stop();
+});
+
+test('messages to the endpoints of one application are replayed in a Cluster, whichever shards they are in', async () => {
+  const org = webhookOrganization('org_a');
+  const queues = Array.from({ length: shards }, (_, shard) => new RedisDeliveryQueue({ redis, prefix, shard }));
+  for (const queue of queues) await queue.tend('w1', 1000);
+  const acceptor = new RedisMessageAcceptor({ redis, prefix, clock: patientClock, shards: () => shards });
+  for (const application of ['app_a', 'app_b']) {
+    const event = newWebhookEvent('org_a', []);
+    event.targets = Array.from({ length: shards }, (_, shard) => ({
+      messageId: newTimedId('msg_', shard, event.receivedAtMs),
+      routeId: application,
+      destinationId: `ep_${application}_${shard}`,
+      shard,
+      maxAttempts: 8,
+      subscription: { id: `sub_${shard}`, transformId: null },
+    }));
+    await acceptor.accept(event);
+  }
+  for (let shard = 0; shard < shards; shard++) await new OutboxCarrier({ redis, prefix }).carry(shard);
+  for (const queue of queues) await settleEverything(queue, 'w1', dead);
+  const record = replayRecord({ what: 'messages', filter: { statuses: ['dlq'], applicationId: 'app_a' } });
+  const { steps, runs } = replayParts(redis, { prefix, shards });
+  while ((await carryOn(steps, record)) !== 'ended') for (const queue of queues) await settleEverything(queue, 'w1');
+  expect(await runs.find('org_a', record.identity)).toMatchObject({ phase: 'Succeeded', queued: shards, delivered: shards, skipped: {} });
+  const reader = new RedisMessageReader({ redis, prefix, shards: () => shards });
+  const replays = (await allPages((page) => reader.deliveries(org, {}, page), 100)).filter(({ replayedFrom }) => replayedFrom !== null);
+  expect(replays.map(({ routeId, status }) => `${routeId} ${status}`)).toEqual(Array.from({ length: shards }, () => 'app_a delivered'));
+  expect(new Set(replays.map(({ replayedFrom }) => replayedFrom)).size).toBe(shards);
+});

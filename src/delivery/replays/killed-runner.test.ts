@@ -1,0 +1,96 @@
+import { expect, test } from '@jest/globals';
+import { eventually } from '../../../test/support/eventually.ts';
+import { newEvent } from '../../../test/support/new-event.ts';
+import { patientClock } from '../../../test/support/patient-clock.ts';
+import { freePort } from '../../../test/support/ports.ts';
+import { type Program, startProgram } from '../../../test/support/program.ts';
+import { dead, settleEverything } from '../../../test/support/queue-worker.ts';
+import { startReceiver } from '../../../test/support/receiver.ts';
+import { destinationRecord, organizationRecord, routeRecord } from '../../../test/support/records.ts';
+import { startRedis } from '../../../test/support/redis.ts';
+import { replayRecord } from '../../../test/support/replays.ts';
+import { checkShards } from '../../data/check/shard-check.ts';
+import { RedisMessageReader } from '../../data/history/message-reader.ts';
+import { intakeKeys } from '../../data/intake/intake-keys.ts';
+import { RedisMessageAcceptor } from '../../data/queue/message-acceptor.ts';
+import { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
+import { RedisRegistryPublisher } from '../../data/registry/registry-publisher.ts';
+import { RedisReplayRuns } from '../../data/replays/redis-replay-runs.ts';
+
+const prefix = 'posthorn:';
+const originals = 900;
+const kills = 2;
+
+test('a replay that is suspended, resumed, and whose workers are killed replays each original once, with exact counts', async () => {
+  const redis = await startRedis();
+  const receiver = await startReceiver();
+  const programs: Program[] = [];
+  const startWorker = async (): Promise<Program> => {
+    const program = startProgram(['delivery'], {
+      POSTHORN_REDIS_URL: redis.url,
+      POSTHORN_SHARDS: '1',
+      POSTHORN_ENCRYPTION_KEYS: `k1:${Buffer.alloc(32, 1).toString('base64')}`,
+      POSTHORN_EGRESS_ALLOWED_CIDRS: '127.0.0.0/8',
+      POSTHORN_OPS_PORT: String(await freePort()),
+      POSTHORN_HOST: '127.0.0.1',
+    });
+    programs.push(program);
+    return program;
+  };
+  try {
+    const queue = new RedisDeliveryQueue({ redis: redis.client, prefix });
+    const reader = new RedisMessageReader({ redis: redis.client, prefix });
+    const publisher = new RedisRegistryPublisher(redis.client, prefix);
+    const epoch = await publisher.mintEpoch();
+    await publisher.publish(epoch, 'organization', organizationRecord({ monthlyMessages: 10_000 }));
+    await publisher.publish(epoch, 'route', routeRecord());
+    await publisher.publish(epoch, 'destination', destinationRecord({ url: receiver.url }));
+    await publisher.markComplete();
+    const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+    await queue.tend('w1', 1000);
+    await Promise.all(Array.from({ length: originals }, () => acceptor.accept(newEvent())));
+    await settleEverything(queue, 'w1', dead);
+
+    const record = replayRecord({ ratePerSecond: 150 });
+    const runs = new RedisReplayRuns({ redis: redis.client, prefix });
+    const run = async () => (await runs.find('org_a', record.identity)) ?? { phase: null, queued: 0 };
+    const queuedAtLeast = (count: number) => eventually(async () => expect((await run()).queued).toBeGreaterThanOrEqual(count));
+    await publisher.publish(epoch, 'replay', record);
+    let worker = await startWorker();
+    for (let kill = 1; kill <= kills; kill++) {
+      await queuedAtLeast(kill * 150);
+      worker.signal('SIGKILL');
+      await worker.ended;
+      worker = await startWorker();
+    }
+    await queuedAtLeast(kills * 150 + 100);
+    await publisher.publish(epoch, 'replay', { ...record, isSuspended: true, generation: 2 });
+    let before = -1;
+    await eventually(async () => {
+      const { queued } = await run();
+      const isStill = queued === before;
+      before = queued;
+      expect(isStill).toBe(true);
+    });
+    expect(before).toBeLessThan(originals);
+    await publisher.publish(epoch, 'replay', { ...record, generation: 3 });
+    await eventually(async () => expect((await run()).phase).toBe('Succeeded'));
+    expect(await run()).toMatchObject({ queued: originals, skipped: {}, delivered: originals, failed: 0, endedOtherwise: 0 });
+    const replayed: (string | null)[] = [];
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const page = await reader.deliveries('org_a', { statuses: ['delivered'] }, { limit: 100, ...(cursor !== undefined && { cursor }) });
+      replayed.push(...page.items.map(({ replayedFrom }) => replayedFrom));
+      cursor = page.nextCursor;
+    }
+    expect(replayed).toHaveLength(originals);
+    expect(new Set(replayed).size).toBe(originals);
+    // What was under way when a worker was killed comes again, under the same id.
+    expect(new Set(receiver.requests.map(({ headers }) => headers['webhook-id'])).size).toBe(originals);
+    expect((await redis.client.hvals(intakeKeys(prefix, 'org_a').quota)).map(Number)).toEqual([originals]);
+    expect((await checkShards({ redis: redis.client, prefix })).findings).toEqual([]);
+  } finally {
+    for (const program of programs) await program.stop();
+    await receiver.close();
+    await redis.stop();
+  }
+}, 180_000);

@@ -1,0 +1,35 @@
+import type { Clock } from '../../core/clock.ts';
+import type { Logger } from '../../core/logger.ts';
+import { RedisMessageReader } from '../../data/history/message-reader.ts';
+import type { ByteShares } from '../../data/queue/byte-shares.ts';
+import { Circuits } from '../../data/queue/circuits.ts';
+import type { OutboxCarrier } from '../../data/queue/outbox-carrier.ts';
+import type { RegistryReader } from '../../data/registry/registry.ts';
+import { RedisRegistryPublisher } from '../../data/registry/registry-publisher.ts';
+import { RedisReplayRuns } from '../../data/replays/redis-replay-runs.ts';
+import { ReplayCandidates } from '../../data/replays/replay-candidates.ts';
+import { ReplaySteps } from '../../data/replays/replay-steps.ts';
+import { WebhookMessages } from '../../data/webhooks/webhook-messages.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { ReplayRunner } from './replay-runner.ts';
+
+/** The runner of a worker. */
+export function replayRunnerOf(options: {
+  redis: RedisClient;
+  prefix: string;
+  /** How many there are. */
+  shards: number;
+  shares: ByteShares;
+  carrier: OutboxCarrier;
+  registry: RegistryReader;
+  worker: string;
+  clock: Clock;
+  logger: Logger;
+}): ReplayRunner {
+  const { redis, prefix, shards } = options;
+  const reading = { redis, prefix, shards: () => shards };
+  const runs = new RedisReplayRuns(reading);
+  const candidates = new ReplayCandidates({ deliveries: new RedisMessageReader(reading), messages: new WebhookMessages(reading) });
+  const steps = new ReplaySteps({ ...options, runs, candidates, circuits: new Circuits(reading) });
+  return new ReplayRunner({ ...options, published: new RedisRegistryPublisher(redis, prefix), runs, steps });
+}

@@ -1,0 +1,218 @@
+import type { Clock } from '../../core/clock.ts';
+import type { Logger } from '../../core/logger.ts';
+import type { ReplayRecord } from '../../core/replay-record.ts';
+import type { RegistryPublisher, RegistryReader } from '../../data/registry/registry.ts';
+import type { RedisReplayRuns } from '../../data/replays/redis-replay-runs.ts';
+import type { ReplaySteps, StepOptions } from '../../data/replays/replay-steps.ts';
+import { Wakeup } from '../loops/wakeup.ts';
+
+const leaseMs = 10_000;
+const renewMs = 5000;
+/** After that a replay whose lease another worker has is looked at again. */
+const othersMs = 2000;
+const idleDelays = { firstMs: 50, maxMs: 5000 };
+const maxPerStep = 100;
+/** However little has changed: Redis may have been emptied, and replays whose objects are gone are ended. */
+const reviewMs = 30_000;
+const failureDelayMs = 1000;
+
+export interface ReplayRunnerOptions {
+  registry: Pick<RegistryReader, 'get' | 'getOfAny' | 'getOf' | 'onChange'>;
+  published: Pick<RegistryPublisher, 'ids'>;
+  runs: Pick<RedisReplayRuns, 'lease'>;
+  steps: Pick<ReplaySteps, 'advance' | 'endGone'>;
+  worker: string;
+  clock: Clock;
+  logger: Logger;
+}
+
+interface Entry {
+  dueAtMs: number;
+  leasedUntilMs: number;
+  idleMs: number;
+  /** How many messages may be queued now, and when that was said. */
+  tokens: number;
+  tokensAtMs: number;
+  /** With this generation it has ended. */
+  endedGeneration: number | null;
+}
+
+/**
+ * Carries replays on, one step after another: organizations take turns, whatever number of replays each has. Any number of workers may run it; a replay is leased
+ * to one of them.
+ */
+export class ReplayRunner {
+  readonly #options: ReplayRunnerOptions;
+  readonly #wakeup = new Wakeup();
+  readonly #stopping = new AbortController();
+  readonly #entries = new Map<string, Entry>();
+  readonly #leased = new Map<string, Pick<ReplayRecord, 'org' | 'identity'>>();
+  #mustLoad = true;
+  #reviewedAtMs = 0;
+  #lastOrganization = '';
+  #loop: Promise<void> = Promise.resolve();
+  #stopListening = (): void => undefined;
+
+  constructor(options: ReplayRunnerOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#stopListening = this.#options.registry.onChange((key) => this.#note(key));
+    this.#loop = this.#run();
+  }
+
+  /** Ends with the step under way, and gives the leases back. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    this.#stopListening();
+    this.#wakeup.signal();
+    await this.#loop;
+    const { runs, worker } = this.#options;
+    await Promise.allSettled([...this.#leased.values()].map(({ org, identity }) => runs.lease(org, identity, worker, 0)));
+  }
+
+  #note(key: string): void {
+    if (key === '*') this.#mustLoad = true;
+    else if (key.startsWith('replay:')) this.#entries.set(key.slice('replay:'.length), newEntry());
+    else return;
+    this.#wakeup.signal();
+  }
+
+  async #run(): Promise<void> {
+    const { clock, logger } = this.#options;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      try {
+        if (this.#mustLoad || clock.now() - this.#reviewedAtMs >= reviewMs) await this.#load();
+        await this.#round();
+        await this.#sleep();
+      } catch (error) {
+        logger.debug({ err: error }, 'replays could not be carried on; retrying');
+        await clock.sleep(failureDelayMs, signal);
+      }
+    }
+  }
+
+  async #load(): Promise<void> {
+    const { published, registry, clock } = this.#options;
+    this.#mustLoad = false;
+    const ids = new Set(await published.ids('replay'));
+    for (const id of this.#entries.keys()) if (!ids.has(id)) this.#entries.delete(id);
+    const organizations = new Set<string>();
+    for (const id of ids) {
+      if (!this.#entries.has(id)) this.#entries.set(id, newEntry());
+      const record = await registry.getOfAny('replay', id);
+      if (record !== null) organizations.add(record.org);
+    }
+    this.#reviewedAtMs = clock.now();
+    for (const org of organizations) await this.#endGone(org);
+  }
+
+  /** One step of one due replay of each organization, beginning after the organization that was served last. */
+  async #round(): Promise<void> {
+    const { registry, clock } = this.#options;
+    const due: { id: string; entry: Entry; record: ReplayRecord }[] = [];
+    for (const [id, entry] of this.#entries) {
+      if (entry.dueAtMs > clock.now()) continue;
+      const record = await registry.getOfAny('replay', id);
+      if (record === null) await this.#forget(id);
+      else if (entry.endedGeneration === record.generation) entry.dueAtMs = Number.POSITIVE_INFINITY;
+      else due.push({ id, entry, record });
+    }
+    const byOrganization = Map.groupBy(due, ({ record }) => record.org);
+    const organizations = [...byOrganization.keys()].sort();
+    const after = organizations.filter((org) => org > this.#lastOrganization);
+    for (const org of [...after, ...organizations.filter((each) => !after.includes(each))]) {
+      if (this.#stopping.signal.aborted) return;
+      this.#lastOrganization = org;
+      const [first] = (byOrganization.get(org) ?? []).sort((one, other) => one.entry.dueAtMs - other.entry.dueAtMs);
+      if (first !== undefined) await this.#serve(first.id, first.entry, first.record);
+    }
+  }
+
+  /** Ends a replay whose object is gone, if this worker has carried it on. */
+  async #forget(id: string): Promise<void> {
+    this.#entries.delete(id);
+    const carried = this.#leased.get(id);
+    this.#leased.delete(id);
+    if (carried !== undefined) await this.#endGone(carried.org);
+  }
+
+  async #endGone(org: string): Promise<void> {
+    const { registry, steps } = this.#options;
+    await steps.endGone(org, async (id, identity) => (await registry.getOf(org, 'replay', id))?.identity === identity);
+  }
+
+  async #serve(id: string, entry: Entry, record: ReplayRecord): Promise<void> {
+    const { registry, steps, clock, logger } = this.#options;
+    try {
+      if (!(await this.#isLeased(id, entry, record))) return;
+      const organization = await registry.get('organization', record.org);
+      if (organization === null || organization.retained !== undefined) {
+        entry.dueAtMs = clock.now() + idleDelays.maxMs;
+        return;
+      }
+      const most = this.#allowance(entry, record);
+      const monthlyMessages = organization.monthlyMessages ?? null;
+      const elsewhere = await this.#elsewhere(record);
+      const { outcome, queued } = await steps.advance(record, { most, monthlyMessages, ...elsewhere });
+      entry.tokens -= queued;
+      if (outcome === 'ended') {
+        this.#leased.delete(id);
+        Object.assign(entry, { endedGeneration: record.generation, dueAtMs: Number.POSITIVE_INFINITY });
+      } else if (outcome === 'progress') {
+        const untilTokenMs = entry.tokens >= 1 ? 0 : (1000 * (1 - entry.tokens)) / record.ratePerSecond;
+        Object.assign(entry, { idleMs: 0, dueAtMs: clock.now() + untilTokenMs });
+      } else {
+        entry.idleMs = Math.min(idleDelays.maxMs, Math.max(idleDelays.firstMs, entry.idleMs * 2));
+        entry.dueAtMs = clock.now() + entry.idleMs;
+      }
+    } catch (error) {
+      entry.dueAtMs = clock.now() + failureDelayMs;
+      logger.debug({ err: error, replay: id }, 'a step of a replay could not be completed; retrying');
+    }
+  }
+
+  async #elsewhere({ org, destinationId }: ReplayRecord): Promise<Pick<StepOptions, 'elsewhere'>> {
+    if (destinationId === undefined) return {};
+    const destination = await this.#options.registry.getOf(org, 'destination', destinationId);
+    return { elsewhere: destination && { shard: destination.shard, isEnabled: destination.enabled } };
+  }
+
+  async #isLeased(id: string, entry: Entry, { org, identity }: ReplayRecord): Promise<boolean> {
+    const { runs, worker, clock } = this.#options;
+    if (entry.leasedUntilMs - clock.now() > leaseMs - renewMs) return true;
+    const askedAtMs = clock.now();
+    if (await runs.lease(org, identity, worker, leaseMs)) {
+      entry.leasedUntilMs = askedAtMs + leaseMs;
+      this.#leased.set(id, { org, identity });
+      return true;
+    }
+    this.#leased.delete(id);
+    entry.dueAtMs = clock.now() + othersMs;
+    return false;
+  }
+
+  /** How many messages the next step may queue: at most what a second allows. */
+  #allowance(entry: Entry, { ratePerSecond }: ReplayRecord): number {
+    const nowMs = this.#options.clock.now();
+    const earned = ((nowMs - entry.tokensAtMs) * ratePerSecond) / 1000;
+    entry.tokens = Math.min(Math.max(1, ratePerSecond), entry.tokens + earned);
+    entry.tokensAtMs = nowMs;
+    return Math.min(maxPerStep, Math.floor(entry.tokens));
+  }
+
+  async #sleep(): Promise<void> {
+    const { clock } = this.#options;
+    const nextMs = Math.min(reviewMs, ...[...this.#entries.values()].map(({ dueAtMs }) => dueAtMs - clock.now()));
+    if (nextMs <= 0 || this.#stopping.signal.aborted) return;
+    const cancel = clock.after(nextMs, () => this.#wakeup.signal());
+    await this.#wakeup.wait();
+    cancel();
+  }
+}
+
+function newEntry(): Entry {
+  return { dueAtMs: 0, leasedUntilMs: 0, idleMs: 0, tokens: 0, tokensAtMs: 0, endedGeneration: null };
+}

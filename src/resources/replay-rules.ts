@@ -1,0 +1,94 @@
+import type { z } from 'zod';
+import { canonicalJson } from '../core/canonical-json.ts';
+import { replayedDeliveryStatuses, replayedMessageStatuses } from '../core/replay-statuses.ts';
+import { canonicalValue } from './canonical-value.ts';
+import type { Rule } from './definition.ts';
+import { afterEpoch } from './fields.ts';
+import { nanosecondsOf } from './text.ts';
+
+const replayedStatuses = { deliveries: replayedDeliveryStatuses, messages: replayedMessageStatuses };
+type What = keyof typeof replayedStatuses;
+
+/** What the rules look at. */
+interface Spec {
+  what: What;
+  filter: Filter;
+  destinationRef?: unknown;
+}
+
+interface Filter extends Partial<Record<string, unknown>> {
+  statuses?: readonly string[];
+}
+
+const changeable = ['suspend', 'cancel'];
+
+export function replayRules({ shape }: z.ZodObject): Rule[] {
+  return [
+    ...Object.entries(shape).flatMap(([name, field]) => (changeable.includes(name) ? [] : [unchanged(name, field)])),
+    {
+      at: 'cancel',
+      transition: true,
+      cel: 'self || !oldSelf',
+      message: 'cannot be taken back',
+      check: (self: boolean, oldSelf: boolean) => self || !oldSelf,
+    },
+    ...['routeRef', 'destinationRef'].map((field) => onlyOf('deliveries', field)),
+    ...['applicationId', 'endpointId', 'eventType'].map((field) => onlyOf('messages', field)),
+    {
+      at: '',
+      cel: "self.what == 'deliveries' || !has(self.destinationRef)",
+      message: 'must be left out unless what is deliveries',
+      fieldPath: '.destinationRef',
+      check: ({ what, destinationRef }: Spec) => what === 'deliveries' || destinationRef === undefined,
+    },
+    ...(['deliveries', 'messages'] as const).map(statusesOf),
+    ...['from', 'to', 'failedFrom', 'failedTo'].map((field) => afterEpoch(`filter.${field}`)),
+    inOrder('from', 'to', (from: string, to: string) => nanosecondsOf(from) <= nanosecondsOf(to)),
+    inOrder('failedFrom', 'failedTo', (from: string, to: string) => nanosecondsOf(from) <= nanosecondsOf(to)),
+    inOrder('attemptsMin', 'attemptsMax', (min: number, max: number) => min <= max),
+  ];
+}
+
+function unchanged(name: string, field: z.core.$ZodType): Rule {
+  const text = (spec: Record<string, unknown>) => canonicalJson({ value: canonicalValue(field, spec[name]) });
+  return {
+    at: '',
+    transition: true,
+    cel: `has(self.${name}) == has(oldSelf.${name}) && (!has(self.${name}) || self.${name} == oldSelf.${name})`,
+    message: 'cannot be changed; make another replay',
+    fieldPath: `.${name}`,
+    check: (self: Record<string, unknown>, oldSelf: Record<string, unknown>) => text(self) === text(oldSelf),
+  };
+}
+
+function onlyOf(what: What, field: string): Rule {
+  return {
+    at: '',
+    cel: `self.what == '${what}' || !has(self.filter.${field})`,
+    message: `must be left out unless what is ${what}`,
+    fieldPath: `.filter.${field}`,
+    check: (self: Spec) => self.what === what || self.filter[field] === undefined,
+  };
+}
+
+function statusesOf(what: What): Rule {
+  const known: readonly string[] = replayedStatuses[what];
+  return {
+    at: '',
+    cel: `self.what != '${what}' || !has(self.filter.statuses) || self.filter.statuses.all(s, s in ${JSON.stringify(known).replaceAll('"', "'")})`,
+    message: `must be of ${known.join(', ')} when what is ${what}`,
+    fieldPath: '.filter.statuses',
+    check: ({ what: chosen, filter: { statuses = [] } }: Spec) => chosen !== what || statuses.every((each) => known.includes(each)),
+  };
+}
+
+function inOrder<Value>(first: string, last: string, isInOrder: (first: Value, last: Value) => boolean): Rule {
+  return {
+    at: 'filter',
+    cel: `!has(self.${first}) || !has(self.${last}) || self.${first} <= self.${last}`,
+    message: `must not be less than ${first}`,
+    fieldPath: `.${last}`,
+    check: ({ [first]: from, [last]: to }: Record<string, Value | undefined>) =>
+      from === undefined || to === undefined || isInOrder(from, to),
+  };
+}

@@ -1,0 +1,111 @@
+import { execFile } from 'node:child_process';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { replayIdentity } from '../../src/compile/replay.ts';
+import { idOf } from '../../src/controllers/references.ts';
+import { RedisReplayRuns } from '../../src/data/replays/redis-replay-runs.ts';
+import { newReplayState, type ReplayState } from '../../src/data/replays/replay-state.ts';
+import type { ObjectOf, SpecInputOf } from '../../src/resources/kinds.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
+import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
+import { KubernetesStore } from '../../src/store/kubernetes/kubernetes-store.ts';
+import { type ControlPlane, kubernetesAssets, startControlPlane } from '../support/control-plane.ts';
+import { controllerApi } from '../support/controller-api.ts';
+import { type RunningControllers, startControllers } from '../support/controllers.ts';
+import { eventually } from '../support/eventually.ts';
+import { kubernetesApi } from '../support/kubernetes-api.ts';
+import { type RedisServer, startRedis } from '../support/redis.ts';
+
+const prefix = 'run:';
+const namespace = 'acme';
+const waitMs = 20_000;
+let controlPlane: ControlPlane;
+let redis: RedisServer;
+let api: KubernetesApi;
+/** With the rights that the chart gives to the controller. */
+let controllersApi: KubernetesApi;
+let store: KubernetesStore;
+let runs: RedisReplayRuns;
+let controllers: RunningControllers;
+let org: string;
+
+beforeAll(async () => {
+  [controlPlane, redis] = await Promise.all([startControlPlane({ controllerManager: true }), startRedis()]);
+  await controlPlane.applyCrds();
+  await controlPlane.request('POST', '/api/v1/namespaces', { metadata: { name: 'posthorn-system' } });
+  [api, controllersApi] = [kubernetesApi(controlPlane), await controllerApi(controlPlane)];
+  store = new KubernetesStore({ api, clock: systemClock });
+  runs = new RedisReplayRuns({ redis: redis.client, prefix });
+  controllers = startControllers({ store: new KubernetesStore({ api: controllersApi, clock: systemClock }), redis: redis.client, prefix });
+  await store.apply({ kind: 'Organization', metadata: { name: namespace }, spec: { namespace } }, { manager: 'test' });
+  await kubectl('wait', '--for=condition=Ready', `organization/${namespace}`, '--timeout=30s');
+  org = idOf('Organization', await store.get('Organization', { name: namespace }));
+}, 120_000);
+afterAll(async () => {
+  await controllers?.stop();
+  await Promise.all([api, controllersApi].map((each) => each?.close()));
+  await redis?.stop();
+  await controlPlane?.stop();
+});
+
+async function kubectl(...args: string[]): Promise<string> {
+  const all = [`--kubeconfig=${controlPlane.kubeconfigPath}`, '--namespace', namespace, ...args];
+  return (await promisify(execFile)(join(kubernetesAssets(), 'kubectl'), all)).stdout;
+}
+
+const apply = (name: string, spec: Partial<SpecInputOf<'Replay'>> = {}) =>
+  store.apply({ kind: 'Replay', metadata: { namespace, name }, spec: { what: 'deliveries', ...spec } }, { manager: 'test', force: true });
+
+/** A worker notes this of the run of the object. */
+async function note(object: ObjectOf<'Replay'>, version: number, changes: Partial<ReplayState>): Promise<void> {
+  const began = newReplayState({ uid: object.metadata.uid, id: idOf('Replay', object), what: 'deliveries' }, systemClock.now());
+  await runs.save(org, replayIdentity(object, { id: org }), { version, state: { ...began, ...changes } });
+}
+const plan = { candidates: 3, isEstimate: false, targets: 1, oldestMs: null };
+
+test('kubectl waits for a replay and shows its progress, which two managers write into one status', async () => {
+  const object = await apply('again');
+  await kubectl('wait', '--for=condition=Ready', 'replay/again', '--timeout=30s');
+  await note(object, 0, {
+    phase: 'Running',
+    plan,
+    queued: 2,
+    delivered: 1,
+    waiting: { reason: 'CircuitOpen', message: 'The circuit is open.', sinceMs: 0 },
+  });
+  await kubectl('wait', '--for=condition=Waiting', 'replay/again', '--timeout=30s');
+  expect((await kubectl('get', 'replays', '-o', 'wide', '--no-headers')).trim().split(/ +/).slice(0, 9)).toEqual([
+    'again',
+    'True',
+    'Ready',
+    'Running',
+    '3',
+    '2',
+    '1',
+    '0',
+    'CircuitOpen',
+  ]);
+  await kubectl('patch', 'replay', 'again', '--type', 'merge', '-p', '{"spec":{"suspend":true}}');
+  await kubectl('wait', '--for=jsonpath={.status.phase}=Suspended', 'replay/again', '--timeout=30s');
+  await kubectl('wait', '--for=jsonpath={.status.observedGeneration}=2', 'replay/again', '--timeout=30s');
+  await note(object, 1, { phase: 'Succeeded', plan, queued: 3, delivered: 3, queuedAtMs: systemClock.now(), endedAtMs: systemClock.now() });
+  await kubectl('wait', '--for=condition=Complete', 'replay/again', '--timeout=30s');
+  const { status } = await store.get('Replay', { namespace, name: 'again' });
+  expect(status?.conditions?.map(({ type, status: holds }) => `${type}=${holds}`).sort()).toEqual([
+    'Accepted=True',
+    'Complete=True',
+    'Programmed=True',
+    'Queued=True',
+    'Ready=True',
+    'ResolvedRefs=True',
+  ]);
+});
+
+test('a finished replay is deleted when its time is over, and its record goes with it', async () => {
+  const object = await apply('short', { ttlSecondsAfterFinished: 0 });
+  await kubectl('wait', '--for=condition=Ready', 'replay/short', '--timeout=30s');
+  await note(object, 0, { phase: 'Succeeded', plan, endedAtMs: systemClock.now() });
+  await kubectl('wait', '--for=delete', 'replay/short', '--timeout=30s');
+  await eventually(async () => expect(await controllers.registry.get('replay', idOf('Replay', object))).toBeNull(), waitMs);
+});

@@ -1,0 +1,124 @@
+import type { Clock } from '../../src/core/clock.ts';
+import { newTimedId } from '../../src/core/ids.ts';
+import type { ReplayRecord } from '../../src/core/replay-record.ts';
+import { RedisMessageReader } from '../../src/data/history/message-reader.ts';
+import { ByteShares } from '../../src/data/queue/byte-shares.ts';
+import { Circuits } from '../../src/data/queue/circuits.ts';
+import type { Outcome, TargetSetting } from '../../src/data/queue/delivery-queue.ts';
+import { RedisMessageAcceptor } from '../../src/data/queue/message-acceptor.ts';
+import { OutboxCarrier } from '../../src/data/queue/outbox-carrier.ts';
+import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
+import { RedisReplayRuns } from '../../src/data/replays/redis-replay-runs.ts';
+import { ReplayCandidates } from '../../src/data/replays/replay-candidates.ts';
+import { type Advance, ReplaySteps, type StepOptions } from '../../src/data/replays/replay-steps.ts';
+import { WebhookMessages } from '../../src/data/webhooks/webhook-messages.ts';
+import type { RedisClient } from '../../src/redis/connection.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
+import { allPages } from './all-pages.ts';
+import { newEvent } from './new-event.ts';
+import { patientClock } from './patient-clock.ts';
+import { dead, delivered, settleAll, takeFrom } from './queue-worker.ts';
+import { startRedis } from './redis.ts';
+import { targetSetting } from './target-setting.ts';
+
+/** A replay of the dead letters of `org_a`, unless it is told otherwise. */
+export function replayRecord(changes: Partial<ReplayRecord> = {}): ReplayRecord {
+  return {
+    v: 1,
+    id: 'rep_a',
+    org: 'org_a',
+    slug: 'replay',
+    uid: 'uid_a',
+    identity: 'identity_a',
+    what: 'deliveries',
+    filter: { statuses: ['dlq'] },
+    ratePerSecond: 1000,
+    isDryRun: false,
+    isSuspended: false,
+    isCancelled: false,
+    generation: 1,
+    ...changes,
+  };
+}
+
+/** What carries replays on, over a connection to Redis. */
+export function replayParts(
+  client: RedisClient,
+  { prefix, shards, clock = systemClock }: { prefix: string; shards: number; clock?: Clock },
+) {
+  const reading = { redis: client, prefix, shards: () => shards };
+  const runs = new RedisReplayRuns(reading);
+  const candidates = new ReplayCandidates({ deliveries: new RedisMessageReader(reading), messages: new WebhookMessages(reading) });
+  const shares = new ByteShares({ ...reading, clock });
+  const [circuits, carrier] = [new Circuits(reading), new OutboxCarrier({ redis: client, prefix })];
+  return { runs, steps: new ReplaySteps({ redis: client, prefix, runs, candidates, shares, circuits, carrier, clock }) };
+}
+
+/** Advances a replay until it has ended or can do nothing for now. */
+export async function carryOn(
+  steps: ReplaySteps,
+  record: ReplayRecord,
+  { monthlyMessages = null, most = 100, ...options }: Partial<StepOptions> = {},
+): Promise<Advance['outcome']> {
+  for (;;) {
+    const { outcome } = await steps.advance(record, { most, monthlyMessages, ...options });
+    if (outcome !== 'progress') return outcome;
+  }
+}
+
+/** Dead letters and others of `org_a` on a Redis of their own, in two shards, with a worker `w1` by hand. */
+export async function startReplayWorld(prefix: string) {
+  const shards = 2;
+  const redis = await startRedis();
+  const reader = new RedisMessageReader({ redis: redis.client, prefix, shards: () => shards });
+  const queues = [0, 1].map((shard) => new RedisDeliveryQueue({ redis: redis.client, prefix, shard }));
+  const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
+  const parts = (client: RedisClient = redis.client) => replayParts(client, { prefix, shards });
+
+  async function endAll(outcome: Outcome = delivered, setting: Partial<TargetSetting> = {}): Promise<void> {
+    for (const queue of queues)
+      for (let jobs = await takeFrom(queue, 'w1', 64, setting); jobs.length > 0; jobs = await takeFrom(queue, 'w1', 64, setting))
+        await settleAll(queue, 'w1', jobs, outcome);
+  }
+
+  return {
+    redis,
+    shards,
+    reader,
+    queues,
+    parts,
+    endAll,
+    runOf: (record: ReplayRecord) => parts().runs.find(record.org, record.identity),
+    /** All messages that are replays. */
+    replays: async () =>
+      (await allPages((page) => reader.deliveries('org_a', {}, page), 100)).filter(({ replayedFrom }) => replayedFrom !== null),
+    empty: async (): Promise<void> => {
+      await redis.client.flushall();
+      for (const queue of queues) await queue.tend('w1', 1000);
+    },
+    /** Events with a message to `dst_<shard>` each, which ends like this; ids of the messages. */
+    endedMessages: async (places: readonly number[], outcome: Outcome = dead, setting: Partial<TargetSetting> = {}): Promise<string[]> => {
+      const ids: string[] = [];
+      for (const shard of places) {
+        const messageId = newTimedId('msg_', shard, Date.now());
+        ids.push(messageId);
+        const targets = [{ messageId, routeId: 'rte_a', destinationId: `dst_${shard}`, shard, maxAttempts: 3 }];
+        await acceptor.accept(newEvent({ id: newTimedId('evt_', shard, Date.now()), targets }));
+      }
+      await endAll(outcome, setting);
+      return ids;
+    },
+    configure: async (shard: number, setting: Partial<TargetSetting>): Promise<void> => {
+      for (const target of (await queues[shard]?.targets(0))?.targets ?? []) await queues[shard]?.configure(target, targetSetting(setting));
+    },
+    /** Until the replay has ended, with a worker that ends what it queues. */
+    toTheEnd: async (
+      record: ReplayRecord,
+      outcome: Outcome = delivered,
+      { client, ...options }: Partial<StepOptions> & { client?: RedisClient } = {},
+    ) => {
+      const { steps } = parts(client);
+      while ((await carryOn(steps, record, options)) !== 'ended') await endAll(outcome);
+    },
+  };
+}
