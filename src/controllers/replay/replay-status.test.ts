@@ -149,7 +149,7 @@ describe('the status of a replay', () => {
     }
     expect(versions.size).toBeGreaterThanOrEqual(8);
     expect(versions.size).toBeLessThanOrEqual(13);
-    await pass(10_000);
+    await shows({ queued: 59 });
     const { metadata } = await replay();
     await pass(60_000);
     expect((await replay()).metadata.resourceVersion).toBe(metadata.resourceVersion);
