@@ -84,7 +84,7 @@ async function runDelivery(context: RoleContext): Promise<void> {
     const notifier = new Notifier({
       states: new AlertStates({ redis: link.main, prefix }),
       acceptor,
-      acceptOwn: (event) => acceptOwnEvent({ registry: records, acceptor, sandbox, keyring, logger }, event),
+      acceptOwn: (event, signal) => acceptOwnEvent({ registry: records, acceptor, sandbox, keyring, logger }, event, signal),
       registry: records,
       messages: new RedisMessageReader(shared),
       circuits,

@@ -26,6 +26,7 @@ describe('a Replay', () => {
       isDryRun: false,
       isSuspended: false,
       isCancelled: false,
+      createdAtMs: expect.any(Number),
       generation: 3,
     });
   });

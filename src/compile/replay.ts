@@ -44,6 +44,7 @@ export function compileReplay(object: Replay, inputs: ReplayInputs): Compiled<Re
     isDryRun: spec.dryRun,
     isSuspended: spec.suspend,
     isCancelled: spec.cancel,
+    createdAtMs: Date.parse(metadata.creationTimestamp),
     generation: metadata.generation,
   };
   return { record };

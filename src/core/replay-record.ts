@@ -37,5 +37,7 @@ export interface ReplayRecord {
   isDryRun: boolean;
   isSuspended: boolean;
   isCancelled: boolean;
+  /** When the object was created. */
+  createdAtMs: number;
   generation: number;
 }

@@ -14,13 +14,15 @@ const gatherMs = 100;
 const retryMs = 2000;
 /** While another worker reads the log. */
 const otherReaderMs = 1000;
+/** For all own events of an organization that are read at once: alerts wait meanwhile. */
+const tellDeadlineMs = 2000;
 
 export interface NotifierOptions extends AlertSources {
-  messages: Pick<MessageReader, 'delivery' | 'event'>;
+  messages: Pick<MessageReader, 'delivery' | 'events'>;
   states: AlertStates;
   acceptor: MessageAcceptor;
   /** Stores one of Posthorn's own events, once. Rejects with UNAVAILABLE, QUEUE_FULL or REQUEST_TIMEOUT. */
-  acceptOwn: (event: OwnEvent) => Promise<void>;
+  acceptOwn: (event: OwnEvent, signal: AbortSignal) => Promise<void>;
   shards: number;
   /** Unique in the installation. */
   reader: string;
@@ -143,6 +145,7 @@ export class Notifier {
       const byRoute = Map.groupBy(log.entries, ({ routeId }) => routeId);
       for (const [routeId, entries] of byRoute) await this.#decide(routeId, { shard, marker: log.marker, entries });
       await this.#tell({ shard, marker: log.marker }, log.own);
+      if (this.#isStopped) return;
       await states.forget(shard, [...log.entries, ...log.own]);
     }
   }
@@ -156,15 +159,18 @@ export class Notifier {
   /** What cannot be told at once is dropped, with the rest: alerts, and other organizations, would wait for it. */
   async #tellOf(organization: string, place: EntryPlace, entries: readonly OwnEntry[]): Promise<void> {
     const { acceptOwn, logger } = this.#options;
+    const deadline = AbortSignal.timeout(tellDeadlineMs);
     let left = entries.length;
     try {
       for (const entry of entries) {
-        for (const event of await ownEvents(this.#options, place, entry)) await acceptOwn(event);
+        if (this.#isStopped) return;
+        deadline.throwIfAborted();
+        for (const event of await ownEvents(this.#options, place, entry)) await acceptOwn(event, deadline);
         left -= 1;
       }
     } catch (error) {
       if (isPosthornError(error, 'UNAVAILABLE')) throw error;
-      const level = isPosthornError(error, 'QUEUE_FULL', 'REQUEST_TIMEOUT') ? 'warn' : 'error';
+      const level = deadline.aborted || isPosthornError(error, 'QUEUE_FULL', 'REQUEST_TIMEOUT') ? 'warn' : 'error';
       logger[level]({ err: error, organization, events: left }, "Posthorn's own events were dropped");
     }
   }

@@ -19,7 +19,7 @@ interface OwnPayload {
 
 export interface OwnEventSources {
   registry: RegistryReader;
-  messages: Pick<MessageReader, 'delivery' | 'event'>;
+  messages: Pick<MessageReader, 'delivery' | 'events'>;
 }
 
 /** Where an entry was read. */
@@ -71,7 +71,8 @@ async function tellingOf(sources: OwnEventSources, org: string, entry: OwnEntry)
 /** What was removed meanwhile is told with less. */
 async function deadLetter({ messages }: OwnEventSources, { org, messageId, reason }: OwnEntry, target: object): Promise<Telling> {
   const delivery = messageId === null ? null : await messages.delivery(org, messageId);
-  const event = delivery === null ? null : await messages.event(org, delivery.eventId);
+  // A list does not load the payload.
+  const [event] = delivery === null ? [] : (await messages.events(org, { ids: [delivery.eventId] }, { limit: 1 })).items;
   return {
     type: 'message.dead_lettered',
     data: {

@@ -50,7 +50,8 @@ test('on a Redis Cluster what happens in each shard becomes one own event for th
       new Notifier({
         states: new AlertStates({ redis, prefix }),
         acceptor,
-        acceptOwn: (event) => acceptOwnEvent({ registry, acceptor, sandbox, keyring: testKeyring, logger: silentLogger }, event),
+        acceptOwn: (event, signal) =>
+          acceptOwnEvent({ registry, acceptor, sandbox, keyring: testKeyring, logger: silentLogger }, event, signal),
         registry,
         messages: reader,
         circuits: new Circuits(shared),

@@ -36,7 +36,7 @@ const filter = z.strictObject({
 const counts = z.strictObject({
   candidates: z.int().min(0).describe('Originals that the plan has found.'),
   isEstimate: z.boolean().describe('The plan ended at 100,000 candidates: there may be more.'),
-  targets: z.int().min(0).describe('Targets to which the candidates went, at most 1,000 of them counted.'),
+  targets: z.int().min(0).describe('Targets to which the candidates went, at most 100 of them counted.'),
   oldest: dateTime.optional().describe('When the oldest candidate was created.'),
   estimatedSeconds: z.int().min(0).describe('Duration at the rate of the replay.'),
 });
@@ -76,7 +76,7 @@ const progress = {
   queued: z.int().min(0).optional().describe('Messages that were queued.'),
   skipped: z.int().min(0).optional().describe('Originals that were not replayed.'),
   skippedBy: z
-    .array(z.strictObject({ reason: text(1, 64).describe('Why.'), count: z.int().min(0).describe('How many.') }))
+    .array(z.strictObject({ reason: text(1, 64).describe('Why they were not replayed.'), count: z.int().min(0).describe('How many.') }))
     .max(8)
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['reason'] })
     .optional()

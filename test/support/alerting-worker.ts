@@ -25,7 +25,7 @@ export function startAlertingWorker(redis: { client: RedisClient; url: string },
   const notifier = new Notifier({
     states: new AlertStates({ redis: redis.client, prefix }),
     acceptor,
-    acceptOwn: (event) => acceptOwnEvent({ registry, acceptor, sandbox, keyring: testKeyring, logger }, event),
+    acceptOwn: (event, signal) => acceptOwnEvent({ registry, acceptor, sandbox, keyring: testKeyring, logger }, event, signal),
     registry,
     messages: new RedisMessageReader(shared),
     circuits: new Circuits(shared),

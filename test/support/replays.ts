@@ -36,6 +36,7 @@ export function replayRecord(changes: Partial<ReplayRecord> = {}): ReplayRecord 
     isDryRun: false,
     isSuspended: false,
     isCancelled: false,
+    createdAtMs: Date.now(),
     generation: 1,
     ...changes,
   };
@@ -51,7 +52,7 @@ export function replayParts(
   const candidates = new ReplayCandidates({ deliveries: new RedisMessageReader(reading), messages: new WebhookMessages(reading) });
   const shares = new ByteShares({ ...reading, clock });
   const [circuits, carrier] = [new Circuits(reading), new OutboxCarrier({ redis: client, prefix })];
-  return { runs, steps: new ReplaySteps({ redis: client, prefix, runs, candidates, shares, circuits, carrier, clock }) };
+  return { runs, steps: new ReplaySteps({ redis: client, prefix, runs, candidates, shares, circuits, carrier, clock, lookEveryMs: 0 }) };
 }
 
 /** Advances a replay until it has ended or can do nothing for now. */

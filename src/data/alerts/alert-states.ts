@@ -217,7 +217,7 @@ function ownEntry(shard: number, { entry, found }: RawEntry): OwnEntry {
   return {
     entry,
     org: found.get('w') ?? '',
-    routeId: found.get('r') ?? '',
+    routeId: found.get('rt') ?? '',
     destinationId: found.get('d') ?? '',
     atMs: Number(found.get('at')),
     kind: ownKinds[(found.get('k') ?? '') as keyof typeof ownKinds],

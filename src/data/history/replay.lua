@@ -4,7 +4,7 @@
 -- KEYS: see ../shard/includes/shard.lua; the shard is the home of the old messages and of the new ones.
 -- ARGV[1] most messages that may wait at a target for a replay that is paced, or '' for one that is not; [2] where all of them go instead:
 -- `<shard>/<destination>`, which its caller judges, or ''; then per message, of at most 50: old message, new message, id of the old message. New messages of a paced replay stand in the lane of retries, unless their target forms batches.
--- Reply: per message 1 made, or it was before (a re-sent call); `gone`: there is no such message; `payload`: its event is gone; of a paced replay
+-- Reply: per message 1 made, or it was before (a re-sent call); `gone`: there is no such message, or no target for it; `payload`: its event is gone, or of a paced replay the message; of a paced replay
 -- `disabled`, `circuit` or `target_full`: its target takes none now. `full`, and nothing is made: too much memory is in use.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
@@ -16,6 +16,7 @@
 -- @include "../queue/includes/outbox.lua"
 -- @include "../queue/includes/queue-room.lua"
 -- @include "../queue/includes/intern.lua"
+-- @include "../queue/includes/failover.lua"
 
 local max_waiting = tonumber(ARGV[1])
 local other_shard, other_destination = string.match(ARGV[2], '^(%d+)/(.+)$')
@@ -24,7 +25,7 @@ local max_probes = 2
 
 -- By target: how many more messages it takes, or why it takes none.
 local targets_open = {}
-local function judge(n, destination)
+local function judge(n)
   local t = call('HMGET', P .. 't:' .. n, 'p', 'cs', 'cu', 'bt', 'bn')
   if t[1] then
     return 'disabled'
@@ -39,24 +40,28 @@ local function judge(n, destination)
   elseif t[2] then
     most = max_probes
   end
-  local taken = lane_length(lane) + tonumber(call('HGET', P .. 'retries', n) or '0')
-  local room = queue_room(destination)
-  return math.min(most - taken, room or most)
+  return most - lane_length(lane) - tonumber(call('HGET', P .. 'retries', n) or '0')
 end
+
+-- By destination: messages that were let in.
+local let_in = {}
 
 -- Why a target takes no message now; nil: it takes one.
 local function take_place(n, destination)
-  if not max_waiting or other_shard then
+  if not max_waiting or (other_shard and destination ~= other_destination) then
     return nil
   end
-  targets_open[n] = targets_open[n] or judge(n, destination)
+  targets_open[n] = targets_open[n] or judge(n)
   local open = targets_open[n]
   if type(open) == 'string' then
     return open
-  elseif open <= 0 then
+  end
+  local room = queue_room(destination)
+  if open <= 0 or (room and room <= (let_in[destination] or 0)) then
     return call('HEXISTS', P .. 't:' .. n, 'cs') == 1 and 'circuit' or 'target_full'
   end
   targets_open[n] = open - 1
+  let_in[destination] = (let_in[destination] or 0) + 1
   return nil
 end
 
@@ -78,7 +83,8 @@ for k = 3, #ARGV, 3 do
     local n = m[3] or m[2]
     local t = n and call('HMGET', P .. 't:' .. n, 'o', 'r', 'd') or {}
     if not t[1] then
-      outcomes[at] = 'gone'
+      -- A paced replay has seen the message: it was pruned since.
+      outcomes[at] = max_waiting and not m[1] and 'payload' or 'gone'
     elseif call('EXISTS', P .. 'e:' .. m[1]) == 0 then
       outcomes[at] = 'payload'
     else
@@ -114,6 +120,9 @@ for _, each in ipairs(pending) do
   end
   if new_message(m[1], t[1], n, { id = new, route = t[2], destination = t[3], max = max, is_paced = max_waiting ~= nil, elsewhere = place_of(t) }) then
     touched[n] = true
+  end
+  if other_shard then
+    call('HSET', P .. 'm:' .. new, 'h', failover.max_moves)
   end
   if m[8] == 'q' then
     local retries = tonumber(string.match(m[9] or '0', '^%d+'))

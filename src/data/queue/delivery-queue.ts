@@ -58,8 +58,8 @@ export interface TargetSetting {
 }
 
 /**
- * Why a message was moved to another destination than its first. `destination_unavailable`: the one before was disabled, suspended or left the route.
- * `replay`: a replay sends it there.
+ * Why a message was moved to another destination than its first. `destination_unavailable`: the one before was disabled, suspended or left the route, or a
+ * replay sends it elsewhere.
  */
 export type FailoverReason =
   | 'circuit_open'
@@ -68,8 +68,7 @@ export type FailoverReason =
   | 'secret_decryption_failed'
   | 'queue_limit_exceeded'
   | 'destination_not_found'
-  | 'destination_unavailable'
-  | 'replay';
+  | 'destination_unavailable';
 
 /** Where messages go whose target is gone, in order; null: its route is gone, too. */
 export type FailoverOfGone = readonly { id: string; shard: number }[] | null;

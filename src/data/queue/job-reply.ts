@@ -118,7 +118,6 @@ const failoverReasons: ReadonlySet<FailoverReason> = new Set([
   'queue_limit_exceeded',
   'destination_not_found',
   'destination_unavailable',
-  'replay',
 ]);
 
 function failoverOf(originalDestinationId: string, why: string): Job['failover'] {

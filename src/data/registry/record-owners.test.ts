@@ -131,5 +131,10 @@ test('records are read without an organization only by what serves all organizat
     (file) => file.endsWith('.ts') && !file.endsWith('.test.ts'),
   );
   const users = files.filter((file) => /\.getOfAny\(/.test(readFileSync(new URL(file, source), 'utf8')));
-  expect(users.sort()).toEqual(['delivery/worker/target-config-sync.ts', 'notify/notifier.ts', 'schedule/cron-scheduler.ts']);
+  expect(users.sort()).toEqual([
+    'delivery/replays/replay-runner.ts',
+    'delivery/worker/target-config-sync.ts',
+    'notify/notifier.ts',
+    'schedule/cron-scheduler.ts',
+  ]);
 });

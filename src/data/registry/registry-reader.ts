@@ -99,7 +99,12 @@ export class RedisRegistryReader implements RegistryReader {
   }
 
   ownSourceIdsOfOrganization(org: string): Promise<string[]> {
-    return this.#members(`own-sources-of:${org}`);
+    const index = `own-sources-of:${org}`;
+    // Deliveries ask for it, and do not wait until everything is published.
+    return this.#cache.get(index, async () => {
+      const value = await this.#redis.smembers(this.#keys.index(index)).catch(throwUnavailable);
+      return { value, dependsOn: [index], isCacheable: value.length > 0 };
+    });
   }
 
   archivingOrganizations(): Promise<string[]> {

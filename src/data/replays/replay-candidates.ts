@@ -13,8 +13,6 @@ const perPage = 100;
 export interface CandidatePage {
   /** Those that can be replayed. */
   candidates: DeliveryView[];
-  /** How many others the page has. */
-  others: { not_replayable: number; message_not_found: number };
   /** Null: it is the last page. */
   next: string | null;
 }
@@ -40,23 +38,16 @@ export class ReplayCandidates {
     upToMs: number,
     { cursor, limit = perPage }: { cursor: string | null; limit?: number },
   ): Promise<CandidatePage> {
-    const { ids, views, nextCursor } = await this.#list(record, upToMs, {
-      limit: Math.min(limit, perPage),
-      ...(cursor !== null && { cursor }),
-    });
-    const candidates = views.filter((view) => mayBeReplayed(view, {}));
-    return {
-      candidates,
-      others: { not_replayable: views.length - candidates.length, message_not_found: ids.length - views.length },
-      next: nextCursor,
-    };
+    const page = { limit: Math.min(limit, perPage), ...(cursor !== null && { cursor }) };
+    const { views, nextCursor } = await this.#list(record, upToMs, page);
+    return { candidates: views.filter((view) => mayBeReplayed(view, {})), next: nextCursor };
   }
 
   async #list(
     record: ReplayRecord,
     upToMs: number,
     page: { limit: number; cursor?: string },
-  ): Promise<{ ids: string[]; views: DeliveryView[]; nextCursor: string | null }> {
+  ): Promise<{ views: DeliveryView[]; nextCursor: string | null }> {
     const { org, what, filter } = record;
     const { routeId, destinationId, applicationId, endpointId, eventType } = filter;
     const shared = { ...sharedFilter(filter), toMs: Math.min(filter.toMs ?? upToMs, upToMs) };
@@ -65,11 +56,11 @@ export class ReplayCandidates {
       const { items, nextCursor } = await this.#messages.messages(org, { ...shared, statuses, applicationId, endpointId, eventType }, page);
       const ids = items.map(({ id }) => id);
       const views = await this.views(record, ids);
-      return { ids, views: ids.flatMap((id) => views.get(id) ?? []), nextCursor };
+      return { views: ids.flatMap((id) => views.get(id) ?? []), nextCursor };
     }
     const statuses = replayedDeliveryStatuses.filter((status) => filter.statuses.includes(status));
     const { items, nextCursor } = await this.#deliveries.deliveries(org, { ...shared, statuses, routeId, destinationId }, page);
-    return { ids: items.map(({ id }) => id), views: items, nextCursor };
+    return { views: items, nextCursor };
   }
 
   /** Messages that there are, by id. */

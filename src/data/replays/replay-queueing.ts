@@ -12,6 +12,8 @@ import type { ReplayState } from './replay-state.ts';
 
 /** That are waiting at one target, whichever replay they are of. */
 export const maxWaitingAtTarget = 200;
+/** What one call replays is done whole or not at all. */
+const perCall = 50;
 
 export interface ReplayQueueingOptions {
   redis: RedisClient;
@@ -28,6 +30,8 @@ export interface ReplayQueueingOptions {
 export interface OtherDestination {
   shard: number;
   isEnabled: boolean;
+  /** Whether messages of the route are sent; those of one that is gone end at once. */
+  isRouteEnabled: (routeId: string) => Promise<boolean>;
 }
 
 /** Why a replay waits. */
@@ -41,53 +45,75 @@ export class ReplayQueueing {
     this.#options = options;
   }
 
-  /** What becomes of each, or why there is no room for any. */
+  /**
+   * What becomes of each; those that have no outcome are to be tried again. `obstacle`: why there is no room for them. Rejects with UNAVAILABLE when none has
+   * one.
+   */
   async replay(
     record: ReplayRecord,
     beganAtMs: number,
     ids: readonly string[],
     other: OtherDestination | null | undefined,
-  ): Promise<Map<string, ReplayOutcome> | Waiting> {
-    const obstacle = await this.#obstacleElsewhere(record, ids, other);
-    if (obstacle !== null) return obstacle;
+  ): Promise<{ outcomes: Map<string, ReplayOutcome>; obstacle: Waiting | null }> {
+    const outcomes = new Map<string, ReplayOutcome>();
+    try {
+      const obstacle = await this.#obstacleElsewhere(record, ids, other);
+      if (obstacle !== null) return { outcomes, obstacle };
+      await this.#replayInto(outcomes, record, beganAtMs, ids, other?.shard);
+    } catch (error) {
+      if (isPosthornError(error, 'QUEUE_FULL')) return { outcomes, obstacle: { reason: 'QueueFull', message: `${error.message}.` } };
+      if (isPosthornError(error, 'UNAVAILABLE') && error.retryAfterSeconds !== undefined)
+        return { outcomes, obstacle: { reason: 'RedisFull', message: `${error.message}.` } };
+      if (outcomes.size === 0) throw error;
+    }
+    return { outcomes, obstacle: null };
+  }
+
+  async #replayInto(
+    outcomes: Map<string, ReplayOutcome>,
+    record: ReplayRecord,
+    beganAtMs: number,
+    ids: readonly string[],
+    otherShard: number | undefined,
+  ): Promise<void> {
     const { shares, carrier } = this.#options;
     const { destinationId } = record;
-    const elsewhere = destinationId === undefined || other == null ? undefined : { destinationId, shard: other.shard };
+    const elsewhere = destinationId === undefined || otherShard === undefined ? undefined : { destinationId, shard: otherShard };
     const byShard = Map.groupBy(ids, (id) => homeShard(id) ?? 0);
-    try {
-      await shares.refuseOver(record.org, [...byShard.keys()]);
-      const outcomes = await Promise.all(
-        [...byShard].map(async ([shard, group]) => {
-          const pairs = group.map((id) => ({ id, newId: newIdOf(record, beganAtMs, id) }));
+    await shares.refuseOver(record.org, [...byShard.keys()]);
+    const done = await Promise.allSettled(
+      [...byShard].map(async ([shard, group]) => {
+        for (let first = 0; first < group.length; first += perCall) {
+          const some = group.slice(first, first + perCall);
+          const pairs = some.map((id) => ({ id, newId: newIdOf(record, beganAtMs, id) }));
           const each = await replayMessages(this.#options, shard, pairs, { maxWaiting: maxWaitingAtTarget, elsewhere });
-          if (elsewhere !== undefined) await carrier.carry(shard);
-          return group.map((id, i) => [id, each[i] ?? 'gone'] as const);
-        }),
-      );
-      return new Map(outcomes.flat());
-    } catch (error) {
-      if (isPosthornError(error, 'QUEUE_FULL')) return { reason: 'QueueFull', message: `${error.message}.` };
-      if (isPosthornError(error, 'UNAVAILABLE') && error.retryAfterSeconds !== undefined)
-        return { reason: 'RedisFull', message: `${error.message}.` };
-      throw error;
-    }
+          for (const [i, id] of some.entries()) outcomes.set(id, each[i] ?? 'gone');
+        }
+        if (elsewhere !== undefined) await carrier.carry(shard);
+      }),
+    );
+    for (const each of done) if (each.status === 'rejected') throw each.reason;
   }
 
   /** Why the other destination takes nothing now; null: it does, or there is none. */
   async #obstacleElsewhere(
     record: ReplayRecord,
-    [first]: readonly string[],
+    ids: readonly string[],
     elsewhere: OtherDestination | null | undefined,
   ): Promise<Waiting | null> {
     const { candidates, circuits, clock } = this.#options;
     const { org, destinationId } = record;
-    if (destinationId === undefined || first === undefined) return null;
+    if (destinationId === undefined) return null;
     if (elsewhere == null) return { reason: 'TargetDisabled', message: `Destination ${destinationId} does not exist.` };
     if (!elsewhere.isEnabled) return { reason: 'TargetDisabled', message: `Destination ${destinationId} is disabled.` };
-    const view = (await candidates.views(record, [first])).get(first);
-    const circuit = view && (await circuits.ofTarget(elsewhere.shard, org, { routeId: view.routeId, destinationId }));
-    if (circuit?.state !== 'open' || (circuit.cooldownEndsAtMs ?? 0) <= clock.now()) return null;
-    return { reason: 'CircuitOpen', message: `The circuit of destination ${destinationId} of ${circuit.routeId} is not closed.` };
+    const views = await candidates.views(record, ids);
+    for (const routeId of new Set([...views.values()].map((view) => view.routeId))) {
+      if (!(await elsewhere.isRouteEnabled(routeId))) return { reason: 'TargetDisabled', message: `Route ${routeId} is disabled.` };
+      const circuit = await circuits.ofTarget(elsewhere.shard, org, { routeId, destinationId });
+      if (circuit?.state === 'open' && (circuit.cooldownEndsAtMs ?? 0) > clock.now())
+        return { reason: 'CircuitOpen', message: `The circuit of destination ${destinationId} of ${routeId} is not closed.` };
+    }
+    return null;
   }
 }
 

@@ -9,8 +9,8 @@ export type ReplayWait =
   | 'RedisFull'
   | 'TooManyReplays';
 
-/** Why an original was not replayed. `not_replayable`: it is under way, or never had a target. */
-export type ReplaySkip = 'payload_not_found' | 'message_not_found' | 'target_not_found' | 'not_replayable';
+/** Why an original that the walk has found was not replayed: its payload, or the message itself, was pruned meanwhile; or there is no target for it any more. */
+export type ReplaySkip = 'payload_not_found' | 'target_not_found';
 
 /** What is known of a replay that a worker has begun; kept for 90 days after its end. */
 export interface ReplayRun {

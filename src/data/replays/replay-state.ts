@@ -5,7 +5,7 @@ import type { ReplayRun } from './replay-run.ts';
 
 const count = z.number();
 const timeMs = z.number();
-const skips = ['payload_not_found', 'message_not_found', 'target_not_found', 'not_replayable'] as const;
+const skips = ['payload_not_found', 'target_not_found'] as const;
 const waits = [
   'TargetDisabled',
   'CircuitOpen',

@@ -162,9 +162,9 @@ describe('a replay', () => {
     await world.endedMessages([0]);
     const { steps } = world.parts();
     expect(await carryOn(steps, replayRecord())).toBe('idle');
-    await steps.endGone(org, async (id, identity) => id === 'rep_a' && identity === 'identity_a');
+    await steps.endGone(org, 'w1', async (id, identity) => id === 'rep_a' && identity === 'identity_a');
     expect(await world.runOf(replayRecord())).toMatchObject({ phase: 'Running' });
-    await steps.endGone(org, async () => false);
+    await steps.endGone(org, 'w1', async () => false);
     expect(await world.runOf(replayRecord())).toMatchObject({ phase: 'Cancelled' });
     expect(await world.redis.client.smembers(keys.runningReplays)).toEqual([]);
   });
@@ -240,7 +240,7 @@ describe('a replay waits, says why, and goes on', () => {
     const { steps } = world.parts();
     expect(await carryOn(steps, replayRecord(), { monthlyMessages: 2 })).toBe('idle');
     expect(await waiting()).toMatchObject({ reason: 'QuotaReached' });
-    expect(await world.redis.client.hvals(keys.quota)).toEqual([]);
+    expect(await world.redis.client.hvals(keys.quota)).toEqual(['2']);
     while ((await carryOn(steps, replayRecord(), { monthlyMessages: 3 })) !== 'ended') await world.endAll();
     expect(await world.runOf(replayRecord())).toMatchObject({ phase: 'Succeeded', queued: 3, delivered: 3 });
     expect(await world.redis.client.hvals(keys.quota)).toEqual(['3']);

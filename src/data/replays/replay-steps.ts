@@ -27,6 +27,12 @@ const maxCountedTargets = 100;
 const fullForMs = 5000;
 /** Of its messages that ended, before their failures are judged. */
 const minJudged = 100;
+/** A replay whose object is older does not begin: what is known of one that has ended is kept for so long. */
+const rememberedMs = 90 * 86_400_000;
+const defaultLookEveryMs = 200;
+/** After a step that has only looked for ended messages. */
+const pauseMs = 100;
+const endLeaseMs = 10_000;
 
 const waitOf = { disabled: 'TargetDisabled', circuit: 'CircuitOpen', target_full: 'TargetFull' } as const satisfies Record<
   TargetObstacle,
@@ -35,6 +41,8 @@ const waitOf = { disabled: 'TargetDisabled', circuit: 'CircuitOpen', target_full
 
 export interface ReplayStepsOptions extends ReplayQueueingOptions {
   runs: RedisReplayRuns;
+  /** Until the next look for ended messages after one that has found none; default 200. */
+  lookEveryMs?: number;
 }
 
 /** What a step may do. */
@@ -51,7 +59,11 @@ export interface StepOptions {
 export interface Advance {
   outcome: 'ended' | 'progress' | 'idle';
   queued: number;
+  /** Absent: the next step may follow at once. */
+  pauseMs?: number;
 }
+
+const idle: Advance = { outcome: 'idle', queued: 0 };
 
 /**
  * Carries replays on, in steps that may be repeated by another worker: what a step will replay is noted before it is replayed, under ids that follow from
@@ -60,8 +72,9 @@ export interface Advance {
 export class ReplaySteps {
   readonly #options: ReplayStepsOptions;
   readonly #queueing: ReplayQueueing;
-  /** Where the look for ended messages goes on, by identity. */
-  readonly #looks = new Map<string, string>();
+  /** By identity: where the look for ended messages goes on and when, and the version that was written here last. */
+  readonly #looks = new Map<string, { cursor: string; atMs: number }>();
+  readonly #written = new Map<string, number>();
 
   constructor(options: ReplayStepsOptions) {
     this.#options = options;
@@ -72,13 +85,19 @@ export class ReplaySteps {
   async advance(record: ReplayRecord, options: StepOptions): Promise<Advance> {
     const { runs, clock } = this.#options;
     const { org, identity } = record;
-    const known = (await runs.read(org, identity)) ?? { version: 0, state: newReplayState(record, clock.now()), open: 0 };
+    const read = await runs.read(org, identity);
+    // What is forgotten may have run.
+    if (read === null && clock.now() - record.createdAtMs > rememberedMs) return this.#ended(identity);
+    const isOfAnother = read !== null && read.state.uid !== record.uid;
+    const hasBegun = read !== null && (read.state.isAdmitted || read.state.endedAtMs !== null);
+    const known = hasBegun ? read : { version: read?.version ?? 0, state: newReplayState(record, clock.now()), open: 0 };
+    if (read !== null && !hasBegun && !isOfAnother) known.state = read.state;
     const { state } = known;
     if (state.endedAtMs !== null) return this.#ended(identity);
-    if (record.isCancelled || state.uid !== record.uid) return await this.#end(record, known, { phase: 'Cancelled' });
-    if (!state.isAdmitted) return await this.#enter(record, known);
+    if (record.isCancelled || (isOfAnother && hasBegun)) return await this.#end(record, known, { phase: 'Cancelled' });
+    if (!state.isAdmitted) return record.isSuspended ? idle : await this.#enter(record, known);
     try {
-      if (state.phase === 'Planning') return record.isSuspended ? { outcome: 'idle', queued: 0 } : await this.#plan(record, known);
+      if (state.phase === 'Planning') return record.isSuspended ? idle : await this.#plan(record, known);
       return await this.#run(record, known, { ...options, most: record.isSuspended ? 0 : options.most });
     } catch (error) {
       if (!isPosthornError(error, 'INVALID_QUERY', 'VALIDATION_FAILED')) throw error;
@@ -86,12 +105,16 @@ export class ReplaySteps {
     }
   }
 
-  /** Ends the running replays of an organization whose objects are gone. `isThere`: whether there is an object with the id for the identity. */
-  async endGone(org: string, isThere: (id: string, identity: string) => Promise<boolean>): Promise<void> {
+  /**
+   * Ends the running replays of an organization whose objects are gone, and that no other worker has. `isThere`: whether there is an object with the id
+   * for the identity.
+   */
+  async endGone(org: string, worker: string, isThere: (id: string, identity: string) => Promise<boolean>): Promise<void> {
     const { runs } = this.#options;
     for (const identity of await runs.running(org)) {
       const known = await runs.read(org, identity);
       if (known === null || (await isThere(known.state.id, identity))) continue;
+      if (!(await runs.lease(org, identity, worker, endLeaseMs))) continue;
       await this.#end({ org, identity, what: known.state.what }, known, { phase: 'Cancelled' });
     }
   }
@@ -139,6 +162,7 @@ export class ReplaySteps {
 
   async #run(record: ReplayRecord, known: KnownReplay, options: StepOptions): Promise<Advance> {
     const { version } = known;
+    if (known.state.step !== null && this.#written.get(record.identity) !== version) return await this.#reconcile(record, known);
     const { state, ended } = await this.#seeEnds(record, known);
     const open = known.open - ended.length;
     const hasFailed = tooManyFailed(record, state);
@@ -157,7 +181,7 @@ export class ReplaySteps {
       const message = `${maximum} of its messages are queued and have not ended.`;
       return await this.#wait(record, { version, state, open }, { reason: 'InFlightLimit', message }, ended);
     }
-    return ended.length === 0 ? { outcome: 'idle', queued: 0 } : await this.#save(record, { version, state, ended }, 0);
+    return ended.length === 0 ? idle : { ...(await this.#save(record, { version, state, ended }, 0)), pauseMs };
   }
 
   /** Notes which originals are replayed next, and counts them against the month. */
@@ -170,13 +194,10 @@ export class ReplaySteps {
     const { most, monthlyMessages } = options;
     const page = await candidates.page(record, state.beganAtMs, { cursor: state.cursor, limit: most });
     const ids = page.candidates.map(({ id }) => id);
-    const skipped = { ...state.skipped };
-    for (const reason of ['not_replayable', 'message_not_found'] as const) addSkipped(skipped, reason, page.others[reason]);
     const month = monthOf(clock.now());
     const isLast = page.next === null;
     const noted: ReplayState = {
       ...state,
-      skipped,
       cursor: page.next,
       step: ids.length === 0 ? null : { ids, month: monthlyMessages === null ? null : month, isLast },
       queuedAtMs: ids.length === 0 && isLast ? clock.now() : null,
@@ -187,6 +208,7 @@ export class ReplaySteps {
       ...(monthlyMessages !== null && { month: { month, messages: ids.length, limit: monthlyMessages } }),
       ended,
     });
+    if (reply === 'quota' && ids.length > 1) return await this.#note(record, { version, state, open }, { ...options, most: 1, ended });
     if (reply === 'quota')
       return await this.#wait(
         record,
@@ -194,6 +216,7 @@ export class ReplaySteps {
         { reason: 'QuotaReached', message: 'The organization has queued as many messages as it may in this month (UTC).' },
         ended,
       );
+    if (reply === 'saved') this.#written.set(record.identity, version + 1);
     if (reply !== 'saved' || ids.length === 0) return { outcome: 'progress', queued: 0 };
     return await this.#queue(record, { version: version + 1, state: noted, open }, { ...options, ended: [] });
   }
@@ -208,15 +231,15 @@ export class ReplaySteps {
     const { step } = state;
     if (step === null) return { outcome: 'progress', queued: 0 };
     const now = step.ids.slice(0, most);
-    const outcomes = await this.#queueing.replay(record, state.beganAtMs, now, elsewhere);
-    if ('reason' in outcomes) return await this.#wait(record, { version, state, open }, outcomes, ended);
+    const { outcomes, obstacle: noRoom } = await this.#queueing.replay(record, state.beganAtMs, now, elsewhere);
+    if (noRoom !== null && outcomes.size === 0) return await this.#wait(record, { version, state, open }, noRoom, ended);
     const queued = now.filter((id) => outcomes.get(id) === 'done').map((id) => newIdOf(record, state.beganAtMs, id));
     const skipped = { ...state.skipped };
     const unpaid = now.filter((id) => outcomes.get(id) === 'payload').length;
     const gone = now.filter((id) => outcomes.get(id) === 'gone').length;
     addSkipped(skipped, 'payload_not_found', unpaid);
     addSkipped(skipped, 'target_not_found', gone);
-    const held = now.filter((id) => isObstacle(outcomes.get(id)));
+    const held = now.filter((id) => !outcomes.has(id) || isObstacle(outcomes.get(id)));
     const left = [...held, ...step.ids.slice(now.length)];
     const isDone = left.length === 0;
     const obstacle = held.map((id) => outcomes.get(id)).find(isObstacle);
@@ -242,7 +265,7 @@ export class ReplaySteps {
           { reason: waitOf[obstacle], message: waitMessage(obstacle, view) },
           ended,
         );
-      if (ended.length === 0) return { outcome: 'idle', queued: 0 };
+      if (ended.length === 0) return idle;
     }
     const advance = await this.#save(
       record,
@@ -252,16 +275,35 @@ export class ReplaySteps {
     return hasMoved || isDone ? advance : { ...advance, outcome: 'idle' };
   }
 
+  /** Another process has noted the step and may have replayed a part of it: that is counted before anything else. */
+  async #reconcile(record: ReplayRecord, { version, state }: KnownReplay): Promise<Advance> {
+    const { candidates } = this.#options;
+    const { step } = state;
+    if (step === null) return idle;
+    const newIds = new Map(step.ids.map((id) => [id, newIdOf(record, state.beganAtMs, id)]));
+    const made = await candidates.views(record, [...newIds.values()]);
+    const queued = [...newIds.values()].filter((id) => made.has(id));
+    const left = step.ids.filter((id) => !made.has(newIds.get(id) ?? ''));
+    const isDone = left.length === 0;
+    const next: ReplayState = {
+      ...state,
+      queued: state.queued + queued.length,
+      step: isDone ? null : { ...step, ids: left },
+      queuedAtMs: isDone && step.isLast ? this.#options.clock.now() : null,
+    };
+    return await this.#save(record, { version, state: next, queued }, 0);
+  }
+
   /** Counts messages that have ended since the last look. */
   async #seeEnds(record: ReplayRecord, { state, open }: KnownReplay): Promise<{ state: ReplayState; ended: string[] }> {
-    if (open === 0) return { state, ended: [] };
-    const { runs, candidates } = this.#options;
-    const { next, ids } = await runs.open(record.org, record.identity, this.#looks.get(record.identity) ?? '0');
-    this.#looks.set(record.identity, next);
+    const { runs, candidates, clock, lookEveryMs = defaultLookEveryMs } = this.#options;
+    const { cursor, atMs } = this.#looks.get(record.identity) ?? { cursor: '0', atMs: Number.NEGATIVE_INFINITY };
+    if (open === 0 || clock.now() - atMs < lookEveryMs) return { state, ended: [] };
+    const { next, ids } = await runs.open(record.org, record.identity, cursor);
     const views = await candidates.views(record, ids);
     const seen = { ...state };
     const ended: string[] = [];
-    for (const id of ids) {
+    for (const id of new Set(ids)) {
       const view = views.get(id);
       if (view?.completedAtMs === null) continue;
       ended.push(id);
@@ -269,6 +311,7 @@ export class ReplaySteps {
       else if (view === undefined || view.status === 'filtered') seen.endedOtherwise++;
       else seen.failed++;
     }
+    this.#looks.set(record.identity, { cursor: next, atMs: ended.length === 0 ? clock.now() : Number.NEGATIVE_INFINITY });
     return { state: seen, ended };
   }
 
@@ -280,14 +323,15 @@ export class ReplaySteps {
     ended: readonly string[] = [],
   ): Promise<Advance> {
     const isKnown = state.waiting?.reason === reason && state.waiting.message === message;
-    if (isKnown && ended.length === 0) return { outcome: 'idle', queued: 0 };
+    if (isKnown && ended.length === 0) return idle;
     const waiting = isKnown ? state.waiting : { reason, message, sinceMs: this.#options.clock.now() };
-    await this.#options.runs.save(record.org, record.identity, { version, state: { ...state, waiting }, ended });
-    return { outcome: 'idle', queued: 0 };
+    await this.#save(record, { version, state: { ...state, waiting }, ended }, 0);
+    return idle;
   }
 
   async #save(record: Pick<ReplayRecord, 'org' | 'identity'>, change: ReplayChange, queued: number): Promise<Advance> {
     const reply = await this.#options.runs.save(record.org, record.identity, change);
+    if (reply === 'saved') this.#written.set(record.identity, change.version + 1);
     return { outcome: 'progress', queued: reply === 'saved' ? queued : 0 };
   }
 
@@ -321,6 +365,7 @@ export class ReplaySteps {
 
   #ended(identity: string): Advance {
     this.#looks.delete(identity);
+    this.#written.delete(identity);
     return { outcome: 'ended', queued: 0 };
   }
 }

@@ -4,6 +4,7 @@ import { dead, failure } from '../../../test/support/queue-worker.ts';
 import { carryOn, replayRecord, startReplayWorld } from '../../../test/support/replays.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { checkShards } from '../check/shard-check.ts';
+import { OutboxCarrier } from '../queue/outbox-carrier.ts';
 
 const prefix = 'test:';
 let world: Awaited<ReturnType<typeof startReplayWorld>>;
@@ -13,6 +14,8 @@ beforeAll(async () => {
 });
 afterAll(() => world.redis.stop());
 beforeEach(() => world.empty());
+
+const to = (shard: number) => ({ shard, isEnabled: true, isRouteEnabled: async () => true });
 
 test('messages for a target that forms batches wait for theirs', async () => {
   await world.endedMessages([0, 0, 0]);
@@ -31,7 +34,7 @@ describe('a replay to another destination', () => {
     const originals = await world.endedMessages([0, 1, 0]);
     const record = replayRecord({ destinationId: 'dst_other' });
     const { steps } = world.parts();
-    const elsewhere = { shard, isEnabled: true };
+    const elsewhere = to(shard);
     expect(await carryOn(steps, record, { elsewhere })).toBe('idle');
     const moved = await world.replays();
     expect(moved.map(({ replayedFrom }) => replayedFrom).sort()).toEqual(originals.sort());
@@ -51,10 +54,14 @@ describe('a replay to another destination', () => {
 
   test('is completed with exact counts when its process dies after any of its commands', async () => {
     const record = replayRecord({ destinationId: 'dst_other' });
-    const elsewhere = { shard: 1, isEnabled: true };
+    const elsewhere = to(1);
     const toTheEndOf = async (client: RedisClient = world.redis.client) => {
       const { steps } = world.parts(client);
-      while ((await carryOn(steps, record, { elsewhere, most: 2 })) !== 'ended') await world.endAll();
+      while ((await carryOn(steps, record, { elsewhere, most: 2 })) !== 'ended') {
+        // As workers do with what a dead process has left in the outbox.
+        for (const shard of [0, 1]) await new OutboxCarrier({ redis: world.redis.client, prefix }).carry(shard);
+        await world.endAll();
+      }
     };
     await dieEverywhere(world.redis.client, 'after', {
       prepare: async () => {
@@ -78,10 +85,12 @@ describe('a replay to another destination', () => {
     const waiting = async () => (await world.runOf(record))?.waiting;
     expect(await carryOn(steps, record, { elsewhere: null })).toBe('idle');
     expect(await waiting()).toMatchObject({ reason: 'TargetDisabled', message: 'Destination dst_other does not exist.' });
-    expect(await carryOn(steps, record, { elsewhere: { shard: 1, isEnabled: false } })).toBe('idle');
+    expect(await carryOn(steps, record, { elsewhere: { ...to(1), isEnabled: false } })).toBe('idle');
     expect(await waiting()).toMatchObject({ reason: 'TargetDisabled', message: 'Destination dst_other is disabled.' });
+    expect(await carryOn(steps, record, { elsewhere: { ...to(1), isRouteEnabled: async () => false } })).toBe('idle');
+    expect(await waiting()).toMatchObject({ reason: 'TargetDisabled', message: 'Route rte_a is disabled.' });
     expect(await world.replays()).toEqual([]);
-    while ((await carryOn(steps, record, { elsewhere: { shard: 1, isEnabled: true } })) !== 'ended') await world.endAll();
+    while ((await carryOn(steps, record, { elsewhere: to(1) })) !== 'ended') await world.endAll();
     expect(await world.runOf(record)).toMatchObject({ phase: 'Succeeded', queued: 1, delivered: 1, waiting: null });
   });
 });

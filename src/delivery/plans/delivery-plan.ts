@@ -114,7 +114,8 @@ interface PlacedRoute {
 /** What became of an own event is worth none: that would never end. */
 async function hasOwnEvents(registry: RegistryReader, { org, sourceId }: RouteRecord): Promise<boolean> {
   if (!(await hasOwnSource(registry, org))) return false;
-  return (await registry.get('source', sourceId))?.provider !== ownProvider;
+  const source = await registry.get('source', sourceId);
+  return source !== null && source.provider !== ownProvider;
 }
 
 /** Those that come after the destination in the route's list, of which it may be one itself; without those that do not serve. */

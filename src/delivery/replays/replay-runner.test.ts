@@ -66,7 +66,7 @@ async function beside(worker: string, work: () => Promise<unknown>, clock = syst
         advanced.push({ org: record.org, identity: record.identity });
         return steps.advance(record, options);
       },
-      endGone: (org, isThere) => steps.endGone(org, isThere),
+      endGone: (...args) => steps.endGone(...args),
     },
     worker,
     clock,
@@ -100,10 +100,10 @@ test('organizations take turns, however many replays one of them has', async () 
 
 test('a replay is carried on by one worker at a time, and by another when its lease is given back', async () => {
   await deadLetters('org_a', 1);
-  const replay = replayRecord({ isSuspended: true });
+  const replay = replayRecord();
   await publisher.publish(epoch, 'replay', replay);
   await beside('w1', async () => {
-    await eventually(async () => expect((await runOf(replay))?.phase).toBe('Planning'));
+    await eventually(async () => expect((await runOf(replay))?.phase).toBe('Running'));
     expect(await parts().runs.lease('org_a', replay.identity, 'w2', 1000)).toBe(false);
     expect(await beside('w2', () => new Promise((resolve) => setTimeout(resolve, 300)))).toEqual([]);
   });

@@ -1,4 +1,5 @@
 import type { Clock } from '../../core/clock.ts';
+import { isPosthornError } from '../../core/errors.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { ReplayRecord } from '../../core/replay-record.ts';
 import type { RegistryPublisher, RegistryReader } from '../../data/registry/registry.ts';
@@ -12,6 +13,8 @@ const renewMs = 5000;
 const othersMs = 2000;
 const idleDelays = { firstMs: 50, maxMs: 5000 };
 const maxPerStep = 100;
+/** Of a replay with a low rate: a step costs about the same, whatever it queues. */
+const stepsPerSecond = 10;
 /** However little has changed: Redis may have been emptied, and replays whose objects are gone are ended. */
 const reviewMs = 30_000;
 const failureDelayMs = 1000;
@@ -133,15 +136,15 @@ export class ReplayRunner {
 
   /** Ends a replay whose object is gone, if this worker has carried it on. */
   async #forget(id: string): Promise<void> {
-    this.#entries.delete(id);
     const carried = this.#leased.get(id);
-    this.#leased.delete(id);
     if (carried !== undefined) await this.#endGone(carried.org);
+    this.#leased.delete(id);
+    this.#entries.delete(id);
   }
 
   async #endGone(org: string): Promise<void> {
-    const { registry, steps } = this.#options;
-    await steps.endGone(org, async (id, identity) => (await registry.getOf(org, 'replay', id))?.identity === identity);
+    const { registry, steps, worker } = this.#options;
+    await steps.endGone(org, worker, async (id, identity) => (await registry.getOf(org, 'replay', id))?.identity === identity);
   }
 
   async #serve(id: string, entry: Entry, record: ReplayRecord): Promise<void> {
@@ -156,28 +159,32 @@ export class ReplayRunner {
       const most = this.#allowance(entry, record);
       const monthlyMessages = organization.monthlyMessages ?? null;
       const elsewhere = await this.#elsewhere(record);
-      const { outcome, queued } = await steps.advance(record, { most, monthlyMessages, ...elsewhere });
+      const { outcome, queued, pauseMs = 0 } = await steps.advance(record, { most, monthlyMessages, ...elsewhere });
       entry.tokens -= queued;
       if (outcome === 'ended') {
         this.#leased.delete(id);
         Object.assign(entry, { endedGeneration: record.generation, dueAtMs: Number.POSITIVE_INFINITY });
       } else if (outcome === 'progress') {
-        const untilTokenMs = entry.tokens >= 1 ? 0 : (1000 * (1 - entry.tokens)) / record.ratePerSecond;
-        Object.assign(entry, { idleMs: 0, dueAtMs: clock.now() + untilTokenMs });
+        const wanted = Math.min(maxPerStep / 2, Math.max(1, record.ratePerSecond / stepsPerSecond));
+        const untilTokensMs = (1000 * Math.max(0, wanted - entry.tokens)) / record.ratePerSecond;
+        Object.assign(entry, { idleMs: 0, dueAtMs: clock.now() + Math.max(pauseMs, queued > 0 ? untilTokensMs : 0) });
       } else {
         entry.idleMs = Math.min(idleDelays.maxMs, Math.max(idleDelays.firstMs, entry.idleMs * 2));
         entry.dueAtMs = clock.now() + entry.idleMs;
       }
     } catch (error) {
       entry.dueAtMs = clock.now() + failureDelayMs;
-      logger.debug({ err: error, replay: id }, 'a step of a replay could not be completed; retrying');
+      const level = isPosthornError(error, 'UNAVAILABLE') ? 'debug' : 'error';
+      logger[level]({ err: error, replay: id }, 'a step of a replay could not be completed; retrying');
     }
   }
 
   async #elsewhere({ org, destinationId }: ReplayRecord): Promise<Pick<StepOptions, 'elsewhere'>> {
     if (destinationId === undefined) return {};
     const destination = await this.#options.registry.getOf(org, 'destination', destinationId);
-    return { elsewhere: destination && { shard: destination.shard, isEnabled: destination.enabled } };
+    const isRouteEnabled = async (routeId: string): Promise<boolean> =>
+      (await this.#options.registry.getOf(org, 'route', routeId))?.enabled !== false;
+    return { elsewhere: destination && { shard: destination.shard, isEnabled: destination.enabled, isRouteEnabled } };
   }
 
   async #isLeased(id: string, entry: Entry, { org, identity }: ReplayRecord): Promise<boolean> {

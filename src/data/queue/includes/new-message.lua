@@ -39,7 +39,8 @@ local function new_message(event, org, n, target)
   if target.elsewhere then
     local m = failover.moves_of(target.id)
     m.count = failover.max_moves - 1
-    return false, failover.move(m, n, target.elsewhere, 'replay')
+    -- Workers of the release before know no reason of its own.
+    return false, failover.move(m, n, target.elsewhere, 'destination_unavailable')
   end
   local room = queue_room(target.destination)
   if room and room <= 0 then

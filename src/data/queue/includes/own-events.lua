@@ -3,7 +3,7 @@
 -- @include "../../shard/includes/shard.lua"
 
 -- What Posthorn's own events are made of: entries of the stream `ends` at targets whose organization has a source for them (oe in the target's hash). They
--- have w the organization of the target, r, d, at and n as in ends.lua, m a message or `-`, k the kind: q a dead letter, o a circuit that opens, c one that
+-- have w the organization of the target, rt its route (a name that readers of the release before pass over), d, at and n as in ends.lua, m a message or `-`, k the kind: q a dead letter, o a circuit that opens, c one that
 -- closes, d a webhook endpoint that was disabled, w one that soon will be; y the reason or other details, x how many of the kind were left out before.
 --
 -- `oe:<organization>` hash, by kind: `<minute> <entries in it> <left out since the last entry>`.
@@ -22,6 +22,6 @@ local function note_own(kind, org, route, destination, id, reason)
   call('HSET', key, kind, minute .. ' ' .. whole(count + 1) .. ' 0')
   call('PEXPIRE', key, own_kept_ms)
   hints.ends = 1
-  call('XADD', P .. 'ends', 'MAXLEN', '~', ends_kept, counter() .. '-1', 'w', org, 'r', route, 'd', destination, 'at', whole(now),
+  call('XADD', P .. 'ends', 'MAXLEN', '~', ends_kept, counter() .. '-1', 'w', org, 'rt', route, 'd', destination, 'at', whole(now),
     'k', kind, 'n', 1, 'm', id, 'y', reason, 'x', left or '0')
 end

@@ -23,7 +23,7 @@ const plan = z
   .object({
     candidates: count.describe('Originals that were found.'),
     isEstimate: z.boolean().describe('There may be more: the plan ended at 100,000.'),
-    targets: count.describe('Targets to which they went; at most 1,000 are counted.'),
+    targets: count.describe('Targets to which they went; at most 100 are counted.'),
     oldest: timestamp.nullable().describe('When the oldest was created; null without any.'),
     estimatedSeconds: count.describe('How long it takes at its rate.'),
   })
