@@ -58,17 +58,17 @@ async function lookAtAll(look: Look, signal: AbortSignal): Promise<void> {
     if (signal.aborted) return;
     const org = organizationIdOf(caches, object);
     if (org === undefined) continue;
-    const run = look.final.has(finalKey(object)) ? null : await look.replayRuns.find(org, replayIdentity(object, { id: org }));
-    await bringUpToDate(object, run, look).catch((error: unknown) => {
-      // It may be gone by now. Those behind it are written all the same.
+    // It may be gone by now. Those behind it are written all the same.
+    await bringUpToDate(object, org, look).catch((error: unknown) => {
       const { namespace, name } = object.metadata;
-      if (isPosthornError(error)) logger.debug({ err: error, namespace, name }, 'the status of a replay could not be written');
-      else throw error;
+      const level = isPosthornError(error) ? 'debug' : 'error';
+      logger[level]({ err: error, namespace, name }, 'the status of a replay could not be written; retrying');
     });
   }
 }
 
-async function bringUpToDate(object: Replay, run: Awaited<ReturnType<ReplayRunReader['find']>>, look: Look): Promise<void> {
+async function bringUpToDate(object: Replay, org: string, look: Look): Promise<void> {
+  const run = look.final.has(finalKey(object)) ? null : await look.replayRuns.find(org, replayIdentity(object, { id: org }));
   const { store, clock, recorder, final } = look;
   const { uid, name, namespace = '' } = object.metadata;
   if (!final.has(finalKey(object))) {
