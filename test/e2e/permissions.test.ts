@@ -127,6 +127,11 @@ describeInCluster('the permissions of the chart', () => {
     await kubectl(['wait', '--for=delete', `namespace/${organization.name}`, '--timeout=60s']);
   }, 180_000);
 
+  test('let the controller delete a replay whose time is over', async () => {
+    await kubectlApply([object('Replay', 'brief', { what: 'deliveries', dryRun: true, ttlSecondsAfterFinished: 0 })]);
+    await inTenant('wait', '--for=delete', 'replay/brief', '--timeout=60s');
+  }, 90_000);
+
   test('let the API make, change and delete resources of each kind with their secrets, and ask who a token is', async () => {
     const made: string[] = [];
     const make = async (path: string, body: object, change: object | null): Promise<string> => {
@@ -149,6 +154,7 @@ describeInCluster('the permissions of the chart', () => {
     await make('cron', { name, cronExpression: '0 0 1 1 *', url: 'https://nobody.invalid/run' }, { timezone: 'Europe/Berlin' });
     await make('event-types', { name: `permissions.${tenant.replaceAll('-', '_')}` }, { displayName: 'Changed' });
     await make('api-keys', { name, role: 'viewer' }, null);
+    await make('replays', { name: tenant, what: 'deliveries', dryRun: true }, { suspend: true });
 
     const token = await kubectl(['create', 'token', 'default', '--namespace', 'default', '--audience', 'posthorn']);
     expect((await restWith(token.trim()).send('GET', '/api/filters')).status).toBe(404);
