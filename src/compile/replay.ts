@@ -5,6 +5,7 @@ import { isPosthornError } from '../core/errors.ts';
 import { resourceId } from '../core/ids.ts';
 import { recordLayoutVersion } from '../core/records.ts';
 import type { ReplayFilter, ReplayRecord } from '../core/replay-record.ts';
+import { statusRange } from '../core/status-range.ts';
 import { canonicalValue } from '../resources/canonical-value.ts';
 import type { PosthornObject, SpecOf } from '../resources/kinds.ts';
 import { replay as definition } from '../resources/replay.ts';
@@ -74,11 +75,6 @@ function filterOf(
     ...(failedTo !== undefined && { failedToMs: Date.parse(failedTo) }),
     ...(where !== undefined && { where }),
   };
-}
-
-function statusRange(status: string): { first: number; last: number } {
-  const first = Number(status.replace('xx', '00'));
-  return { first, last: status.endsWith('xx') ? first + 99 : first };
 }
 
 function whereComplaint(where: string): string | null {

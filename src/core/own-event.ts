@@ -2,7 +2,7 @@
 export interface OwnEvent {
   org: string;
   sourceId: string;
-  /** The same whoever makes it: it is stored once. */
+  /** Derived from the occurrence and the source. An event with a known id is not stored again. */
   id: string;
   atMs: number;
   /** How often what it is about has been sent on (`hops.ts`). */

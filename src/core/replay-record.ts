@@ -1,3 +1,5 @@
+import type { StatusRange } from './status-range.ts';
+
 /** Selects what a replay sends again; all conditions have to be met. Times are in milliseconds since the epoch, both ends included. */
 export interface ReplayFilter {
   ids?: string[];
@@ -9,7 +11,7 @@ export interface ReplayFilter {
   endpointId?: string;
   eventType?: string;
   errorTypes?: string[];
-  responseStatuses?: { first: number; last: number }[];
+  responseStatuses?: StatusRange[];
   attemptsMin?: number;
   attemptsMax?: number;
   fromMs?: number;

@@ -10,7 +10,7 @@ type Replay = PosthornObject<'Replay'>;
 /** What the status of a replay says of its run. */
 export type ReplayProgress = Omit<StatusOf<'Replay'>, 'observedGeneration' | 'id' | 'conditions'> & { conditions: Condition[] };
 
-/** Reason of Complete or Failed: what has this name and spec ran for an earlier object. */
+/** Reason of the conditions Complete and Failed: a replay with this name and spec ran for an earlier object. */
 const alreadyRan = 'AlreadyRan';
 
 const conditionTypes: ReadonlySet<string> = new Set(['Queued', 'Complete', 'Failed', 'Waiting']);

@@ -6,8 +6,8 @@ import type { ResourceRules } from '../resource-reconciler.ts';
 import { complaintsAbout, type Lacking, lackingReferences } from '../standing.ts';
 
 /**
- * A replay keeps the ids that its references had when it was first put in force: what has begun goes on by these when a route or a destination is
- * deleted or made again, and can be suspended and cancelled. Before that each of them has to exist.
+ * A replay keeps the ids that its references had when its record was first published. Until then each reference has to exist. A route or destination that
+ * is deleted or recreated afterwards does not stop the replay, which can still be suspended and cancelled.
  */
 export function replayRules(caches: ControllerCaches): ResourceRules<'Replay'> {
   return {

@@ -68,10 +68,10 @@ async function lookAtAll(look: Look, signal: AbortSignal): Promise<void> {
 }
 
 async function bringUpToDate(object: Replay, org: string, look: Look): Promise<void> {
-  const run = look.final.has(finalKey(object)) ? null : await look.replayRuns.find(org, replayIdentity(object, { id: org }));
-  const { store, clock, recorder, final } = look;
+  const { store, clock, recorder, final, replayRuns } = look;
   const { uid, name, namespace = '' } = object.metadata;
   if (!final.has(finalKey(object))) {
+    const run = await replayRuns.find(org, replayIdentity(object, { id: org }));
     const progress = progressOf(object, run, clock.now());
     if (progress !== null && isNews(object, progress)) {
       await look.turn();

@@ -140,7 +140,7 @@ describe.each([1, 3])('with %i shards and thousands of newer messages that do no
     const calls = (await world.redis.client.info('commandstats')).matchAll(/calls=(\d+)/g);
     return [...calls].reduce((sum, [, count]) => sum + Number(count), 0);
   };
-  // A page of what has no index is filled for as long as it takes.
+  // A list without an index is a walk, which a busy machine does not complete within the default time.
   const options = () => ({ redis: world.redis.client, prefix, shards: () => shards, fillMs: 60_000 });
 
   const deliveries = [

@@ -10,8 +10,8 @@ import { shardKeys } from '../shard/shard-keys.ts';
 
 const replayScript = new Script(new URL('./replay.lua', import.meta.url));
 const fullRetrySeconds = 10;
-/** So that Redis serves others in between. */
-const replaysPerCall = 50;
+/** So that Redis serves others in between. One call replays its messages whole or not at all. */
+export const replaysPerCall = 50;
 
 /** Why the target of a paced replay takes no message now. */
 export type TargetObstacle = 'disabled' | 'circuit' | 'target_full';
@@ -21,7 +21,7 @@ export type ReplayOutcome = 'done' | 'gone' | 'payload' | TargetObstacle;
 const obstacle = z.enum(['disabled', 'circuit', 'target_full']);
 const outcome = z.union([z.literal('payload'), z.literal('gone'), obstacle, z.literal(1).transform(() => 'done' as const)]);
 
-/** The id that the replay of a message has, whoever makes it. `id`: of what asks for it. */
+/** Returns the id of the message that replays another one. Every process derives the same id. `id`: of the intent or replay. */
 export function replayId({ id, beganAtMs }: { id: string; beganAtMs: number }, messageId: string): string {
   return derivedTimedId('msg_', homeShard(messageId) ?? 0, beganAtMs, `${id} ${messageId}`);
 }

@@ -2,7 +2,7 @@ import type { Clock } from '../../core/clock.ts';
 import { isPosthornError } from '../../core/errors.ts';
 import type { ReplayRecord } from '../../core/replay-record.ts';
 import type { RedisClient } from '../../redis/connection.ts';
-import { type ReplayOutcome, replayId, replayMessages, type TargetObstacle } from '../history/replay-messages.ts';
+import { type ReplayOutcome, replayId, replayMessages, replaysPerCall, type TargetObstacle } from '../history/replay-messages.ts';
 import type { ByteShares } from '../queue/byte-shares.ts';
 import type { Circuits } from '../queue/circuits.ts';
 import type { OutboxCarrier } from '../queue/outbox-carrier.ts';
@@ -12,8 +12,6 @@ import type { ReplayState } from './replay-state.ts';
 
 /** That are waiting at one target, whichever replay they are of. */
 export const maxWaitingAtTarget = 200;
-/** What one call replays is done whole or not at all. */
-const perCall = 50;
 
 export interface ReplayQueueingOptions {
   redis: RedisClient;
@@ -83,8 +81,8 @@ export class ReplayQueueing {
     await shares.refuseOver(record.org, [...byShard.keys()]);
     const done = await Promise.allSettled(
       [...byShard].map(async ([shard, group]) => {
-        for (let first = 0; first < group.length; first += perCall) {
-          const some = group.slice(first, first + perCall);
+        for (let first = 0; first < group.length; first += replaysPerCall) {
+          const some = group.slice(first, first + replaysPerCall);
           const pairs = some.map((id) => ({ id, newId: newIdOf(record, beganAtMs, id) }));
           const each = await replayMessages(this.#options, shard, pairs, { maxWaiting: maxWaitingAtTarget, elsewhere });
           for (const [i, id] of some.entries()) outcomes.set(id, each[i] ?? 'gone');

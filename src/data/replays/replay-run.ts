@@ -1,16 +1,19 @@
-/** Why nothing of a replay is queued at the moment. */
-export type ReplayWait =
-  | 'TargetDisabled'
-  | 'CircuitOpen'
-  | 'TargetFull'
-  | 'InFlightLimit'
-  | 'QuotaReached'
-  | 'QueueFull'
-  | 'RedisFull'
-  | 'TooManyReplays';
+/** Reasons why nothing of a replay is queued at the moment. */
+export const replayWaits = [
+  'TargetDisabled',
+  'CircuitOpen',
+  'TargetFull',
+  'InFlightLimit',
+  'QuotaReached',
+  'QueueFull',
+  'RedisFull',
+  'TooManyReplays',
+] as const;
+export type ReplayWait = (typeof replayWaits)[number];
 
-/** Why an original that the walk has found was not replayed: its payload, or the message itself, was pruned meanwhile; or there is no target for it any more. */
-export type ReplaySkip = 'payload_not_found' | 'target_not_found';
+/** Why a candidate was not replayed: its payload, or the message itself, was pruned meanwhile; or its target is gone. */
+export const replaySkips = ['payload_not_found', 'target_not_found'] as const;
+export type ReplaySkip = (typeof replaySkips)[number];
 
 /** What is known of a replay that a worker has begun; kept for 90 days after its end. */
 export interface ReplayRun {

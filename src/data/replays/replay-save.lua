@@ -1,11 +1,11 @@
 #!lua
--- Writes what is known of a replay, with the messages that it has queued or seen end and what it counts against the month: all or nothing of it. The
--- version is the fence: of two writers that have read the same, one writes.
+-- Replaces the state of a replay, updates the set of its open messages and counts its messages against the month, all in one step. The version is the
+-- fencing token: of two writers that have read the same version, one writes.
 --
 -- KEYS: see ../intake/includes/intake.lua.
--- ARGV[1] identity, [2] version that was read, 0 for none, [3] new state (JSON), [4] `enter <most>`: it becomes one of the running ones, of which there are
--- at most so many; `end`: it is one no more; or '', [5] month (YYYY-MM), [6] messages to count in it, negative ones are given back, [7] how many there may be
--- in the month, or '' for any number, [8] number of queued messages, then these, then those that have ended.
+-- ARGV[1] identity; [2] the version that was read, or 0; [3] the new state (JSON); [4] `enter <maximum>` adds the replay to the running ones, `end` removes
+-- it, '' does neither; [5] month (YYYY-MM); [6] number of messages to count in it, negative to give back; [7] quota of the month, or '' for none;
+-- [8] number of queued messages. Their ids follow, then the ids of ended messages.
 -- Reply: `saved`; else nothing is written: `stale` (another version is stored), `many` (enough others are running), `quota` (it would exceed the month).
 -- @include "../intake/includes/intake.lua"
 -- @include "includes/replays.lua"

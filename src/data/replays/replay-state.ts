@@ -1,21 +1,10 @@
 import { z } from 'zod';
 import { parsePlainJson } from '../../core/plain-json.ts';
 import type { ReplayRecord } from '../../core/replay-record.ts';
-import type { ReplayRun } from './replay-run.ts';
+import { type ReplayRun, replaySkips, replayWaits } from './replay-run.ts';
 
 const count = z.number();
 const timeMs = z.number();
-const skips = ['payload_not_found', 'target_not_found'] as const;
-const waits = [
-  'TargetDisabled',
-  'CircuitOpen',
-  'TargetFull',
-  'InFlightLimit',
-  'QuotaReached',
-  'QueueFull',
-  'RedisFull',
-  'TooManyReplays',
-] as const;
 
 const storedState = z.object({
   uid: z.string(),
@@ -24,10 +13,10 @@ const storedState = z.object({
   what: z.enum(['deliveries', 'messages']),
   phase: z.enum(['Planning', 'Running', 'Succeeded', 'Failed', 'Cancelled']),
   failure: z.object({ reason: z.enum(['TooManyFailures', 'InvalidFilter']), message: z.string() }).nullable(),
-  waiting: z.object({ reason: z.enum(waits), message: z.string(), sinceMs: timeMs }).nullable(),
+  waiting: z.object({ reason: z.enum(replayWaits), message: z.string(), sinceMs: timeMs }).nullable(),
   plan: z.object({ candidates: count, isEstimate: z.boolean(), targets: count, oldestMs: timeMs.nullable() }),
   queued: count,
-  skipped: z.partialRecord(z.enum(skips), count),
+  skipped: z.partialRecord(z.enum(replaySkips), count),
   delivered: count,
   failed: count,
   endedOtherwise: count,

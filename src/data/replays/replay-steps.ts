@@ -72,8 +72,9 @@ const idle: Advance = { outcome: 'idle', queued: 0 };
 export class ReplaySteps {
   readonly #options: ReplayStepsOptions;
   readonly #queueing: ReplayQueueing;
-  /** By identity: where the look for ended messages goes on and when, and the version that was written here last. */
+  /** By identity: cursor of the next look and time of the last look for ended messages. */
   readonly #looks = new Map<string, { cursor: string; atMs: number }>();
+  /** By identity: the version that this process has written last. */
   readonly #written = new Map<string, number>();
 
   constructor(options: ReplayStepsOptions) {
@@ -88,13 +89,12 @@ export class ReplaySteps {
     const read = await runs.read(org, identity);
     // What is forgotten may have run.
     if (read === null && clock.now() - record.createdAtMs > rememberedMs) return this.#ended(identity);
-    const isOfAnother = read !== null && read.state.uid !== record.uid;
-    const hasBegun = read !== null && (read.state.isAdmitted || read.state.endedAtMs !== null);
-    const known = hasBegun ? read : { version: read?.version ?? 0, state: newReplayState(record, clock.now()), open: 0 };
-    if (read !== null && !hasBegun && !isOfAnother) known.state = read.state;
+    // What only waited for a place is no run of an earlier object.
+    const isRun = read !== null && (read.state.uid === record.uid || read.state.isAdmitted || read.state.endedAtMs !== null);
+    const known = isRun ? read : { version: read?.version ?? 0, state: newReplayState(record, clock.now()), open: 0 };
     const { state } = known;
     if (state.endedAtMs !== null) return this.#ended(identity);
-    if (record.isCancelled || (isOfAnother && hasBegun)) return await this.#end(record, known, { phase: 'Cancelled' });
+    if (record.isCancelled || state.uid !== record.uid) return await this.#end(record, known, { phase: 'Cancelled' });
     if (!state.isAdmitted) return record.isSuspended ? idle : await this.#enter(record, known);
     try {
       if (state.phase === 'Planning') return record.isSuspended ? idle : await this.#plan(record, known);
@@ -277,13 +277,11 @@ export class ReplaySteps {
 
   /** Another process has noted the step and may have replayed a part of it: that is counted before anything else. */
   async #reconcile(record: ReplayRecord, { version, state }: KnownReplay): Promise<Advance> {
-    const { candidates } = this.#options;
     const { step } = state;
     if (step === null) return idle;
-    const newIds = new Map(step.ids.map((id) => [id, newIdOf(record, state.beganAtMs, id)]));
-    const made = await candidates.views(record, [...newIds.values()]);
-    const queued = [...newIds.values()].filter((id) => made.has(id));
-    const left = step.ids.filter((id) => !made.has(newIds.get(id) ?? ''));
+    const made = await this.#madeOf(record, state);
+    const queued = [...made.values()];
+    const left = step.ids.filter((id) => !made.has(id));
     const isDone = left.length === 0;
     const next: ReplayState = {
       ...state,
@@ -292,6 +290,16 @@ export class ReplaySteps {
       queuedAtMs: isDone && step.isLast ? this.#options.clock.now() : null,
     };
     return await this.#save(record, { version, state: next, queued }, 0);
+  }
+
+  /** The messages that there are for the originals of the step, by original. */
+  async #madeOf(record: Pick<ReplayRecord, 'org' | 'identity' | 'what'>, { step, beganAtMs }: ReplayState): Promise<Map<string, string>> {
+    const newIds = (step?.ids ?? []).map((id) => [id, newIdOf(record, beganAtMs, id)] as const);
+    const views = await this.#options.candidates.views(
+      record,
+      newIds.map(([, newId]) => newId),
+    );
+    return new Map(newIds.filter(([, newId]) => views.has(newId)));
   }
 
   /** Counts messages that have ended since the last look. */
@@ -341,12 +349,9 @@ export class ReplaySteps {
     { version, state }: Pick<KnownReplay, 'version' | 'state'>,
     { phase, failure = null, ended = [] }: Pick<ReplayState, 'phase'> & Partial<Pick<ReplayState, 'failure'>> & { ended?: string[] },
   ): Promise<Advance> {
-    const { runs, candidates, clock } = this.#options;
+    const { runs, clock } = this.#options;
     const { step } = state;
-    const made = await candidates.views(
-      record,
-      (step?.ids ?? []).map((id) => newIdOf(record, state.beganAtMs, id)),
-    );
+    const made = await this.#madeOf(record, state);
     const over: ReplayState = {
       ...state,
       phase,

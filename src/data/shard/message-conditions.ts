@@ -1,5 +1,6 @@
+import type { StatusRange } from '../../core/status-range.ts';
 import { attemptErrorTypes, errorLetter } from './attempt-record.ts';
-import type { MessageFilter, PayloadFilter, StatusRange } from './message-filter.ts';
+import type { MessageFilter, PayloadFilter } from './message-filter.ts';
 import type { AttemptErrorType, AttemptView } from './messages.ts';
 
 /** What the filter asks of a message itself. */
@@ -21,7 +22,7 @@ export interface OutcomeLook {
 }
 
 /** Of messages that ended without an attempt, or could not be attempted once more; all of these stand in the index of failures. */
-const endErrorTypes: readonly string[] = ['secret_decryption_failed', 'disabled', 'filtered', 'schema_failed', 'transform_failed'];
+export const endErrorTypes: readonly string[] = ['secret_decryption_failed', 'disabled', 'filtered', 'schema_failed', 'transform_failed'];
 const firstFailure = 300;
 /** By so much the clocks of those who accept events and of those who send them may differ. */
 const clockSkewMs = 60_000;

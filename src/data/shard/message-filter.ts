@@ -1,8 +1,4 @@
-/** Statuses of responses, both ends included. */
-export interface StatusRange {
-  first: number;
-  last: number;
-}
+import type { StatusRange } from '../../core/status-range.ts';
 
 /** What lists of messages of both families are narrowed by. Of a list of values any one is enough; what is absent lets all pass. */
 export interface MessageFilter {

@@ -12,7 +12,7 @@ export interface EndpointToDisable {
 export interface EndpointDisabling {
   /** This call did: not where the endpoint is gone, was disabled already or has changed. */
   isDone: boolean;
-  /** Of the endpoint that is disabled for the reason, whoever did it; null: it is not. */
+  /** Revision of the endpoint if it is disabled for this reason, also by another call; null otherwise. */
   revision: number | null;
 }
 

@@ -3,6 +3,7 @@ import { celLimits, compileCelSearch } from '../../../core/cel-filter.ts';
 import { isPosthornError, PosthornError } from '../../../core/errors.ts';
 import { replayedDeliveryStatuses, replayedMessageStatuses } from '../../../core/replay-statuses.ts';
 import { attemptErrorTypes } from '../../../data/shard/attempt-record.ts';
+import { endErrorTypes } from '../../../data/shard/message-conditions.ts';
 import type { PosthornObject, SpecInputOf } from '../../../resources/kinds.ts';
 import { text } from '../../../resources/text.ts';
 import type { Call } from '../../http/operation.ts';
@@ -19,9 +20,7 @@ type Spec = PosthornObject<'Replay'>['spec'];
 
 const id = text(1, 128);
 const attempts = z.int().min(0).max(1000);
-/** What stands as the type of an error beside those of attempts. */
-const otherErrorTypes = ['circuit_open', 'secret_decryption_failed', 'disabled', 'filtered', 'schema_failed', 'transform_failed'];
-const errorTypes: readonly string[] = [...attemptErrorTypes, ...otherErrorTypes];
+const errorTypes: readonly string[] = [...attemptErrorTypes, 'circuit_open', ...endErrorTypes];
 
 const fields = {
   id: z.array(id).min(1).max(100).describe('Ids.'),

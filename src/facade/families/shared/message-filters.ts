@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { celLimits } from '../../../core/cel-filter.ts';
 import { invalidParameter } from '../../../core/errors.ts';
+import { statusRange } from '../../../core/status-range.ts';
 import { attemptErrorTypes } from '../../../data/shard/attempt-record.ts';
-import type { MessageFilter, PayloadFilter, StatusRange } from '../../../data/shard/message-filter.ts';
+import type { MessageFilter, PayloadFilter } from '../../../data/shard/message-filter.ts';
 import { text } from '../../../resources/text.ts';
 import type { Call } from '../../http/operation.ts';
 import { queryInteger, queryList, queryTime, timeRange } from '../../http/query.ts';
@@ -65,11 +66,6 @@ export function messageFilterOf(sent: SentFilter): MessageFilter & PayloadFilter
     failedToMs: failed.toMs,
     where: sent.where,
   };
-}
-
-function statusRange(sent: string): StatusRange {
-  const first = Number(sent.replace(/xx$/i, '00'));
-  return { first, last: /xx$/i.test(sent) ? first + 99 : first };
 }
 
 /** What a page needs to take the turns of its request, and to end with it. */
