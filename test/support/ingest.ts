@@ -38,13 +38,14 @@ const patientLimits = {
 export const keyPrefix = 'test:';
 export const signingSecret = "It's a Secret to Everybody";
 
-/** Keeps what it is given; `hold` lets it be slow or fail. */
+/** Keeps each event once; `hold` lets it be slow or fail. */
 export class KeptEvents implements MessageAcceptor {
   readonly events: NewEvent[] = [];
   hold: () => Promise<void> = async () => {};
 
   async accept(event: NewEvent): Promise<boolean> {
     await this.hold();
+    if (this.events.some(({ id }) => id === event.id)) return false;
     this.events.push(event);
     return true;
   }

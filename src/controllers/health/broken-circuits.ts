@@ -25,10 +25,10 @@ export interface Health {
 /** The circuits that are not closed, by the id of their route and of their destination. */
 export class BrokenCircuits {
   #byId = new Map<string, Map<string, Broken>>();
-  readonly #isGone: (routeId: string) => boolean;
+  readonly #isGone: (id: string) => boolean;
 
-  /** `isGone`: whether there is no such route any more; Redis keeps its circuits for as long as it has messages of it. */
-  constructor(isGone: (routeId: string) => boolean) {
+  /** `isGone`: whether there is no such object any more; Redis keeps its circuits for as long as it has messages of it. */
+  constructor(isGone: (id: string) => boolean) {
     this.#isGone = isGone;
   }
 
@@ -47,9 +47,9 @@ export class BrokenCircuits {
     return this.#set({ routeId, destinationId, state, sinceMs: atMs });
   }
 
-  /** Removes the circuits of a route. Returns the ids of the route and its destinations. */
-  forget(routeId: string): string[] {
-    return [...(this.#byId.get(routeId)?.values() ?? [])].flatMap((circuit) => this.#set({ ...circuit, state: 'closed' }));
+  /** Removes the circuits from or to `id`. Returns the ids of both ends of each. */
+  forget(id: string): string[] {
+    return [...(this.#byId.get(id)?.values() ?? [])].flatMap((circuit) => this.#set({ ...circuit, state: 'closed' }));
   }
 
   /** Of a route or a destination: the worst of its circuits. */
@@ -74,9 +74,10 @@ export class BrokenCircuits {
   #set(circuit: Broken): string[] {
     const { routeId, destinationId } = circuit;
     const ids = [routeId, destinationId];
+    const isGone = ids.some((id) => this.#isGone(id));
     for (const id of ids) {
       const circuits = this.#byId.get(id) ?? new Map<string, Broken>();
-      if (circuit.state === 'closed' || this.#isGone(routeId)) circuits.delete(`${routeId} ${destinationId}`);
+      if (isGone || circuit.state === 'closed') circuits.delete(`${routeId} ${destinationId}`);
       else circuits.set(`${routeId} ${destinationId}`, circuit);
       if (circuits.size === 0) this.#byId.delete(id);
       else this.#byId.set(id, circuits);

@@ -67,6 +67,27 @@ async function open(target: { org: string; route: string; destination: string } 
   );
 }
 
+const hooks = { namespace: 'acme', name: 'hooks' };
+
+/** Makes a webhook endpoint; its circuit. */
+async function webhookTarget(): Promise<{ org: string; route: string; destination: string }> {
+  const options = { manager: 'test', force: true };
+  const data = { secret: Buffer.from(`whsec_${Buffer.alloc(32, 1).toString('base64')}`).toString('base64') };
+  await store.apply({ kind: 'Secret', metadata: { ...hooks, name: 'signing' }, data }, options);
+  const application = await store.apply({ kind: 'WebhookApplication', metadata: { ...hooks, name: 'customer' }, spec: {} }, options);
+  const spec = {
+    applicationRef: { name: 'customer' },
+    url: 'https://customer.example/',
+    signingSecretRef: { name: 'signing', key: 'secret' },
+  };
+  const endpoint = await store.apply({ kind: 'WebhookEndpoint', metadata: hooks, spec }, options);
+  return {
+    org: webhookOrganization(ids.org),
+    route: idOf('WebhookApplication', application),
+    destination: idOf('WebhookEndpoint', endpoint),
+  };
+}
+
 test('an open circuit stands in the status of its route and its destination, with an event, and neither is less Ready', async () => {
   const before = (await store.get('Route', route)).metadata.generation;
   await open();
@@ -100,7 +121,7 @@ test('the leader counts the circuits that are not closed, and another process no
   await eventually(async () => expect(await counted()).toEqual({ open: 0, half_open: 0 }));
   await open();
   await eventually(async () => expect(await counted()).toEqual({ open: 1, half_open: 0 }));
-  await open({ org: webhookOrganization(ids.org), route: 'app_a', destination: 'ep_a' });
+  await open(await webhookTarget());
   await eventually(async () => expect(await counted()).toEqual({ open: 2, half_open: 0 }));
   await new Circuits({ redis: redis.client, prefix }).reset(ids.org, ids.route, [ids.destination]);
   await eventually(async () => expect(await counted()).toEqual({ open: 1, half_open: 0 }));
@@ -118,6 +139,18 @@ test('the circuits of a deleted route do not count, for its destination neither,
   expect(await new Circuits({ redis: redis.client, prefix }).broken()).toHaveLength(1);
   await controllers.stop();
   controllers = startControllers({ store, redis: redis.client, prefix });
+  await eventually(async () => expect(await counted()).toEqual([0, 0]));
+});
+
+test.each([
+  ['route', 'Route', route],
+  ['destination', 'Destination', destination],
+  ['webhook endpoint', 'WebhookEndpoint', hooks],
+] as const)('the circuit of a deleted %s does not count', async (_, kind, key) => {
+  const counted = async () => (await controllers.metrics.getSingleMetric('posthorn_circuits')?.get())?.values.map(({ value }) => value);
+  await open(kind === 'WebhookEndpoint' ? await webhookTarget() : ids);
+  await eventually(async () => expect(await counted()).toEqual([1, 0]));
+  await store.delete(kind, key);
   await eventually(async () => expect(await counted()).toEqual([0, 0]));
 });
 
@@ -181,26 +214,12 @@ test('circuits of webhook endpoints and of channels do not keep those of routes 
 });
 
 test('the circuit of a webhook endpoint stands in its status', async () => {
-  const options = { manager: 'test', force: true };
-  const hooks = { namespace: 'acme', name: 'hooks' };
-  const data = { secret: Buffer.from(`whsec_${Buffer.alloc(32, 1).toString('base64')}`).toString('base64') };
-  await store.apply({ kind: 'Secret', metadata: { ...hooks, name: 'signing' }, data }, options);
-  const application = await store.apply({ kind: 'WebhookApplication', metadata: { ...hooks, name: 'customer' }, spec: {} }, options);
-  const spec = {
-    applicationRef: { name: 'customer' },
-    url: 'https://customer.example/',
-    signingSecretRef: { name: 'signing', key: 'secret' },
-  };
-  const endpoint = await store.apply({ kind: 'WebhookEndpoint', metadata: hooks, spec }, options);
+  const target = await webhookTarget();
   const read = () => store.get('WebhookEndpoint', hooks);
   await eventually(async () =>
     expect((await read()).status?.conditions).toContainEqual(expect.objectContaining({ type: 'Ready', status: 'True' })),
   );
-  await open({
-    org: webhookOrganization(ids.org),
-    route: idOf('WebhookApplication', application),
-    destination: idOf('WebhookEndpoint', endpoint),
-  });
+  await open(target);
   await eventually(async () => expect((await read()).status?.circuit).toMatchObject({ state: 'open', since: expect.any(String) }));
   const conditions = (await read()).status?.conditions;
   const message = expect.stringMatching(

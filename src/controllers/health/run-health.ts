@@ -29,6 +29,8 @@ export interface HealthOptions {
 }
 
 const healthKinds: readonly HealthKind[] = ['Route', 'Destination', 'WebhookEndpoint'];
+/** A circuit does not outlive an object of them. */
+const endKinds = [...healthKinds, 'NotificationChannel'] as const;
 const compareIntervalMs = 600_000;
 const retryMs = 2000;
 const deadlineMs = 30_000;
@@ -38,7 +40,9 @@ const yieldsMs = { Destination: 0, Route: 1000, WebhookEndpoint: 1000 };
 /** Brings the state of the circuits into the status of routes, destinations and webhook endpoints, until the signal aborts. */
 export async function runHealth(options: HealthOptions, signal: AbortSignal): Promise<void> {
   const { caches, clock, logger, metrics } = options;
-  const broken = new BrokenCircuits((id) => id.startsWith(definitionOf('Route').idPrefix) && caches.Route.getById(id) === undefined);
+  const broken = new BrokenCircuits((id) =>
+    endKinds.some((kind) => id.startsWith(definitionOf(kind).idPrefix) && caches[kind].getById(id) === undefined),
+  );
   const pace = new WritePace(clock);
   const common = (kind: HealthKind) => ({
     ...options,
@@ -55,14 +59,16 @@ export async function runHealth(options: HealthOptions, signal: AbortSignal): Pr
       for (const kind of healthKinds)
         for (const { metadata } of caches[kind].byIndex(indexes.id, id)) queues[kind].add(formatKey(metadata));
   };
-  const unfollow = caches.Route.onChange((_, { before, after }) => {
-    if (before === undefined || after !== undefined) return;
-    const id = idOf('Route', before);
-    // Another route has it where the deleted one only claimed it.
-    if (caches.Route.getById(id) !== undefined) return;
-    look(broken.forget(id));
-    metrics.showCircuits(broken.counts());
-  });
+  const unfollow = endKinds.map((kind) =>
+    caches[kind].onChange((_, { before, after }) => {
+      if (before === undefined || after !== undefined) return;
+      const id = idOf(kind, before);
+      // Another object has it where the deleted one only claimed it.
+      if (caches[kind].getById(id) !== undefined) return;
+      look(broken.forget(id));
+      metrics.showCircuits(broken.counts());
+    }),
+  );
   const controller = (kind: keyof typeof queues, reconciler: { reconcile: typeof routes.reconcile }) =>
     runController(
       {
@@ -86,7 +92,7 @@ export async function runHealth(options: HealthOptions, signal: AbortSignal): Pr
     controller('WebhookEndpoint', { reconcile: (key) => endpoints.reconcile(key) }),
     follow({ ...options, broken, look }, signal),
   ]);
-  unfollow();
+  for (const stop of unfollow) stop();
   metrics.showCircuits(null);
 }
 
