@@ -15,6 +15,7 @@ import { WebhookDirectory } from '../data/webhooks/webhook-directory.ts';
 import { startDelivery } from '../delivery/start-delivery.ts';
 import type { Mailer } from '../delivery/targets/channel/mailer.ts';
 import { acceptOwnEvent } from '../ingest/own-event.ts';
+import { eventRouting } from '../ingest/routed-again.ts';
 import { Notifier } from '../notify/notifier.ts';
 import { Sandbox } from '../sandbox/sandbox.ts';
 import { agreedShards } from './agreed-shards.ts';
@@ -97,6 +98,7 @@ async function runDelivery(context: RoleContext): Promise<void> {
       redis: worker,
       openBlocking: () => link.blocking('doorbell', doorbellBlockSeconds * 1000),
       shards,
+      eventReplays: { routing: eventRouting({ registry: records, sandbox, keyring, logger }), acceptor },
       onAlerts: (shard) => notifier.wake(shard),
       ...(mailer !== null && { mailer }),
       mailsPerDay: config.mailsPerDay,

@@ -4,7 +4,7 @@ import type { SpecInputOf } from '../resources/kinds.ts';
 import { compileReplay, replayIdentity } from './replay.ts';
 
 const organization = { id: 'org_a' };
-const none = { filterRouteId: undefined, filterDestinationId: undefined, destinationId: undefined };
+const none = { filterSourceId: undefined, filterRouteId: undefined, filterDestinationId: undefined, destinationId: undefined };
 const object = (spec: Partial<SpecInputOf<'Replay'>> = {}, name = 'again') =>
   storedObject('Replay', name, { what: 'deliveries', ...spec }, 'acme');
 const compiled = (spec: Partial<SpecInputOf<'Replay'>>, ids: Partial<typeof none> | Record<string, string> = {}) =>

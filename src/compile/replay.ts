@@ -5,6 +5,7 @@ import { isPosthornError } from '../core/errors.ts';
 import { resourceId } from '../core/ids.ts';
 import { recordLayoutVersion } from '../core/records.ts';
 import type { ReplayFilter, ReplayRecord } from '../core/replay-record.ts';
+import { replayedEventStatuses } from '../core/replay-statuses.ts';
 import { statusRange } from '../core/status-range.ts';
 import { canonicalValue } from '../resources/canonical-value.ts';
 import type { PosthornObject, SpecOf } from '../resources/kinds.ts';
@@ -17,12 +18,13 @@ type Replay = Pick<PosthornObject<'Replay'>, 'metadata' | 'spec'>;
 export interface ReplayInputs {
   organization: Pick<OrganizationFacts, 'id'>;
   /** Ids of what `spec.filter` and `spec.destinationRef` name; undefined where they name nothing. */
+  filterSourceId: string | undefined;
   filterRouteId: string | undefined;
   filterDestinationId: string | undefined;
   destinationId: string | undefined;
 }
 
-const defaultStatuses: readonly string[] = ['dlq'];
+const defaultStatuses = { deliveries: ['dlq'], messages: ['dlq'], events: replayedEventStatuses } as const;
 
 /** Refuses a `where` that does not compile. Times become milliseconds since the epoch, classes such as `5xx` ranges. */
 export function compileReplay(object: Replay, inputs: ReplayInputs): Compiled<ReplayRecord> {
@@ -38,7 +40,7 @@ export function compileReplay(object: Replay, inputs: ReplayInputs): Compiled<Re
     uid: metadata.uid,
     identity: replayIdentity(object, inputs.organization),
     what: spec.what,
-    filter: filterOf(spec.filter, inputs),
+    filter: filterOf(spec, inputs),
     ratePerSecond: spec.ratePerSecond,
     ...(destinationId !== undefined && { destinationId }),
     ...(spec.stopAfterFailurePercent !== undefined && { stopAfterFailurePercent: spec.stopAfterFailurePercent }),
@@ -52,14 +54,15 @@ export function compileReplay(object: Replay, inputs: ReplayInputs): Compiled<Re
 }
 
 function filterOf(
-  filter: SpecOf<'Replay'>['filter'],
-  { filterRouteId, filterDestinationId }: Pick<ReplayInputs, 'filterRouteId' | 'filterDestinationId'>,
+  { what, filter }: Pick<SpecOf<'Replay'>, 'what' | 'filter'>,
+  { filterSourceId, filterRouteId, filterDestinationId }: Pick<ReplayInputs, 'filterSourceId' | 'filterRouteId' | 'filterDestinationId'>,
 ): ReplayFilter {
-  const { ids, statuses = defaultStatuses, responseStatuses, errorTypes, applicationId, endpointId, eventType } = filter;
+  const { ids, statuses = defaultStatuses[what], responseStatuses, errorTypes, applicationId, endpointId, eventType } = filter;
   const { attemptsMin, attemptsMax, from, to, failedFrom, failedTo, where } = filter;
   return {
     ...(ids !== undefined && { ids: [...ids] }),
     statuses: [...statuses],
+    ...(filterSourceId !== undefined && { sourceId: filterSourceId }),
     ...(filterRouteId !== undefined && { routeId: filterRouteId }),
     ...(filterDestinationId !== undefined && { destinationId: filterDestinationId }),
     ...(applicationId !== undefined && { applicationId }),

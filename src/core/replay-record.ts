@@ -3,8 +3,9 @@ import type { StatusRange } from './status-range.ts';
 /** Selects what a replay sends again; all conditions have to be met. Times are in milliseconds since the epoch, both ends included. */
 export interface ReplayFilter {
   ids?: string[];
-  /** Of deliveries or of messages, as `what` of the record says. */
+  /** Of deliveries, messages or events, as `what` of the record says. */
   statuses: string[];
+  sourceId?: string;
   routeId?: string;
   destinationId?: string;
   applicationId?: string;
@@ -30,7 +31,7 @@ export interface ReplayRecord {
   uid: string;
   /** Hash of organization, name and spec without `suspend` and `cancel`: a replay with a known identity is not run again. */
   identity: string;
-  what: 'deliveries' | 'messages';
+  what: 'deliveries' | 'messages' | 'events';
   filter: ReplayFilter;
   ratePerSecond: number;
   /** Where all of them are sent to instead. */

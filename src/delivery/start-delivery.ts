@@ -35,7 +35,7 @@ import { RedisBackoffs } from './loops/redis-backoff.ts';
 import { deliveryMetrics, mailCounter } from './metrics.ts';
 import { type DeliveryPlan, deliveryPlan } from './plans/delivery-plan.ts';
 import { type WebhookPlanSources, WebhookPlans } from './plans/webhook-plan.ts';
-import { replayRunnerOf } from './replays/replay-runner-of.ts';
+import { type EventReplays, replayRunnerOf } from './replays/replay-runner-of.ts';
 import { AlertMailer } from './targets/channel/alert-mailer.ts';
 import { MailConfirmer } from './targets/channel/mail-confirmer.ts';
 import type { Mailer } from './targets/channel/mailer.ts';
@@ -93,6 +93,8 @@ export interface DeliveryOptions {
   mailDomains?: readonly string[];
   /** Of the page where addresses are confirmed; absent: they need not be. */
   mailConfirmationUrl?: string;
+  /** How replays judge and accept events again. */
+  eventReplays: EventReplays;
   /** Endpoints of webhook applications, and how they are delivered to. */
   webhooks: WebhookPlanSources;
   /**
@@ -293,7 +295,13 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     logger,
     metrics,
   });
-  const replays = replayRunnerOf({ redis, prefix, shards, shares: byteShares, carrier, registry, worker: id, clock, logger });
+  const replays = replayRunnerOf({
+    ...{ redis, prefix, shards, shares: byteShares, carrier, registry },
+    events: options.eventReplays,
+    worker: id,
+    clock,
+    logger,
+  });
   worker.start();
   archiver.start();
   tasks.start();

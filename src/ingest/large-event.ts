@@ -1,33 +1,31 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { requestFormat } from '../core/readable-payload.ts';
 import { queryParameters } from '../core/sent-query.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { patternsUntried } from './event.ts';
 import type { IngestPlan } from './plan.ts';
-import type { LargeJudgement, ReceivedRequest } from './received-request.ts';
+import type { LargeJudgement } from './received-request.ts';
 
 /**
- * Asks the sandbox for what the filters of a plan and its search for duplicates have to know of the payload. Rejects with UNAVAILABLE when that has too much
+ * Asks the sandbox for what the filters of a plan have to know of the payload, and for the texts at the paths `fields`. Rejects with UNAVAILABLE when that has too much
  * to do, and when `signal` ends the wait. No filter is met by a payload that takes more memory or time than the sandbox gives.
  */
 export async function judgeLarge(
   sandbox: Sandbox,
-  { source, routes, dedup }: IngestPlan,
-  received: Pick<ReceivedRequest, 'request' | 'body' | 'query' | 'signed'>,
+  { source, routes }: Pick<IngestPlan, 'source' | 'routes'>,
+  { headers, body, query }: { headers: IncomingHttpHeaders; body: Buffer; query: string },
+  fields: readonly string[],
   signal: AbortSignal,
 ): Promise<LargeJudgement> {
   const asking = routes.flatMap(({ id, filter, definition }) =>
     filter?.readsPayload === true && definition !== null ? [{ id, definition }] : [],
   );
-  const fields = dedup?.fields(received) ?? [];
   if (asking.length === 0 && fields.length === 0) return { verdicts: new Map(), document: {} };
   const filters = asking.map(({ definition }) => definition);
-  const { headers } = received.request;
-  const { judgement, problem } = await sandbox.judge(
-    source.org,
-    { filters, headers, query: queryParameters(received.query), fields },
-    received.body,
-    { format: requestFormat(headers), signal },
-  );
+  const { judgement, problem } = await sandbox.judge(source.org, { filters, headers, query: queryParameters(query), fields }, body, {
+    format: requestFormat(headers),
+    signal,
+  });
   const untried = problem === undefined ? patternsUntried : `the filter was not tried: ${problem.message}`;
   const verdicts = asking.map(({ id }, i) => {
     const { isMet = false, decidedBy = null, isUntried = true } = judgement?.verdicts[i] ?? {};

@@ -3,7 +3,7 @@ import { type CompiledFilter, compileFilter, filterFingerprint, metByNone } from
 import type { Logger } from '../core/logger.ts';
 import { loopTurns } from '../core/loop-turns.ts';
 import type { Verifier } from '../core/providers/descriptor.ts';
-import type { FilterDefinition, RouteRecord, SourceRecord } from '../core/records.ts';
+import type { DestinationRecord, FilterDefinition, RouteRecord, SourceRecord } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
 import type { RegistryReader } from '../data/registry/registry.ts';
 import type { NewEvent } from '../data/shard/messages.ts';
@@ -76,7 +76,7 @@ async function makePlan(
   const destinations = await Promise.all(destinationIds.map((id) => registry.getOf(org, 'destination', id)));
   const maxAttempts = new Map<string, number>();
   for (const destination of destinations) {
-    if (destination !== null) maxAttempts.set(destination.id, destination.retryPolicy.maxRetries + 1);
+    if (destination !== null) maxAttempts.set(destination.id, attemptsAt(destination));
   }
   const schemaIds = [...new Set(routes.flatMap(({ schemaId }) => (schemaId === undefined ? [] : [schemaId])))];
   const schemas = await Promise.all(schemaIds.map((id) => registry.getOf(org, 'payloadSchema', id)));
@@ -114,6 +114,11 @@ async function makePlan(
       ...schemaIds.map((id) => `payloadSchema:${id}`),
     ],
   };
+}
+
+/** The first attempt at a destination and the retries. */
+export function attemptsAt({ retryPolicy }: Pick<DestinationRecord, 'retryPolicy'>): number {
+  return retryPolicy.maxRetries + 1;
 }
 
 /** The filters of the routes, in their order: the patterns of one filter take up to 75 ms. */

@@ -204,7 +204,8 @@ export class IngestRequest implements Deadlined, Abandonment {
 
   async #judge(plan: IngestPlan, received: Pick<ReceivedRequest, 'body' | 'query' | 'signed'>): Promise<LargeJudgement> {
     this.#beginCheck();
-    return await judgeLarge(this.#services.sandbox, plan, { request: this.#request, ...received }, this.#signal);
+    const { headers } = this.#request;
+    return await judgeLarge(this.#services.sandbox, plan, { headers, ...received }, plan.dedup?.fields(received) ?? [], this.#signal);
   }
 
   /** `judgedBody`: that of a payload that is not read here. */

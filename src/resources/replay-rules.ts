@@ -1,13 +1,29 @@
 import type { z } from 'zod';
 import { canonicalJson } from '../core/canonical-json.ts';
-import { replayedDeliveryStatuses, replayedMessageStatuses } from '../core/replay-statuses.ts';
+import { replayedDeliveryStatuses, replayedEventStatuses, replayedMessageStatuses } from '../core/replay-statuses.ts';
 import { canonicalValue } from './canonical-value.ts';
 import type { Rule } from './definition.ts';
 import { afterEpoch } from './fields.ts';
 import { nanosecondsOf } from './text.ts';
 
-const replayedStatuses = { deliveries: replayedDeliveryStatuses, messages: replayedMessageStatuses };
+const replayedStatuses = { deliveries: replayedDeliveryStatuses, messages: replayedMessageStatuses, events: replayedEventStatuses };
 type What = keyof typeof replayedStatuses;
+
+/** Fields of the filter that not everything has that can be replayed. */
+const fieldsOf = {
+  sourceRef: ['events'],
+  routeRef: ['deliveries', 'events'],
+  destinationRef: ['deliveries', 'events'],
+  applicationId: ['messages'],
+  endpointId: ['messages'],
+  eventType: ['messages'],
+  errorTypes: ['deliveries', 'messages'],
+  responseStatuses: ['deliveries', 'messages'],
+  attemptsMin: ['deliveries', 'messages'],
+  attemptsMax: ['deliveries', 'messages'],
+  failedFrom: ['deliveries', 'messages'],
+  failedTo: ['deliveries', 'messages'],
+} as const satisfies Record<string, readonly What[]>;
 
 /** What the rules look at. */
 interface Spec {
@@ -32,8 +48,7 @@ export function replayRules({ shape }: z.ZodObject): Rule[] {
       message: 'cannot be taken back',
       check: (self: boolean, oldSelf: boolean) => self || !oldSelf,
     },
-    ...['routeRef', 'destinationRef'].map((field) => onlyOf('deliveries', field)),
-    ...['applicationId', 'endpointId', 'eventType'].map((field) => onlyOf('messages', field)),
+    ...Object.entries(fieldsOf).map(([field, whats]) => onlyOf(whats, field)),
     {
       at: '',
       cel: "self.what == 'deliveries' || !has(self.destinationRef)",
@@ -41,7 +56,7 @@ export function replayRules({ shape }: z.ZodObject): Rule[] {
       fieldPath: '.destinationRef',
       check: ({ what, destinationRef }: Spec) => what === 'deliveries' || destinationRef === undefined,
     },
-    ...(['deliveries', 'messages'] as const).map(statusesOf),
+    ...(['deliveries', 'messages', 'events'] as const).map(statusesOf),
     ...['from', 'to', 'failedFrom', 'failedTo'].map((field) => afterEpoch(`filter.${field}`)),
     inOrder('from', 'to', (from: string, to: string) => nanosecondsOf(from) <= nanosecondsOf(to)),
     inOrder('failedFrom', 'failedTo', (from: string, to: string) => nanosecondsOf(from) <= nanosecondsOf(to)),
@@ -61,13 +76,13 @@ function unchanged(name: string, field: z.core.$ZodType): Rule {
   };
 }
 
-function onlyOf(what: What, field: string): Rule {
+function onlyOf(whats: readonly What[], field: string): Rule {
   return {
     at: '',
-    cel: `self.what == '${what}' || !has(self.filter.${field})`,
-    message: `must be left out unless what is ${what}`,
+    cel: `self.what in [${whats.map((what) => `'${what}'`).join(', ')}] || !has(self.filter.${field})`,
+    message: `must be left out unless what is ${whats.join(' or ')}`,
     fieldPath: `.filter.${field}`,
-    check: (self: Spec) => self.what === what || self.filter[field] === undefined,
+    check: ({ what, filter }: Spec) => whats.includes(what) || filter[field] === undefined,
   };
 }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { celLimits } from '../core/cel-filter.ts';
-import { replayedDeliveryStatuses, replayedMessageStatuses } from '../core/replay-statuses.ts';
+import { replayedDeliveryStatuses, replayedEventStatuses, replayedMessageStatuses } from '../core/replay-statuses.ts';
 import { defineKind } from './definition.ts';
 import { commonStatus, reference } from './fields.ts';
 import { ageColumn, readyColumns } from './printer-columns.ts';
@@ -12,11 +12,14 @@ const list = <Item extends z.ZodType>(item: Item, max: number) => z.array(item).
 
 const filter = z.strictObject({
   ids: list(text(1, 128), 100).optional().describe('Only those with one of these ids.'),
-  statuses: list(z.enum([...new Set([...replayedDeliveryStatuses, ...replayedMessageStatuses])]), 8)
+  statuses: list(z.enum([...new Set([...replayedDeliveryStatuses, ...replayedMessageStatuses, ...replayedEventStatuses])]), 8)
     .optional()
-    .describe('Only those with one of these statuses. Default: dlq.'),
-  routeRef: reference('Route').optional().describe('Only those of this route. Of deliveries only.'),
-  destinationRef: reference('Destination').optional().describe('Only those that went to this destination. Of deliveries only.'),
+    .describe('Only those with one of these statuses. Default: dlq; of events no_routes and filtered.'),
+  sourceRef: reference('Source').optional().describe('Only those of this source. Of events only.'),
+  routeRef: reference('Route').optional().describe('Only those of this route; events are sent by this route only. Not of messages.'),
+  destinationRef: reference('Destination')
+    .optional()
+    .describe('Only those that went to this destination; events are sent to this destination only. Not of messages.'),
   applicationId: id('a webhook application').optional().describe('Only those of this webhook application. Of messages only.'),
   endpointId: id('a webhook endpoint').optional().describe('Only those to this webhook endpoint. Of messages only.'),
   eventType: text(1, 128).optional().describe('Only those of this event type. Of messages only.'),
@@ -36,6 +39,7 @@ const filter = z.strictObject({
 const counts = z.strictObject({
   candidates: z.int().min(0).describe('Originals that the plan has found.'),
   isEstimate: z.boolean().describe('The plan ended at 100,000 candidates: there may be more.'),
+  bytes: z.int().min(0).describe('Bytes of the payloads of the candidates, each counted as often as it is sent.'),
   targets: z.int().min(0).describe('Targets to which the candidates went, at most 100 of them counted.'),
   oldest: dateTime.optional().describe('When the oldest candidate was created.'),
   estimatedSeconds: z.int().min(0).describe('Duration at the rate of the replay.'),
@@ -43,8 +47,10 @@ const counts = z.strictObject({
 
 const spec = z.strictObject({
   what: z
-    .enum(['deliveries', 'messages'])
-    .describe('deliveries: of the routes of the organization; messages: those to endpoints of webhook applications.'),
+    .enum(['deliveries', 'messages', 'events'])
+    .describe(
+      'deliveries: of the routes of the organization; messages: those to endpoints of webhook applications; events: those that reached no route, which the routes of today judge again.',
+    ),
   filter: filter.default({}).describe('Which of them; all conditions have to be met. Times are absolute.'),
   ratePerSecond: z.int().min(1).max(10_000).default(100).describe('Messages that are queued in a second, at most.'),
   destinationRef: reference('Destination')

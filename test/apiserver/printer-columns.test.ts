@@ -36,7 +36,7 @@ const statuses: Partial<Record<PosthornKind, Record<string, unknown>>> = {
   HttpCronJob: { lastScheduleTime: '2026-01-31T12:00:00Z' },
   Replay: {
     phase: 'Running',
-    plan: { candidates: 40, isEstimate: false, targets: 2, estimatedSeconds: 1 },
+    plan: { candidates: 40, isEstimate: false, bytes: 4000, targets: 2, estimatedSeconds: 1 },
     queued: 30,
     delivered: 20,
     failed: 1,

@@ -62,7 +62,7 @@ async function note(object: ObjectOf<'Replay'>, version: number, changes: Partia
   const began = newReplayState({ uid: object.metadata.uid, id: idOf('Replay', object), what: 'deliveries' }, systemClock.now());
   await runs.save(org, replayIdentity(object, { id: org }), { version, state: { ...began, ...changes } });
 }
-const plan = { candidates: 3, isEstimate: false, targets: 1, oldestMs: null };
+const plan = { candidates: 3, isEstimate: false, bytes: 300, targets: 1, oldestMs: null };
 
 test('kubectl waits for a replay and shows its progress, which two managers write into one status', async () => {
   const object = await apply('again');

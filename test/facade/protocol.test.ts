@@ -4,6 +4,7 @@ import { PosthornError } from '../../src/core/errors.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { MemoryStore } from '../../src/store/memory/memory-store.ts';
 import { eventually } from '../support/eventually.ts';
+import { inBatches } from '../support/in-batches.ts';
 import { newEvent } from '../support/new-event.ts';
 import { assertProperty } from '../support/property.ts';
 import { type FacadeWorld, type RequestOptions, startFacadeWorld } from './facade-world.ts';
@@ -234,7 +235,7 @@ describe('every answer', () => {
     const first = await world.request('GET', '/api/sources', { key });
     expect(first.headers.get('x-ratelimit-limit')).toBe('1000');
     expect(Number(first.headers.get('x-ratelimit-remaining'))).toBeLessThan(1000);
-    const answers = await Promise.all(Array.from({ length: 1050 }, () => world.request('GET', '/api/sources', { key })));
+    const answers = await inBatches(1050, () => world.request('GET', '/api/sources', { key }));
     const refused = answers.filter(({ status }) => status === 429);
     expect(refused.length).toBeGreaterThan(0);
     expect(Number(refused[0]?.headers.get('retry-after'))).toBeGreaterThan(0);

@@ -67,7 +67,7 @@ describe('the progress of a replay', () => {
     const filter = { routeId: route.id };
     const { id: dry } = await create({ filter, dryRun: true, ratePerSecond: 2 });
     await eventually(async () => expect((await read(dry)).phase).toBe('Succeeded'));
-    const plan = { candidates: 3, isEstimate: false, targets: 1, oldest: iso };
+    const plan = { candidates: 3, isEstimate: false, bytes: 21, targets: 1, oldest: iso };
     expect(await read(dry)).toMatchObject({ plan: { ...plan, estimatedSeconds: 2 }, queued: 0, startedAt: iso, completedAt: iso });
     expect((await explain(dry)).summary).toMatch(/" has succeeded\. It is a dry run, which sends nothing; it has found 3 originals\.$/);
 
@@ -118,6 +118,66 @@ describe('the progress of a replay', () => {
     const { body } = await world.request('GET', `/api/deliveries?destinationId=${other.id}`);
     const sent = body.data.map(({ routeId, status }: { routeId: string; status: string }) => `${routeId} ${status}`);
     expect(sent).toEqual([`${route.id} delivered`, `${route.id} delivered`]);
+  });
+
+  test('events that reached no route are sent by the routes of today, each once; what these still do not take stays', async () => {
+    isDown = false;
+    const source = await world.create('sources');
+    const destination = await world.create('destinations', { url: receiver.url });
+    const org = await world.organizationId('acme');
+    const slug = (await world.request('GET', `/api/sources/${source.id}`)).body.slug;
+    const large = { amount: 40, text: 'x'.repeat(2 * 1024 * 1024) };
+    const bodies = [{ amount: 10 }, { amount: 20 }, { amount: 30 }, large].map((body) => Buffer.from(JSON.stringify(body)));
+    const unreached = bodies.map((payload) =>
+      newEvent({
+        org,
+        sourceId: source.id,
+        sourceSlug: slug,
+        receivedAtMs: Date.now() - 1000,
+        id: newTimedId('evt_', 0, Date.now() - 1000),
+        payload,
+        targets: [],
+      }),
+    );
+    for (const event of unreached) await world.acceptor.accept(event);
+    const other = await world.create('destinations', { url: receiver.url });
+    const filterConditions = [{ field: 'payload.amount', operator: 'gte', value: 20 }];
+    const route = await world.create('routes', { sourceId: source.id, destinationIds: [destination.id], filterConditions });
+    const elsewhere = await world.create('routes', { sourceId: source.id, destinationIds: [other.id], filterConditions });
+    const before = receiver.requests.length;
+
+    const selected = { sourceId: source.id, routeId: route.id, where: 'event.data.amount < 30' };
+    const { id: dry } = await create({ what: 'events', filter: selected, dryRun: true });
+    await eventually(async () => expect((await read(dry)).phase).toBe('Succeeded'));
+    expect((await read(dry)).plan).toMatchObject({ candidates: 1, bytes: 13, targets: 1 });
+    expect(receiver.requests).toHaveLength(before);
+
+    await world.request('PATCH', `/api/routes/${elsewhere.id}`, { body: { isActive: false } });
+    const { id } = await create({ what: 'events', filter: { sourceId: source.id, routeId: route.id } });
+    await eventually(async () => expect((await read(id)).phase).toBe('Succeeded'));
+    expect(await read(id)).toMatchObject({ plan: { candidates: 3, targets: 1 }, queued: 3, delivered: 3, skipped: 0 });
+    const sent = receiver.requests.slice(before).map(({ body }) => body);
+    expect(sent.map((body) => body.length).sort()).toEqual(
+      bodies
+        .slice(1)
+        .map((body) => body.length)
+        .sort(),
+    );
+    expect(sent.some((body) => Buffer.from(body).equals(bodies[3] ?? Buffer.alloc(0)))).toBe(true);
+    const { body: listed } = await world.request('GET', `/api/events?sourceId=${source.id}&status=delivered`);
+    expect(listed.data.map(({ duplicateOf }: { duplicateOf: string }) => duplicateOf).sort()).toEqual(
+      unreached
+        .slice(1)
+        .map((event) => event.id)
+        .sort(),
+    );
+    expect((await world.request('GET', `/api/events?sourceId=${source.id}&status=no_routes`)).body.data).toHaveLength(4);
+
+    const { id: waits } = await create({ what: 'events', filter: { sourceId: source.id, routeId: elsewhere.id } });
+    const message = `Destination ${other.id} of ${elsewhere.id} is disabled.`;
+    await eventually(async () => expect((await read(waits)).waiting).toMatchObject({ reason: 'TargetDisabled', message }));
+    await world.request('PATCH', `/api/routes/${elsewhere.id}`, { body: { isActive: true } });
+    await eventually(async () => expect(await read(waits)).toMatchObject({ phase: 'Succeeded', queued: 3, delivered: 3 }));
   });
 
   test('a replay that waits says why, and how that ends; it is cancelled while it waits', async () => {

@@ -8,6 +8,7 @@ import type { Outcome, TargetSetting } from '../../src/data/queue/delivery-queue
 import { RedisMessageAcceptor } from '../../src/data/queue/message-acceptor.ts';
 import { OutboxCarrier } from '../../src/data/queue/outbox-carrier.ts';
 import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
+import type { EventRouting } from '../../src/data/replays/event-originals.ts';
 import { RedisReplayRuns } from '../../src/data/replays/redis-replay-runs.ts';
 import { ReplayCandidates } from '../../src/data/replays/replay-candidates.ts';
 import { type Advance, ReplaySteps, type StepOptions } from '../../src/data/replays/replay-steps.ts';
@@ -42,17 +43,27 @@ export function replayRecord(changes: Partial<ReplayRecord> = {}): ReplayRecord 
   };
 }
 
+const routesNowhere: EventRouting = { targets: async () => [], target: async () => null };
+
 /** What carries replays on, over a connection to Redis. */
 export function replayParts(
   client: RedisClient,
-  { prefix, shards, clock = systemClock }: { prefix: string; shards: number; clock?: Clock },
+  {
+    prefix,
+    shards,
+    clock = systemClock,
+    routing = routesNowhere,
+  }: { prefix: string; shards: number; clock?: Clock; routing?: EventRouting },
 ) {
   const reading = { redis: client, prefix, shards: () => shards };
   const runs = new RedisReplayRuns(reading);
-  const candidates = new ReplayCandidates({ deliveries: new RedisMessageReader(reading), messages: new WebhookMessages(reading) });
+  const events = new RedisMessageReader(reading);
+  const candidates = new ReplayCandidates({ deliveries: events, messages: new WebhookMessages(reading), routing });
   const shares = new ByteShares({ ...reading, clock });
   const [circuits, carrier] = [new Circuits(reading), new OutboxCarrier({ redis: client, prefix })];
-  return { runs, steps: new ReplaySteps({ redis: client, prefix, runs, candidates, shares, circuits, carrier, clock, lookEveryMs: 0 }) };
+  const acceptor = new RedisMessageAcceptor({ redis: client, prefix, clock: patientClock });
+  const stores = { redis: client, prefix, runs, candidates, shares, circuits, carrier };
+  return { runs, steps: new ReplaySteps({ ...stores, events, routing, acceptor, clock, lookEveryMs: 0 }) };
 }
 
 /** Advances a replay until it has ended or can do nothing for now. */
@@ -74,7 +85,7 @@ export async function startReplayWorld(prefix: string) {
   const reader = new RedisMessageReader({ redis: redis.client, prefix, shards: () => shards });
   const queues = [0, 1].map((shard) => new RedisDeliveryQueue({ redis: redis.client, prefix, shard }));
   const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
-  const parts = (client: RedisClient = redis.client) => replayParts(client, { prefix, shards });
+  const parts = (client: RedisClient = redis.client, routing = routesNowhere) => replayParts(client, { prefix, shards, routing });
 
   async function endAll(outcome: Outcome = delivered, setting: Partial<TargetSetting> = {}): Promise<void> {
     for (const queue of queues)
@@ -84,6 +95,7 @@ export async function startReplayWorld(prefix: string) {
 
   return {
     redis,
+    acceptor,
     shards,
     reader,
     queues,

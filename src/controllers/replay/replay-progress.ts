@@ -25,7 +25,7 @@ export function progressOf(object: Replay, run: ReplayRun | null, nowMs: number)
   const phase = run.endedAtMs === null && isOwn(object, run) && spec.suspend ? 'Suspended' : run.phase;
   const skippedBy = Object.entries(run.skipped).map(([reason, count]) => ({ reason, count }));
   const skipped = skippedBy.reduce((sum, { count }) => sum + count, 0);
-  const { candidates, isEstimate, targets, oldestMs } = run.plan;
+  const { candidates, isEstimate, bytes, targets, oldestMs } = run.plan;
   const isQueueing = phase === 'Running' && run.queuedAtMs === null && run.waiting === null && !isEstimate;
   const leftMs = (Math.max(0, candidates - run.queued - skipped) / spec.ratePerSecond) * 1000;
   return {
@@ -33,6 +33,7 @@ export function progressOf(object: Replay, run: ReplayRun | null, nowMs: number)
     plan: {
       candidates,
       isEstimate,
+      bytes,
       targets,
       ...(oldestMs !== null && { oldest: timestamp(oldestMs) }),
       estimatedSeconds: Math.ceil(candidates / spec.ratePerSecond),

@@ -1,5 +1,6 @@
 import { compileReplay, replayIdentity } from '../../compile/replay.ts';
-import type { PosthornObject } from '../../resources/kinds.ts';
+import type { PosthornKind, PosthornObject } from '../../resources/kinds.ts';
+import type { ResourceCache } from '../../store/cache.ts';
 import type { ControllerCaches } from '../controller-caches.ts';
 import { idOf, referenced } from '../references.ts';
 import type { ResourceRules } from '../resource-reconciler.ts';
@@ -17,21 +18,21 @@ export function replayRules(caches: ControllerCaches): ResourceRules<'Replay'> {
     evaluate: async (object, organization, published) => {
       const { filter, destinationRef } = object.spec;
       const { namespace } = organization;
-      const hasReferences = [filter.routeRef, filter.destinationRef, destinationRef].some((each) => each !== undefined);
+      const hasReferences = [filter.sourceRef, filter.routeRef, filter.destinationRef, destinationRef].some((each) => each !== undefined);
       const earlier = hasReferences ? await published() : null;
       const kept = earlier?.identity === replayIdentity(object, organization) ? earlier : null;
-      const id = (kind: 'Route' | 'Destination', reference: { name: string } | undefined): string | undefined => {
-        if (reference === undefined) return undefined;
-        const key = { namespace, name: reference.name };
-        const target = kind === 'Route' ? referenced(caches, caches.Route, key) : referenced(caches, caches.Destination, key);
-        return target && idOf(kind, target);
+      const id = <K extends PosthornKind>(cache: ResourceCache<K>, reference: { name: string } | undefined): string | undefined => {
+        const target = reference && referenced(caches, cache, { namespace, name: reference.name });
+        return target && idOf(cache.kind, target);
       };
       const ids = {
-        filterRouteId: kept?.filter.routeId ?? id('Route', filter.routeRef),
-        filterDestinationId: kept?.filter.destinationId ?? id('Destination', filter.destinationRef),
-        destinationId: kept?.destinationId ?? id('Destination', destinationRef),
+        filterSourceId: kept?.filter.sourceId ?? id(caches.Source, filter.sourceRef),
+        filterRouteId: kept?.filter.routeId ?? id(caches.Route, filter.routeRef),
+        filterDestinationId: kept?.filter.destinationId ?? id(caches.Destination, filter.destinationRef),
+        destinationId: kept?.destinationId ?? id(caches.Destination, destinationRef),
       };
       const isMissing =
+        (filter.sourceRef !== undefined && ids.filterSourceId === undefined) ||
         (filter.routeRef !== undefined && ids.filterRouteId === undefined) ||
         (filter.destinationRef !== undefined && ids.filterDestinationId === undefined) ||
         (destinationRef !== undefined && ids.destinationId === undefined);

@@ -78,7 +78,7 @@ async function note(changes: Partial<ReplayState>): Promise<void> {
   expect(await runs.save(org, replayIdentity(object, { id: org }), { version, state })).toBe('saved');
   version++;
 }
-const plan = { candidates: 100, isEstimate: false, targets: 2, oldestMs: startMs - 1000 };
+const plan = { candidates: 100, isEstimate: false, bytes: 700, targets: 2, oldestMs: startMs - 1000 };
 const ended = {
   plan,
   queued: 98,
@@ -116,7 +116,7 @@ describe('the status of a replay', () => {
     await note({ phase: 'Running', plan, queued: 30, skipped: { target_not_found: 1, payload_not_found: 9 }, delivered: 20, failed: 1 });
     await shows({
       phase: 'Running',
-      plan: { candidates: 100, isEstimate: false, targets: 2, oldest: '2026-01-31T11:59:59Z', estimatedSeconds: 10 },
+      plan: { candidates: 100, isEstimate: false, bytes: 700, targets: 2, oldest: '2026-01-31T11:59:59Z', estimatedSeconds: 10 },
       queued: 30,
       skipped: 10,
       skippedBy: [

@@ -109,6 +109,12 @@ export class RedisMessageReader implements MessageReader {
     return await listPage(this.#all(), listing, filter, page, { gathered, search, fillMs: this.#fillMs });
   }
 
+  /** Bytes of the payloads of those of the events that there are, by id. */
+  async payloadSizes(ids: readonly string[]): Promise<Map<string, number>> {
+    const found = await this.#placedEvents([...new Set(ids)]);
+    return new Map(found.map(({ item }) => [item.id, item.size]));
+  }
+
   /** Events that there are, each with its place in lists. */
   async #placedEvents(ids: readonly string[]): Promise<{ at: Position; item: EventView }[]> {
     const places = ids.flatMap((id) => recordPlace(id) ?? []);

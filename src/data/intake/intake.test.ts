@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { eventually } from '../../../test/support/eventually.ts';
+import { inBatches } from '../../../test/support/in-batches.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
@@ -84,7 +85,7 @@ describe('a mark', () => {
   });
 
   test('a mark is forgotten with its whole hash, and hashes stay small', async () => {
-    await Promise.all(Array.from({ length: 2000 }, () => intake.claim(claimOf({ marks: [newMark()] }))));
+    await inBatches(2000, () => intake.claim(claimOf({ marks: [newMark()] })));
     const hashes = await redis.client.keys('test:{intake:org_a}:m:*');
     expect(hashes.length).toBeLessThanOrEqual(512);
     for (const hash of hashes.slice(0, 20)) {

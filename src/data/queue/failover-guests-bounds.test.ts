@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { FailoverQueues } from '../../../test/support/failover-queues.ts';
+import { inBatches } from '../../../test/support/in-batches.ts';
 import { dead, failure, settleAll } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { field } from '../../../test/support/redis-fields.ts';
@@ -34,8 +35,7 @@ afterEach(async () => {
 
 const base = `${prefix}{s0}:`;
 const keyOf = (id: string): string => `${base}m:${id.slice('msg_00'.length)}`;
-const sendMany = (destinationId: string, count: number): Promise<string[]> =>
-  Promise.all(Array.from({ length: count }, () => queues.send(destinationId, 0)));
+const sendMany = (destinationId: string, count: number): Promise<string[]> => inBatches(count, () => queues.send(destinationId, 0));
 const destinationOf = async (id: string): Promise<string | null | undefined> => (await reader.delivery('org_a', id))?.destinationId;
 
 /** How many hashes a step reads. */

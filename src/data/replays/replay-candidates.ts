@@ -6,13 +6,21 @@ import { mayBeReplayed } from '../history/message-replayer.ts';
 import type { MessageFilter, PayloadFilter } from '../shard/message-filter.ts';
 import type { DeliveryView } from '../shard/messages.ts';
 import type { WebhookMessages } from '../webhooks/webhook-messages.ts';
+import { EventOriginals, type EventRouting, eventOriginal, originalId } from './event-originals.ts';
 
 const perPage = 100;
+/** Each is judged by all routes of its source. */
+const eventsPerPage = 20;
+
+/** What a replay sends again; of events one target of one (`event-originals.ts`). */
+export interface Candidate extends Pick<DeliveryView, 'id' | 'eventId' | 'routeId' | 'destinationId'> {
+  createdAtMs: number;
+}
 
 /** A page of the walk over what a replay selects. */
 export interface CandidatePage {
   /** Those that can be replayed. */
-  candidates: DeliveryView[];
+  candidates: Candidate[];
   /** Null: it is the last page. */
   next: string | null;
 }
@@ -26,10 +34,12 @@ function replayedOrganization({ org, what }: Pick<ReplayRecord, 'org' | 'what'>)
 export class ReplayCandidates {
   readonly #deliveries: RedisMessageReader;
   readonly #messages: WebhookMessages;
+  readonly #events: EventOriginals;
 
-  constructor({ deliveries, messages }: { deliveries: RedisMessageReader; messages: WebhookMessages }) {
+  constructor({ deliveries, messages, routing }: { deliveries: RedisMessageReader; messages: WebhookMessages; routing: EventRouting }) {
     this.#deliveries = deliveries;
     this.#messages = messages;
+    this.#events = new EventOriginals({ events: deliveries, routing });
   }
 
   /** `upToMs`: only what was created until then, so that the walk meets none that the replay makes. `limit`: of the page, at most 100. */
@@ -39,6 +49,10 @@ export class ReplayCandidates {
     { cursor, limit = perPage }: { cursor: string | null; limit?: number },
   ): Promise<CandidatePage> {
     const page = { limit: Math.min(limit, perPage), ...(cursor !== null && { cursor }) };
+    if (record.what === 'events') {
+      const { originals, next } = await this.#events.page(record, upToMs, { ...page, limit: Math.min(page.limit, eventsPerPage) });
+      return { candidates: originals.map((original) => ({ ...original, id: originalId(original) })), next };
+    }
     const { views, nextCursor } = await this.#list(record, upToMs, page);
     return { candidates: views.filter((view) => mayBeReplayed(view, {})), next: nextCursor };
   }
@@ -61,6 +75,17 @@ export class ReplayCandidates {
     const statuses = replayedDeliveryStatuses.filter((status) => filter.statuses.includes(status));
     const { items, nextCursor } = await this.#deliveries.deliveries(org, { ...shared, statuses, routeId, destinationId }, page);
     return { views: items, nextCursor };
+  }
+
+  /** Bytes of the payloads that the candidates send. */
+  async bytes(candidates: readonly Candidate[]): Promise<number> {
+    const sizes = await this.#deliveries.payloadSizes(candidates.map(({ eventId }) => eventId));
+    return candidates.reduce((sum, { eventId }) => sum + (sizes.get(eventId) ?? 0), 0);
+  }
+
+  /** A candidate that a page had; null: it is gone. */
+  async candidate(record: Pick<ReplayRecord, 'org' | 'what'>, id: string): Promise<Pick<Candidate, 'routeId' | 'destinationId'> | null> {
+    return record.what === 'events' ? eventOriginal(id) : ((await this.views(record, [id])).get(id) ?? null);
   }
 
   /** Messages that there are, by id. */

@@ -1,27 +1,25 @@
-import type { Clock } from '../../core/clock.ts';
 import { isPosthornError } from '../../core/errors.ts';
 import type { ReplayRecord } from '../../core/replay-record.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { type ReplayOutcome, replayId, replayMessages, replaysPerCall, type TargetObstacle } from '../history/replay-messages.ts';
 import type { ByteShares } from '../queue/byte-shares.ts';
-import type { Circuits } from '../queue/circuits.ts';
 import type { OutboxCarrier } from '../queue/outbox-carrier.ts';
 import { homeShard } from '../shard/record-key.ts';
+import { copyIds } from './event-originals.ts';
+import { EventQueueing, type EventQueueingOptions } from './event-queueing.ts';
 import type { ReplayCandidates } from './replay-candidates.ts';
 import type { ReplayState } from './replay-state.ts';
 
 /** That are waiting at one target, whichever replay they are of. */
 export const maxWaitingAtTarget = 200;
 
-export interface ReplayQueueingOptions {
+export interface ReplayQueueingOptions extends EventQueueingOptions {
   redis: RedisClient;
   prefix: string;
   candidates: ReplayCandidates;
   shares: Pick<ByteShares, 'refuseOver'>;
-  circuits: Pick<Circuits, 'ofTarget'>;
   /** Carries what goes to other shards. */
   carrier: Pick<OutboxCarrier, 'carry'>;
-  clock: Clock;
 }
 
 /** What is known of the destination to which a replay sends all. */
@@ -38,9 +36,11 @@ export type Waiting = Pick<NonNullable<ReplayState['waiting']>, 'reason' | 'mess
 /** Queues the new messages of replays. */
 export class ReplayQueueing {
   readonly #options: ReplayQueueingOptions;
+  readonly #events: EventQueueing;
 
   constructor(options: ReplayQueueingOptions) {
     this.#options = options;
+    this.#events = new EventQueueing(options);
   }
 
   /**
@@ -57,7 +57,8 @@ export class ReplayQueueing {
     try {
       const obstacle = await this.#obstacleElsewhere(record, ids, other);
       if (obstacle !== null) return { outcomes, obstacle };
-      await this.#replayInto(outcomes, record, beganAtMs, ids, other?.shard);
+      if (record.what === 'events') await this.#events.replayInto(outcomes, record, beganAtMs, ids);
+      else await this.#replayInto(outcomes, record, beganAtMs, ids, other?.shard);
     } catch (error) {
       if (isPosthornError(error, 'QUEUE_FULL')) return { outcomes, obstacle: { reason: 'QueueFull', message: `${error.message}.` } };
       if (isPosthornError(error, 'UNAVAILABLE') && error.retryAfterSeconds !== undefined)
@@ -116,8 +117,9 @@ export class ReplayQueueing {
 }
 
 /** The id of the message by which a replay sends an original again. */
-export function newIdOf({ identity }: Pick<ReplayRecord, 'identity'>, beganAtMs: number, original: string): string {
-  return replayId({ id: identity, beganAtMs }, original);
+export function newIdOf(record: Pick<ReplayRecord, 'identity' | 'what'>, beganAtMs: number, original: string): string {
+  if (record.what === 'events') return copyIds(record, beganAtMs, original).messageId;
+  return replayId({ id: record.identity, beganAtMs }, original);
 }
 
 export function isObstacle(outcome: ReplayOutcome | undefined): outcome is TargetObstacle {

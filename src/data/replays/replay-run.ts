@@ -26,7 +26,7 @@ export interface ReplayRun {
   /** Null: it does not wait. */
   waiting: { reason: ReplayWait; message: string; sinceMs: number } | null;
   /** What the plan has found by now. `isEstimate`: it ended at 100,000 candidates. */
-  plan: { candidates: number; isEstimate: boolean; targets: number; oldestMs: number | null };
+  plan: { candidates: number; isEstimate: boolean; bytes: number; targets: number; oldestMs: number | null };
   queued: number;
   skipped: Partial<Record<ReplaySkip, number>>;
   delivered: number;

@@ -32,7 +32,7 @@ describe('a replay', () => {
     expect(await carryOn(world.parts().steps, record)).toBe('idle');
     expect(await world.runOf(record)).toMatchObject({
       phase: 'Running',
-      plan: { candidates: 4, isEstimate: false, targets: 2 },
+      plan: { candidates: 4, isEstimate: false, bytes: 4 * '{"a":1}'.length, targets: 2 },
       queued: 4,
       delivered: 0,
       queuedAtMs: expect.any(Number),
@@ -199,6 +199,24 @@ describe('a replay waits, says why, and goes on', () => {
     await world.configure(0, { revision: '3' });
     await world.toTheEnd(replayRecord());
     expect(await world.runOf(replayRecord())).toMatchObject({ phase: 'Succeeded', queued: 1, delivered: 1, waiting: null });
+  });
+
+  test.each([
+    ['disabled', { paused: true }, { reason: 'TargetDisabled', message: 'Destination dst_0 of rte_a is disabled.' }],
+    ['disabled, and another one is not', { paused: true }, null],
+  ])('while the target of all that it has queued is %s', async (_, changes, expected) => {
+    await world.endedMessages(expected === null ? [0, 1] : [0]);
+    const { steps } = world.parts();
+    expect(await carryOn(steps, replayRecord())).toBe('idle');
+    expect(await world.runOf(replayRecord())).toMatchObject({ queuedAtMs: expect.any(Number), waiting: null });
+    await world.configure(0, { revision: '2', ...changes });
+    expect(await carryOn(steps, replayRecord())).toBe('idle');
+    expect((await waiting()) ?? null).toEqual(expected === null ? null : expect.objectContaining(expected));
+    await world.configure(0, { revision: '3' });
+    expect(await carryOn(steps, replayRecord())).toBe('idle');
+    expect(await waiting()).toBeNull();
+    await world.toTheEnd(replayRecord());
+    expect(await world.runOf(replayRecord())).toMatchObject({ phase: 'Succeeded', waiting: null });
   });
 
   test('while the circuit is open; after its cooldown it queues what probes need', async () => {

@@ -1,25 +1,17 @@
 import { isPosthornError } from '../../core/errors.ts';
 import type { ReplayRecord } from '../../core/replay-record.ts';
-import type { TargetObstacle } from '../history/replay-messages.ts';
 import { monthOf } from '../intake/intake.ts';
 import type { DeliveryView } from '../shard/messages.ts';
 import type { KnownReplay, RedisReplayRuns, ReplayChange } from './redis-replay-runs.ts';
-import {
-  isObstacle,
-  maxWaitingAtTarget,
-  newIdOf,
-  type OtherDestination,
-  ReplayQueueing,
-  type ReplayQueueingOptions,
-  type Waiting,
-} from './replay-queueing.ts';
-import type { ReplaySkip, ReplayWait } from './replay-run.ts';
+import { isObstacle, newIdOf, type OtherDestination, ReplayQueueing, type ReplayQueueingOptions, type Waiting } from './replay-queueing.ts';
+import type { ReplaySkip } from './replay-run.ts';
 import { newReplayState, type ReplayState } from './replay-state.ts';
+import { waitFor, waitOfQueued } from './replay-waits.ts';
 
 /** Of one replay, queued and not ended. */
 const maxOpen = 10_000;
-/** The same of one that sends all to another destination, whose lane of fresh messages they share with live traffic. */
-const maxOpenElsewhere = 50;
+/** The same of one whose messages share the lane of fresh messages with live traffic. */
+const maxOpenInFreshLane = 50;
 /** Then the plan ends, and says that there may be more. */
 const maxPlanned = 100_000;
 const maxCountedTargets = 100;
@@ -33,11 +25,6 @@ const defaultLookEveryMs = 200;
 /** After a step that has only looked for ended messages. */
 const pauseMs = 100;
 const endLeaseMs = 10_000;
-
-const waitOf = { disabled: 'TargetDisabled', circuit: 'CircuitOpen', target_full: 'TargetFull' } as const satisfies Record<
-  TargetObstacle,
-  ReplayWait
->;
 
 export interface ReplayStepsOptions extends ReplayQueueingOptions {
   runs: RedisReplayRuns;
@@ -149,6 +136,7 @@ export class ReplaySteps {
       plan: {
         candidates: found,
         isEstimate: page.next !== null && isOver,
+        bytes: state.plan.bytes + (await candidates.bytes(page.candidates)),
         targets: targets.size,
         oldestMs: Number.isFinite(oldestMs) ? oldestMs : null,
       },
@@ -163,12 +151,12 @@ export class ReplaySteps {
   async #run(record: ReplayRecord, known: KnownReplay, options: StepOptions): Promise<Advance> {
     const { version } = known;
     if (known.state.step !== null && this.#written.get(record.identity) !== version) return await this.#reconcile(record, known);
-    const { state, ended } = await this.#seeEnds(record, known);
+    const { state, ended, held } = await this.#seeEnds(record, known);
     const open = known.open - ended.length;
     const hasFailed = tooManyFailed(record, state);
     if (hasFailed !== null) return await this.#end(record, { version, state }, { phase: 'Failed', failure: hasFailed, ended });
     if (state.queuedAtMs !== null && open === 0) return await this.#end(record, { version, state }, { phase: 'Succeeded', ended });
-    const maximum = record.destinationId === undefined ? maxOpen : maxOpenElsewhere;
+    const maximum = record.destinationId === undefined && record.what !== 'events' ? maxOpen : maxOpenInFreshLane;
     const most = Math.min(options.most, maximum - open);
     if (most > 0 && state.queuedAtMs === null) {
       const step = { ...options, ended, most };
@@ -181,7 +169,10 @@ export class ReplaySteps {
       const message = `${maximum} of its messages are queued and have not ended.`;
       return await this.#wait(record, { version, state, open }, { reason: 'InFlightLimit', message }, ended);
     }
-    return ended.length === 0 ? idle : { ...(await this.#save(record, { version, state, ended }, 0)), pauseMs };
+    if (state.queuedAtMs !== null && held != null) return await this.#wait(record, { version, state, open }, held, ended);
+    const waiting = state.queuedAtMs !== null && held === null ? null : state.waiting;
+    if (ended.length === 0 && waiting === state.waiting) return idle;
+    return { ...(await this.#save(record, { version, state: { ...state, waiting }, ended }, 0)), pauseMs };
   }
 
   /** Notes which originals are replayed next, and counts them against the month. */
@@ -208,7 +199,7 @@ export class ReplaySteps {
       ...(monthlyMessages !== null && { month: { month, messages: ids.length, limit: monthlyMessages } }),
       ended,
     });
-    if (reply === 'quota' && ids.length > 1) return await this.#note(record, { version, state, open }, { ...options, most: 1, ended });
+    if (reply === 'quota' && most > 1) return await this.#note(record, { version, state, open }, { ...options, most: 1, ended });
     if (reply === 'quota')
       return await this.#wait(
         record,
@@ -257,14 +248,8 @@ export class ReplaySteps {
     if (obstacle !== undefined && !hasMoved) {
       const isLasting = obstacle !== 'target_full' || nowMs - state.progressAtMs >= fullForMs;
       const [first] = held;
-      const view = first === undefined ? undefined : (await candidates.views(record, [first])).get(first);
-      if (isLasting)
-        return await this.#wait(
-          record,
-          { version, state: next, open },
-          { reason: waitOf[obstacle], message: waitMessage(obstacle, view) },
-          ended,
-        );
+      const target = first === undefined ? null : await candidates.candidate(record, first);
+      if (isLasting) return await this.#wait(record, { version, state: next, open }, waitFor(obstacle, target), ended);
       if (ended.length === 0) return idle;
     }
     const advance = await this.#save(
@@ -302,8 +287,11 @@ export class ReplaySteps {
     return new Map(newIds.filter(([, newId]) => views.has(newId)));
   }
 
-  /** Counts messages that have ended since the last look. */
-  async #seeEnds(record: ReplayRecord, { state, open }: KnownReplay): Promise<{ state: ReplayState; ended: string[] }> {
+  /** Counts messages that have ended since the last look. `held`: why none of the others is sent now; absent: not all of them were looked at. */
+  async #seeEnds(
+    record: ReplayRecord,
+    { state, open }: KnownReplay,
+  ): Promise<{ state: ReplayState; ended: string[]; held?: Waiting | null }> {
     const { runs, candidates, clock, lookEveryMs = defaultLookEveryMs } = this.#options;
     const { cursor, atMs } = this.#looks.get(record.identity) ?? { cursor: '0', atMs: Number.NEGATIVE_INFINITY };
     if (open === 0 || clock.now() - atMs < lookEveryMs) return { state, ended: [] };
@@ -311,16 +299,20 @@ export class ReplaySteps {
     const views = await candidates.views(record, ids);
     const seen = { ...state };
     const ended: string[] = [];
+    const others: DeliveryView[] = [];
     for (const id of new Set(ids)) {
       const view = views.get(id);
-      if (view?.completedAtMs === null) continue;
+      if (view?.completedAtMs === null) {
+        others.push(view);
+        continue;
+      }
       ended.push(id);
       if (view?.status === 'delivered') seen.delivered++;
       else if (view === undefined || view.status === 'filtered') seen.endedOtherwise++;
       else seen.failed++;
     }
     this.#looks.set(record.identity, { cursor: next, atMs: ended.length === 0 ? clock.now() : Number.NEGATIVE_INFINITY });
-    return { state: seen, ended };
+    return { state: seen, ended, ...(cursor === '0' && next === '0' && { held: waitOfQueued(others) }) };
   }
 
   /** Says why nothing can be queued; writes it where it is new. */
@@ -388,11 +380,4 @@ function tooManyFailed({ stopAfterFailurePercent }: ReplayRecord, { delivered, f
   if (stopAfterFailurePercent === undefined || judged < minJudged) return null;
   if (failed * 100 <= stopAfterFailurePercent * judged) return null;
   return { reason: 'TooManyFailures', message: `${failed} of ${judged} messages have failed: more than ${stopAfterFailurePercent} %.` };
-}
-
-function waitMessage(obstacle: TargetObstacle, view: DeliveryView | undefined): string {
-  const target = view === undefined ? 'A target' : `Destination ${view.destinationId} of ${view.routeId}`;
-  if (obstacle === 'disabled') return `${target} is disabled.`;
-  if (obstacle === 'circuit') return `The circuit of ${target.charAt(0).toLowerCase()}${target.slice(1)} is not closed.`;
-  return `${target} has ${maxWaitingAtTarget} messages waiting.`;
 }

@@ -21,6 +21,7 @@ const otherTokens = {
   queue: 'queue',
 } as const;
 
+export const pauseReasons = keysOf(pauseLetters);
 export type PauseReason = keyof typeof pauseLetters;
 export type WaitReason = PauseReason | keyof typeof otherTokens;
 

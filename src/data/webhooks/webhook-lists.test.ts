@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { allPages } from '../../../test/support/all-pages.ts';
+import { inBatches } from '../../../test/support/in-batches.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { newWebhookEndpoint } from '../../../test/support/webhooks.ts';
@@ -65,8 +66,7 @@ test('applications are listed by name in both directions, also after a new name'
 });
 
 test('a search that one of very many meets finds it, in its first page or behind the cursor of that', async () => {
-  for (let first = 0; first < 12_000; first += 1000)
-    await Promise.all(Array.from({ length: 1000 }, (_, i) => makeApplication(first + i === 500 ? 'needle' : `hay ${first + i}`)));
+  await inBatches(12_000, (i) => makeApplication(i === 500 ? 'needle' : `hay ${i}`));
   const found = await allPages((page) => store.applications(org, { search: 'NEEDLE' }, page), 5);
   expect(found.map(({ name }) => name)).toEqual(['needle']);
 });

@@ -6,12 +6,20 @@ import { Circuits } from '../../data/queue/circuits.ts';
 import type { OutboxCarrier } from '../../data/queue/outbox-carrier.ts';
 import type { RegistryReader } from '../../data/registry/registry.ts';
 import { RedisRegistryPublisher } from '../../data/registry/registry-publisher.ts';
+import type { EventRouting } from '../../data/replays/event-originals.ts';
 import { RedisReplayRuns } from '../../data/replays/redis-replay-runs.ts';
 import { ReplayCandidates } from '../../data/replays/replay-candidates.ts';
 import { ReplaySteps } from '../../data/replays/replay-steps.ts';
+import type { MessageAcceptor } from '../../data/shard/messages.ts';
 import { WebhookMessages } from '../../data/webhooks/webhook-messages.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { ReplayRunner } from './replay-runner.ts';
+
+/** How events are judged and accepted again. */
+export interface EventReplays {
+  routing: EventRouting;
+  acceptor: MessageAcceptor;
+}
 
 /** The runner of a worker. */
 export function replayRunnerOf(options: {
@@ -20,16 +28,18 @@ export function replayRunnerOf(options: {
   /** How many there are. */
   shards: number;
   shares: ByteShares;
+  events: EventReplays;
   carrier: OutboxCarrier;
   registry: RegistryReader;
   worker: string;
   clock: Clock;
   logger: Logger;
 }): ReplayRunner {
-  const { redis, prefix, shards } = options;
+  const { redis, prefix, shards, events } = options;
   const reading = { redis, prefix, shards: () => shards };
   const runs = new RedisReplayRuns(reading);
-  const candidates = new ReplayCandidates({ deliveries: new RedisMessageReader(reading), messages: new WebhookMessages(reading) });
-  const steps = new ReplaySteps({ ...options, runs, candidates, circuits: new Circuits(reading) });
+  const deliveries = new RedisMessageReader(reading);
+  const candidates = new ReplayCandidates({ deliveries, messages: new WebhookMessages(reading), routing: events.routing });
+  const steps = new ReplaySteps({ ...options, ...events, events: deliveries, runs, candidates, circuits: new Circuits(reading) });
   return new ReplayRunner({ ...options, published: new RedisRegistryPublisher(redis, prefix), runs, steps });
 }

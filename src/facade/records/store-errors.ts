@@ -75,8 +75,11 @@ const apiNames: Partial<Record<ServedKind, readonly (readonly [spec: string | Re
   Replay: [
     ['filter.destinationRef', 'filter.destinationId'],
     ['destinationRef', 'toDestinationId'],
+    ['filter.sourceRef', 'filter.sourceId'],
     ['filter.routeRef', 'filter.routeId'],
     ['filter.statuses', 'filter.status'],
+    ['filter.errorTypes', 'filter.errorType'],
+    ['filter.responseStatuses', 'filter.responseStatus'],
   ],
 };
 

@@ -1,9 +1,10 @@
-import { replayedDeliveryStatuses, replayedMessageStatuses } from '../../../src/core/replay-statuses.ts';
+import { replayedDeliveryStatuses, replayedEventStatuses, replayedMessageStatuses } from '../../../src/core/replay-statuses.ts';
 import { many, ref, specCases, text, type ValidationCase } from './case.ts';
 
 const { valid, invalid, validChange, invalidChange } = specCases('Replay', { what: 'deliveries' });
 const filter = (fields: Record<string, unknown>) => ({ filter: fields });
 const messages = (fields: Record<string, unknown>) => ({ what: 'messages', filter: fields });
+const events = (fields: Record<string, unknown>) => ({ what: 'events', filter: fields });
 const noon = '2026-01-31T12:00:00Z';
 
 /** Each field with a value, and with another one. */
@@ -19,7 +20,7 @@ const fields: [field: string, value: unknown, other: unknown][] = [
 export const replayCases: ValidationCase[] = [
   valid('the smallest one, with defaults', {}),
   invalid('nothing to replay', { what: null }, 'spec.what'),
-  invalid('something else to replay', { what: 'events' }, 'spec.what'),
+  invalid('something else to replay', { what: 'sources' }, 'spec.what'),
   valid('every field of deliveries', {
     filter: {
       ids: ['msg_a'],
@@ -48,6 +49,31 @@ export const replayCases: ValidationCase[] = [
     'every field of messages',
     messages({ statuses: replayedMessageStatuses, applicationId: 'app_a', endpointId: 'ep_a', eventType: 'order.paid' }),
   ),
+  valid(
+    'every field of events',
+    events({
+      ids: ['evt_a'],
+      statuses: replayedEventStatuses,
+      sourceRef: ref('shop'),
+      routeRef: ref('orders'),
+      destinationRef: ref('target'),
+      from: noon,
+      to: noon,
+      where: 'event.type == "shop"',
+    }),
+  ),
+  invalid('another destination for events', { what: 'events', destinationRef: ref('a') }, 'spec.destinationRef'),
+  invalid('a status of deliveries for events', events({ statuses: ['filtered', 'dlq'] }), 'spec.filter.statuses'),
+  invalid('a status of events for deliveries', filter({ statuses: ['filtered', 'no_routes'] }), 'spec.filter.statuses'),
+  ...Object.entries({
+    attemptsMin: 1,
+    attemptsMax: 1,
+    failedFrom: noon,
+    failedTo: noon,
+    errorTypes: ['dns'],
+    responseStatuses: ['5xx'],
+  }).map(([field, value]) => invalid(`${field} of events`, events({ [field]: value }), `spec.filter.${field}`)),
+  invalid('a source of deliveries', filter({ sourceRef: ref('a') }), 'spec.filter.sourceRef'),
   ...['routeRef', 'destinationRef'].map((field) =>
     invalid(`${field} of messages`, messages({ [field]: ref('a') }), `spec.filter.${field}`),
   ),

@@ -124,6 +124,21 @@ export function describeReplays(start: () => Promise<FacadeWorld>): void {
       expect(await create({ what: 'messages', filter })).toMatchObject({ filter });
     });
 
+    test('a replay of events takes the filters of their list, and the route and destination by which they are sent', async () => {
+      const filter = {
+        id: ['evt_a'],
+        status: ['filtered'],
+        sourceId: 'shop',
+        routeId: 'orders',
+        destinationId: 'target',
+        from: '2026-01-30T00:00:00.000Z',
+        to: '2026-01-31T00:00:00.000Z',
+        where: 'event.data.amount > 1',
+      };
+      const shown = { ...filter, sourceId: ids.source, routeId: ids.route, destinationId: ids.destination };
+      expect(await create({ what: 'events', filter })).toMatchObject({ filter: shown });
+    });
+
     test('a name that is taken is refused', async () => {
       await create({ name: 'taken', what: 'deliveries' });
       const again = await replays('POST', '', { body: { name: 'taken', what: 'messages' } });
@@ -132,7 +147,19 @@ export function describeReplays(start: () => Promise<FacadeWorld>): void {
 
     test.each<[body: object, message: RegExp]>([
       [{}, /^what /],
-      [{ what: 'events' }, /^what /],
+      [{ what: 'sources' }, /^what /],
+      [{ what: 'deliveries', filter: { sourceId: 'shop' } }, /^filter\.sourceId must be left out unless what is events\.$/],
+      [{ what: 'events', filter: { status: ['dlq'] } }, /^filter\.status must be of no_routes, filtered when what is events\.$/],
+      [
+        { what: 'events', filter: { errorType: ['timeout'] } },
+        /^filter\.errorType must be left out unless what is deliveries or messages\.$/,
+      ],
+      [
+        { what: 'events', filter: { failedTo: '2026-01-31' } },
+        /^filter\.failedTo must be left out unless what is deliveries or messages\.$/,
+      ],
+      [{ what: 'events', filter: { sourceId: 'nowhere' } }, /^filter\.sourceId/],
+      [{ what: 'events', toDestinationId: 'standby' }, /^toDestinationId must be left out unless what is deliveries\.$/],
       [{ what: 'deliveries', cancel: true }, /^unknown field "cancel"/],
       [{ what: 'deliveries', name: 'Outage' }, /^name must be lower-case letters/],
       [{ what: 'deliveries', ratePerSecond: 0 }, /^ratePerSecond /],
@@ -154,8 +181,11 @@ export function describeReplays(start: () => Promise<FacadeWorld>): void {
       [{ what: 'deliveries', filter: { routeId: 'nobody' } }, /^filter\.routeId: there is no route "nobody"\.$/],
       [{ what: 'deliveries', filter: { destinationId: 'nobody' } }, /^filter\.destinationId: there is no destination "nobody"\.$/],
       [{ what: 'deliveries', toDestinationId: 'nobody' }, /^toDestinationId: there is no destination "nobody"\.$/],
-      [{ what: 'messages', filter: { destinationId: 'target' } }, /^filter\.destinationId must be left out unless what is deliveries\.$/],
-      [{ what: 'messages', filter: { routeId: 'orders' } }, /^filter\.routeId must be left out unless what is deliveries\.$/],
+      [
+        { what: 'messages', filter: { destinationId: 'target' } },
+        /^filter\.destinationId must be left out unless what is deliveries or events\.$/,
+      ],
+      [{ what: 'messages', filter: { routeId: 'orders' } }, /^filter\.routeId must be left out unless what is deliveries or events\.$/],
       [{ what: 'messages', toDestinationId: 'target' }, /^toDestinationId must be left out unless what is deliveries\.$/],
       [{ what: 'deliveries', filter: { attemptsMin: 3, attemptsMax: 2 } }, /^filter\.attemptsMax is less than attemptsMin\.$/],
       [{ what: 'deliveries', filter: { from: '2026-02-01', to: '2026-01-31' } }, /^filter\.to is before from\.$/],

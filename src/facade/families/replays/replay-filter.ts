@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { celLimits, compileCelSearch } from '../../../core/cel-filter.ts';
 import { isPosthornError, PosthornError } from '../../../core/errors.ts';
-import { replayedDeliveryStatuses, replayedMessageStatuses } from '../../../core/replay-statuses.ts';
+import { replayedDeliveryStatuses, replayedEventStatuses, replayedMessageStatuses } from '../../../core/replay-statuses.ts';
 import { attemptErrorTypes } from '../../../data/shard/attempt-record.ts';
 import { endErrorTypes } from '../../../data/shard/message-conditions.ts';
 import type { PosthornObject, SpecInputOf } from '../../../resources/kinds.ts';
@@ -25,12 +25,13 @@ const errorTypes: readonly string[] = [...attemptErrorTypes, 'circuit_open', ...
 const fields = {
   id: z.array(id).min(1).max(100).describe('Ids.'),
   status: z
-    .array(z.enum([...new Set([...replayedDeliveryStatuses, ...replayedMessageStatuses])]))
+    .array(z.enum([...new Set([...replayedDeliveryStatuses, ...replayedMessageStatuses, ...replayedEventStatuses])]))
     .min(1)
     .max(8)
-    .describe('Statuses. Default: dlq.'),
-  routeId: idOrSlug.describe('Id or slug of a route; of deliveries only.'),
-  destinationId: idOrSlug.describe('Id or slug of a destination; of deliveries only.'),
+    .describe('Statuses. Default: dlq; of events no_routes and filtered.'),
+  sourceId: idOrSlug.describe('Id or slug of a source; of events only.'),
+  routeId: idOrSlug.describe('Id or slug of a route; not of messages.'),
+  destinationId: idOrSlug.describe('Id or slug of a destination; not of messages.'),
   applicationId: id.describe('Of messages only.'),
   endpointId: id.describe('Of messages only.'),
   eventType: text(1, 128).describe('Name of an event type; of messages only.'),
@@ -47,13 +48,13 @@ const fields = {
 
 export const replayFilter = z.strictObject(fields).partial().meta({
   id: 'ReplayFilter',
-  description: 'The filters of the list of deliveries, or of messages; all have to be met.',
+  description: 'The filters of the list of deliveries, messages or events; all have to be met.',
 });
 type Sent = z.output<typeof replayFilter>;
 
 /** The filter of a spec that a sent one means. VALIDATION_FAILED and INVALID_SOURCE name the field. What goes together, the rules of the kind say. */
 export async function filterToSpec(call: Call, sent: Sent): Promise<SpecInputOf<'Replay'>['filter']> {
-  const { id, status, errorType, responseStatus, routeId, destinationId, applicationId, endpointId, where, ...rest } = sent;
+  const { id, status, errorType, responseStatus, sourceId, routeId, destinationId, applicationId, endpointId, where, ...rest } = sent;
   const { eventType, attemptsMin, attemptsMax } = rest;
   const unknown = errorType?.find((each) => !errorTypes.includes(each));
   if (unknown !== undefined) throw wrong('errorType', `"${unknown}" is no type of error; there are ${errorTypes.join(', ')}`);
@@ -64,6 +65,7 @@ export async function filterToSpec(call: Call, sent: Sent): Promise<SpecInputOf<
   return {
     ...(id !== undefined && { ids: [...new Set(id)] }),
     ...(status !== undefined && { statuses: [...new Set(status)] }),
+    ...(sourceId !== undefined && { sourceRef: await reference(call, 'Source', 'filter.sourceId', sourceId, []) }),
     ...(routeId !== undefined && { routeRef: await reference(call, 'Route', 'filter.routeId', routeId, []) }),
     ...(destinationId !== undefined && {
       destinationRef: await reference(call, 'Destination', 'filter.destinationId', destinationId, []),
@@ -113,10 +115,11 @@ function given<T extends object>(members: T): Partial<T> {
 
 /** What it reads as: references as ids, or as names where nothing is there any more. */
 export function shownFilter({ filter }: Spec, call: Call): z.input<typeof replayFilter> {
-  const { ids, statuses, routeRef, destinationRef, errorTypes, responseStatuses, ...same } = filter;
+  const { ids, statuses, sourceRef, routeRef, destinationRef, errorTypes, responseStatuses, ...same } = filter;
   return given({
     id: ids,
     status: statuses,
+    sourceId: sourceRef && shownId(call, 'Source', sourceRef.name),
     routeId: routeRef && shownId(call, 'Route', routeRef.name),
     destinationId: destinationRef && shownId(call, 'Destination', destinationRef.name),
     errorType: errorTypes,
@@ -125,7 +128,7 @@ export function shownFilter({ filter }: Spec, call: Call): z.input<typeof replay
   });
 }
 
-export function shownId(call: Call, kind: 'Route' | 'Destination', name: string): string {
+export function shownId(call: Call, kind: 'Source' | 'Route' | 'Destination', name: string): string {
   const object = inCache(call, kind, name);
   return object === undefined ? name : idOf(object);
 }

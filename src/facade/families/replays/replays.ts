@@ -17,7 +17,7 @@ export const replays: Family = {
     slug: 'shop-outage',
     filter: { status: ['dlq'], from: '2026-01-31T02:10:00.000Z', to: '2026-01-31T03:44:00.000Z' },
     phase: 'Running',
-    plan: { candidates: 1200, isEstimate: false, targets: 1, oldest: '2026-01-31T02:10:04.000Z', estimatedSeconds: 24 },
+    plan: { candidates: 1200, isEstimate: false, bytes: 614_400, targets: 1, oldest: '2026-01-31T02:10:04.000Z', estimatedSeconds: 24 },
     queued: 400,
     skipped: 1,
     skippedByReason: { payload_not_found: 1 },

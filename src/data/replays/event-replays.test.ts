@@ -1,0 +1,116 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { dieEverywhere } from '../../../test/support/dying-client.ts';
+import { newEvent } from '../../../test/support/new-event.ts';
+import { carryOn, replayRecord, startReplayWorld } from '../../../test/support/replays.ts';
+import { newTimedId } from '../../core/ids.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { checkShards } from '../check/shard-check.ts';
+import type { EventRouting } from './event-originals.ts';
+
+const prefix = 'test:';
+let world: Awaited<ReturnType<typeof startReplayWorld>>;
+let number = 0;
+
+beforeAll(async () => {
+  world = await startReplayWorld(prefix);
+});
+afterAll(() => world.redis.stop());
+beforeEach(() => world.empty());
+
+/** The routes of today send each event to a destination in each shard. */
+const routing: EventRouting = {
+  targets: async () => [0, 1].map((shard) => ({ routeId: 'rte_a', destinationId: `dst_${shard}`, shard, maxAttempts: 2 })),
+  target: async () => ({ isEnabled: true, maxAttempts: 2 }),
+};
+const parts = (client: RedisClient = world.redis.client, changes: Partial<EventRouting> = {}) =>
+  world.parts(client, { ...routing, ...changes });
+const ofEvents = (changes: Parameters<typeof replayRecord>[0] = {}) =>
+  replayRecord({ what: 'events', filter: { statuses: ['no_routes', 'filtered'] }, identity: `events-${++number}`, ...changes });
+
+/** Events that have reached nothing; their ids. */
+async function unreached(count: number, changes: Parameters<typeof newEvent>[0] = {}): Promise<string[]> {
+  const ids: string[] = [];
+  for (let i = 0; i < count; i++) {
+    const receivedAtMs = Date.now() - 1000;
+    const event = newEvent({ id: newTimedId('evt_', i % 2, receivedAtMs), receivedAtMs, targets: [], ...changes });
+    ids.push(event.id);
+    await world.acceptor.accept(event);
+  }
+  // Only what was stored in an earlier millisecond is seen.
+  await sleep(2);
+  return ids;
+}
+
+async function toTheEnd(record: ReturnType<typeof ofEvents>, client?: RedisClient): Promise<void> {
+  const { steps } = parts(client);
+  while ((await carryOn(steps, record, { most: 2 })) !== 'ended') await world.endAll();
+}
+
+const deliveries = async () => (await world.reader.deliveries('org_a', {}, { limit: 100 })).items;
+
+test('a replay of events is completed with exact counts when its process dies after any of its commands', async () => {
+  let record = ofEvents();
+  await dieEverywhere(world.redis.client, 'after', {
+    prepare: async () => {
+      record = ofEvents();
+      await world.empty();
+      await unreached(2);
+    },
+    work: (client) => toTheEnd(record, client),
+    look: async () => {
+      await toTheEnd(record);
+      expect(await world.runOf(record)).toMatchObject({ phase: 'Succeeded', queued: 4, skipped: {}, delivered: 4, failed: 0 });
+      expect((await deliveries()).map(({ destinationId }) => destinationId).sort()).toEqual(['dst_0', 'dst_0', 'dst_1', 'dst_1']);
+      expect((await checkShards({ redis: world.redis.client, prefix, shards: world.shards })).findings).toEqual([]);
+    },
+  });
+});
+
+test('only events that reached nothing are sent, never what the replay itself has made', async () => {
+  const [none = '', filtered = ''] = [...(await unreached(1)), ...(await unreached(1, { filteredRoutes: ['rte_b'] }))];
+  await world.endedMessages([0]);
+  const record = ofEvents();
+  const { steps } = parts();
+  // A transform holds back all: what was made is filtered, too.
+  while ((await carryOn(steps, record)) !== 'ended') await world.endAll({ type: 'unsent', status: 'filtered', reason: null, tookMs: 1 });
+  expect(await world.runOf(record)).toMatchObject({ queued: 4, endedOtherwise: 4 });
+  const { items } = await world.reader.events('org_a', {}, { limit: 100 });
+  const repeated = items.flatMap(({ duplicateOf }) => duplicateOf ?? []);
+  expect(repeated.sort()).toEqual([none, none, filtered, filtered].sort());
+});
+
+test('events count against the month in which they are sent, and wait when it is full', async () => {
+  await unreached(2);
+  const record = ofEvents();
+  const { steps } = parts();
+  expect(await carryOn(steps, record, { monthlyMessages: 3 })).toBe('idle');
+  expect(await world.runOf(record)).toMatchObject({ queued: 2, waiting: { reason: 'QuotaReached' } });
+  expect(await deliveries()).toHaveLength(2);
+});
+
+test('an event is skipped whose payload is gone, or whose route is', async () => {
+  await unreached(2);
+  const [gone, pruned] = [ofEvents(), ofEvents()];
+  expect(await carryOn(parts(world.redis.client, { target: async () => null }).steps, gone)).toBe('ended');
+  expect(await world.runOf(gone)).toMatchObject({ phase: 'Succeeded', queued: 0, skipped: { target_not_found: 4 } });
+  let judged = 0;
+  const prunes: Partial<EventRouting> = {
+    targets: async (event) => {
+      // In the plan each event is judged once.
+      if (++judged > 2) for (const key of await world.redis.client.keys(`${prefix}{s*}:e:*`)) await world.redis.client.del(key);
+      return routing.targets(event);
+    },
+  };
+  expect(await carryOn(parts(world.redis.client, prunes).steps, pruned, { most: 1 })).toBe('ended');
+  expect(await world.runOf(pruned)).toMatchObject({ phase: 'Succeeded', queued: 0, skipped: { payload_not_found: 2 } });
+});
+
+test('no more than 50 messages of events are open at a time', async () => {
+  await unreached(40);
+  const record = ofEvents();
+  expect(await carryOn(parts().steps, record)).toBe('idle');
+  expect(await world.runOf(record)).toMatchObject({ queued: 50 });
+  await toTheEnd(record);
+  expect(await world.runOf(record)).toMatchObject({ phase: 'Succeeded', queued: 80, delivered: 80 });
+});
