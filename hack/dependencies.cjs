@@ -24,7 +24,7 @@ module.exports = {
   'data/cron': ['data/tasks', ...shard],
   'data/history': ['data/queue', 'data/intake', 'data/locks', ...shard],
   'data/webhooks': ['data/history', 'data/analytics', 'data/queue', 'data/registry', 'data/locks', ...shard],
-  'data/replays': ['data/webhooks', 'data/history', 'data/queue', 'data/intake', ...shard],
+  'data/replays': ['data/webhooks', 'data/history', 'data/queue', 'data/intake', 'data/feed', ...shard],
   'data/pools': ['data/queue', 'data/cron', 'data/tasks', ...shard],
   'data/purge': ['data/webhooks', 'data/history', 'data/pools', 'data/alerts', 'data/intake', 'data/locks', 'data/queue', ...shard],
   'data/check': ['data/webhooks', 'data/history', 'data/queue', 'data/registry', ...shard],

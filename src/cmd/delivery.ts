@@ -61,8 +61,8 @@ async function runDelivery(context: RoleContext): Promise<void> {
   const webhookStore = new RedisWebhookStore({ redis: link.main, prefix, clock, logger });
   const blocking = link.blocking('webhook-changes', changeStreamBlockMs);
   const webhooks = new WebhookDirectory({ redis: link.main, blocking, prefix, clock, logger });
-  // For the schemas of routes; no process runs before one has work.
-  const sandbox = new Sandbox({ clock, processes: 1 });
+  // Judges own events, and events that are replayed; no process runs before one has work.
+  const sandbox = new Sandbox({ clock, processes: 1, maxPayloadBytes: config.maxPayloadBytes });
   try {
     const worker = link.command('worker');
     if (!(await link.waitUntilReachable(clock, stopping))) return;

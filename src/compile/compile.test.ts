@@ -6,6 +6,7 @@ import { httpSettings } from '../../test/support/records.ts';
 import type { Plan } from '../core/records.ts';
 import { Keyring } from '../core/sealing.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
+import { shardOf } from '../core/shard-of.ts';
 import { kinds, type SpecInputOf } from '../resources/kinds.ts';
 import { compileApiKey } from './api-key.ts';
 import { compileDestination, isServing } from './destination.ts';
@@ -13,7 +14,6 @@ import { destinationSecretReferences } from './destination-secrets.ts';
 import { compileFilterDefinition } from './filter.ts';
 import { compileOrganization, organizationFacts } from './organization.ts';
 import { compileRoute } from './route.ts';
-import { shardOf } from './shard.ts';
 import { compileSource } from './source.ts';
 import { warehouseRefusal } from './warehouse.ts';
 

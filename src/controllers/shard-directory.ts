@@ -1,4 +1,4 @@
-import { shardOf } from '../compile/shard.ts';
+import { shardOf } from '../core/shard-of.ts';
 import type { FencedPublisher } from './fenced-publisher.ts';
 
 /** In which shard the targets of each destination live: where its published record says, else where its id hashes to. */

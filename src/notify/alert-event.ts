@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import {
   type Alert,
   type AlertTarget,
@@ -13,6 +12,7 @@ import {
 } from '../core/alert.ts';
 import { derivedTimedId, parseTimedId } from '../core/ids.ts';
 import type { NotificationChannelRecord, RouteRecord } from '../core/records.ts';
+import { shardOf } from '../core/shard-of.ts';
 import type { AlertSubject, ClosingIncident, DueAlert, Pager } from '../data/alerts/alert-states.ts';
 import type { Circuits } from '../data/queue/circuits.ts';
 import type { RegistryReader } from '../data/registry/registry.ts';
@@ -34,7 +34,7 @@ const types: Record<AlertSubject, AlertType> = {
 
 /** The shard that decides about the alerts of a route, and where they are queued. */
 export function alertHome(routeId: string, shards: number): number {
-  return createHash('sha256').update(routeId).digest().readUInt32BE(0) % shards;
+  return shardOf(routeId, shards);
 }
 
 /**

@@ -50,17 +50,21 @@ const got = ({ seen }: Followed, types: string[]) =>
 
 async function routeTo(
   url: string,
+  settings: object = {},
 ): Promise<{ source: { id: string; slug: string }; route: { id: string }; destination: { id: string; name: string } }> {
   const source = await world.create('sources', {});
-  const destination = await world.create('destinations', { url });
+  const destination = await world.create('destinations', { url, ...settings });
   const route = await world.create('routes', { sourceId: source.id, destinationIds: [destination.id] });
   return { source, route, destination };
 }
 
-async function send({ source, route, destination }: Awaited<ReturnType<typeof routeTo>>): Promise<ReturnType<typeof newEvent>> {
+async function send(
+  { source, route, destination }: Awaited<ReturnType<typeof routeTo>>,
+  maxAttempts = 3,
+): Promise<ReturnType<typeof newEvent>> {
   const org = await world.organizationId('acme');
   const { shard } = (await world.registry.getOf(org, 'destination', destination.id)) ?? { shard: 0 };
-  const event = newEvent({ org, sourceId: source.id, destinations: [destination.id] });
+  const event = newEvent({ org, sourceId: source.id, destinations: [destination.id], maxAttempts });
   const sent = { ...event, targets: event.targets.map((target) => ({ ...target, routeId: route.id, shard })) };
   await world.acceptor.accept(sent);
   return sent;
@@ -154,6 +158,65 @@ test('a failing receiver shows as a retry with its answer', async () => {
   });
 });
 
+test('a replay has rows of its phases with its name and counts, by which a stream is narrowed; no other organization sees them', async () => {
+  let status = 503;
+  const receiver = await startReceiver((response) => response.writeHead(status).end());
+  const made = await routeTo(receiver.url, { retryPolicy: { maxRetries: 0 } });
+  const failing = await follow(`routeId=${made.route.id}&topics=deliveries`);
+  for (let i = 0; i < 2; i++) await send(made, 1);
+  await eventually('two dead letters', 20_000, () => failing.seen.all.length === 2 || undefined);
+  status = 200;
+  const key = await world.addKey('globex');
+  const viewer = await world.addKey('acme', { role: 'viewer' });
+  const filter = { what: 'deliveries', filter: { routeId: made.route.id } };
+  const replay = await world.create('replays', { name: 'night', suspend: true, ...filter });
+  const [all, foreign, own, ended, ofRoute, other] = await Promise.all([
+    follow('topics=replays', { key: viewer }),
+    follow('', { key }),
+    follow('replayId=night'),
+    follow('status=succeeded'),
+    follow(`routeId=${made.route.id}&topics=replays`),
+    follow(`replayId=${(await world.create('replays', { name: 'other', dryRun: true, suspend: true, ...filter })).id}`),
+  ]);
+  expect((await world.request('PATCH', '/api/replays/night', { body: { suspend: false } })).status).toBe(200);
+  await got(all, ['replay.succeeded']);
+  await got(own, ['replay.succeeded']);
+  await got(ended, ['replay.succeeded']);
+  await receiver.close();
+  const phases = all.seen.types().filter((type, i, types) => type !== types[i - 1]);
+  expect(phases).toEqual(['replay.planning', 'replay.running', 'replay.succeeded']);
+  const { body: shown } = await world.request('GET', '/api/replays/night');
+  const last = all.seen.all.at(-1);
+  expect(last?.data).toMatchObject({
+    topic: 'replays',
+    status: 'succeeded',
+    id: replay.id,
+    organizationId: await world.organizationId('acme'),
+    routeId: null,
+    eventId: null,
+    reason: null,
+    replay: {
+      name: 'night',
+      phase: shown.phase,
+      candidates: 2,
+      queued: shown.queued,
+      skipped: 0,
+      delivered: 2,
+      failed: 0,
+      endedOtherwise: 0,
+    },
+    at: expect.stringMatching(/^\d{4}-\d\d-\d\dT.*Z$/),
+  });
+  expect(shown).toMatchObject({ phase: 'Succeeded', queued: 2 });
+  expect(own.seen.all.map(({ data }) => data)).toEqual(all.seen.all.map(({ data }) => data));
+  expect(ended.seen.types()).toEqual(['replay.succeeded']);
+  expect([foreign, ofRoute, other].map(({ seen }) => seen.all)).toEqual([[], [], []]);
+  expect((await world.request('GET', `/api/stream?replayId=${replay.id}`, { key })).status).toBe(404);
+  const resumed = await follow('topics=replays', { headers: { 'last-event-id': all.seen.all[0]?.id ?? '' } });
+  await got(resumed, ['replay.succeeded']);
+  expect(resumed.seen.all.map(({ data }) => data)).toEqual(all.seen.all.slice(1).map(({ data }) => data));
+});
+
 test('another organization sees nothing of it, and is refused what is not its own', async () => {
   const key = await world.addKey('globex');
   const receiver = await startReceiver();
@@ -211,8 +274,9 @@ test('a client resumes with Last-Event-ID', async () => {
 });
 
 test.each([
-  ...['topics=replays', 'status=lost', 'topics=', 'topic=events'],
+  ...['topics=replay', 'status=lost', 'status=Running', 'topics=', 'topic=events'],
   ...['routeId=rte_a&applicationId=app_a', 'sourceId=src_a&eventType=order.paid', 'destinationId=dst_a&endpointId=ep_a'],
+  ...['routeId=rte_a&replayId=rep_a', 'eventType=order.paid&replayId=rep_a'],
 ])('a stream is refused with %s', async (query) => {
   const { status, headers } = await world.request('GET', `/api/stream?${query}`);
   expect([status, headers.get('x-error-code')]).toEqual([400, 'INVALID_QUERY']);

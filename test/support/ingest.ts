@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { request as httpRequest, type IncomingHttpHeaders, type OutgoingHttpHeaders, type Server } from 'node:http';
+import { request as httpRequest, type IncomingHttpHeaders, type OutgoingHttpHeaders, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Registry } from 'prom-client';
@@ -244,9 +244,10 @@ export class IngestUnderTest {
       limits: { ...patientLimits, ...limits },
     };
     const handle = createIngestHandler({ ...common, ...options });
-    const server = createHttpServer((request, response) => {
+    const listener: RequestListener = (request, response) => {
       if (!handle(request, response)) response.writeHead(421).end();
-    });
+    };
+    const server = createHttpServer(listener, { limits: { lingering: { maxMs: 60_000 } } });
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     this.#server = server;

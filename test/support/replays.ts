@@ -11,6 +11,7 @@ import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts
 import type { EventRouting } from '../../src/data/replays/event-originals.ts';
 import { RedisReplayRuns } from '../../src/data/replays/redis-replay-runs.ts';
 import { ReplayCandidates } from '../../src/data/replays/replay-candidates.ts';
+import { ReplayFeed } from '../../src/data/replays/replay-feed.ts';
 import { type Advance, ReplaySteps, type StepOptions } from '../../src/data/replays/replay-steps.ts';
 import { WebhookMessages } from '../../src/data/webhooks/webhook-messages.ts';
 import type { RedisClient } from '../../src/redis/connection.ts';
@@ -61,8 +62,9 @@ export function replayParts(
   const candidates = new ReplayCandidates({ deliveries: events, messages: new WebhookMessages(reading), routing });
   const shares = new ByteShares({ ...reading, clock });
   const [circuits, carrier] = [new Circuits(reading), new OutboxCarrier({ redis: client, prefix })];
+  const feed = new ReplayFeed({ redis: client, prefix, shards, clock });
   const acceptor = new RedisMessageAcceptor({ redis: client, prefix, clock: patientClock });
-  const stores = { redis: client, prefix, runs, candidates, shares, circuits, carrier };
+  const stores = { redis: client, prefix, runs, feed, candidates, shares, circuits, carrier };
   return { runs, steps: new ReplaySteps({ ...stores, events, routing, acceptor, clock, lookEveryMs: 0 }) };
 }
 

@@ -1,6 +1,6 @@
 import type { Refusal } from '../../compile/compiled.ts';
-import { shardOf } from '../../compile/shard.ts';
 import type { ManagedApplication } from '../../compile/webhook-application.ts';
+import { shardOf } from '../../core/shard-of.ts';
 import type { WebhookApplication } from '../../data/webhooks/webhooks.ts';
 import type { RecordSink } from '../record-sink.ts';
 import { type WebhookSinkOptions, webhookRecordSink } from '../webhook-record-sink.ts';

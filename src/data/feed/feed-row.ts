@@ -43,8 +43,24 @@ export interface CircuitRow extends Row {
   destination: string;
 }
 
+export interface ReplayRow extends Row {
+  kind: 'replay';
+  /** Its phase. */
+  status: 'Planning' | 'Running' | 'Suspended' | 'Succeeded' | 'Failed' | 'Cancelled';
+  replayId: string;
+  /** What the plan has found by now. */
+  candidates: number;
+  queued: number;
+  skipped: number;
+  delivered: number;
+  failed: number;
+  endedOtherwise: number;
+  /** What it waits for, or why it failed. */
+  reason: string | null;
+}
+
 /** A transition, as `includes/feed.lua` writes it. */
-export type FeedRow = EventRow | MessageRow | CircuitRow;
+export type FeedRow = EventRow | MessageRow | CircuitRow | ReplayRow;
 
 const eventStatuses: Readonly<Record<string, EventRow['status']>> = { p: 'pending', v: 'failed', f: 'filtered', n: 'no_routes' };
 const messageStatuses: Readonly<Record<string, MessageRow['status']>> = {
@@ -57,6 +73,23 @@ const messageStatuses: Readonly<Record<string, MessageRow['status']>> = {
   v: 'schema_failed',
 };
 const circuitStates: Readonly<Record<string, CircuitRow['status']>> = { o: 'open', h: 'half_open', c: 'closed' };
+
+const replayPhases: Readonly<Record<string, ReplayRow['status']>> = {
+  p: 'Planning',
+  r: 'Running',
+  s: 'Suspended',
+  d: 'Succeeded',
+  f: 'Failed',
+  c: 'Cancelled',
+};
+const letterByPhase = new Map(Object.entries(replayPhases).map(([letter, phase]) => [phase, letter]));
+
+/** What `feed.replay` of `includes/feed.lua` takes. */
+export function replayRowFields(row: Omit<ReplayRow, 'kind' | 'atMs'>): string[] {
+  const { status, org, replayId, candidates, queued, skipped, delivered, failed, endedOtherwise, reason } = row;
+  const counts = [candidates, queued, skipped, delivered, failed, endedOtherwise].map(String);
+  return [letterByPhase.get(status) ?? '', org, replayId, ...counts, reason ?? '-'];
+}
 
 /** The organization that a stored row is of; '' where it is no row. */
 export function organizationOfRow(text: string): string {
@@ -81,11 +114,26 @@ export function parseFeedRow(shard: number, id: string, text: string): FeedRow |
       : { kind: 'event', status, org, atMs, eventId: recordId('evt_', shard, first), source: rest[0] ?? '' };
   }
   if (kind === 'm') return messageRow(shard, letter, { org, atMs, first, rest });
+  if (kind === 'r') return replayRow(letter, { org, atMs, first, rest });
   const status = kind === 'c' ? circuitStates[letter] : undefined;
   return status === undefined ? null : { kind: 'circuit', status, org, atMs, route: first, destination: rest[0] ?? '' };
 }
 
-function messageRow(shard: number, letter: string, { org, atMs, first, rest }: Row & { first: string; rest: string[] }): MessageRow | null {
+interface Rest extends Row {
+  first: string;
+  rest: string[];
+}
+
+function replayRow(letter: string, { org, atMs, first, rest }: Rest): ReplayRow | null {
+  const status = replayPhases[letter];
+  const [candidates = 0, queued = 0, skipped = 0, delivered = 0, failed = 0, endedOtherwise = 0] = rest.slice(0, 6).map(Number);
+  const reason = rest[6] ?? '-';
+  if (status === undefined) return null;
+  const counts = { candidates, queued, skipped, delivered, failed, endedOtherwise };
+  return { kind: 'replay', status, org, atMs, replayId: first, ...counts, reason: reason === '-' ? null : reason };
+}
+
+function messageRow(shard: number, letter: string, { org, atMs, first, rest }: Rest): MessageRow | null {
   const status = messageStatuses[letter];
   const [event = '', source, route, destination, attempts, response, error, reason] = rest.map((text) => (text === '-' ? null : text));
   if (status === undefined) return null;

@@ -3,6 +3,7 @@ import type { ReplayRecord } from '../../core/replay-record.ts';
 import { monthOf } from '../intake/intake.ts';
 import type { DeliveryView } from '../shard/messages.ts';
 import type { KnownReplay, RedisReplayRuns, ReplayChange } from './redis-replay-runs.ts';
+import type { ReplayFeed } from './replay-feed.ts';
 import { isObstacle, newIdOf, type OtherDestination, ReplayQueueing, type ReplayQueueingOptions, type Waiting } from './replay-queueing.ts';
 import type { ReplaySkip } from './replay-run.ts';
 import { newReplayState, type ReplayState } from './replay-state.ts';
@@ -28,6 +29,7 @@ const endLeaseMs = 10_000;
 
 export interface ReplayStepsOptions extends ReplayQueueingOptions {
   runs: RedisReplayRuns;
+  feed: ReplayFeed;
   /** Until the next look for ended messages after one that has found none; default 200. */
   lookEveryMs?: number;
 }
@@ -71,7 +73,7 @@ export class ReplaySteps {
 
   /** One step. Rejects with UNAVAILABLE; the step may be done in part then, and the next one completes it. */
   async advance(record: ReplayRecord, options: StepOptions): Promise<Advance> {
-    const { runs, clock } = this.#options;
+    const { runs, feed, clock } = this.#options;
     const { org, identity } = record;
     const read = await runs.read(org, identity);
     // What is forgotten may have run.
@@ -82,6 +84,8 @@ export class ReplaySteps {
     const { state } = known;
     if (state.endedAtMs !== null) return this.#ended(identity);
     if (record.isCancelled || state.uid !== record.uid) return await this.#end(record, known, { phase: 'Cancelled' });
+    // What another process has stored, a suspension, and what came too soon after another row.
+    if (isRun) await feed.tell(record, state);
     if (!state.isAdmitted) return record.isSuspended ? idle : await this.#enter(record, known);
     try {
       if (state.phase === 'Planning') return record.isSuspended ? idle : await this.#plan(record, known);
@@ -112,14 +116,7 @@ export class ReplaySteps {
     const entered: ReplayState = { ...state, isAdmitted: true, waiting: null };
     const reply = await runs.save(record.org, record.identity, { version, state: entered, place: 'enter' });
     if (reply !== 'many') return { outcome: 'progress', queued: 0 };
-    return await this.#wait(
-      record,
-      { ...known, state },
-      {
-        reason: 'TooManyReplays',
-        message: 'Ten other replays of the organization are running.',
-      },
-    );
+    return await this.#wait(record, known, { reason: 'TooManyReplays', message: 'Ten other replays of the organization are running.' });
   }
 
   async #plan(record: ReplayRecord, { version, state }: KnownReplay): Promise<Advance> {
@@ -317,7 +314,7 @@ export class ReplaySteps {
 
   /** Says why nothing can be queued; writes it where it is new. */
   async #wait(
-    record: Pick<ReplayRecord, 'org' | 'identity'>,
+    record: ReplayRecord,
     { version, state }: KnownReplay,
     { reason, message }: Waiting,
     ended: readonly string[] = [],
@@ -329,10 +326,12 @@ export class ReplaySteps {
     return idle;
   }
 
-  async #save(record: Pick<ReplayRecord, 'org' | 'identity'>, change: ReplayChange, queued: number): Promise<Advance> {
-    const reply = await this.#options.runs.save(record.org, record.identity, change);
-    if (reply === 'saved') this.#written.set(record.identity, change.version + 1);
-    return { outcome: 'progress', queued: reply === 'saved' ? queued : 0 };
+  async #save(record: ReplayRecord, change: ReplayChange, queued: number): Promise<Advance> {
+    const { runs, feed } = this.#options;
+    if ((await runs.save(record.org, record.identity, change)) !== 'saved') return { outcome: 'progress', queued: 0 };
+    this.#written.set(record.identity, change.version + 1);
+    await feed.tell(record, change.state);
+    return { outcome: 'progress', queued };
   }
 
   /** Of what was noted last, that which was not replayed is given back to the month. */
@@ -341,7 +340,7 @@ export class ReplaySteps {
     { version, state }: Pick<KnownReplay, 'version' | 'state'>,
     { phase, failure = null, ended = [] }: Pick<ReplayState, 'phase'> & Partial<Pick<ReplayState, 'failure'>> & { ended?: string[] },
   ): Promise<Advance> {
-    const { runs, clock } = this.#options;
+    const { runs, feed, clock } = this.#options;
     const { step } = state;
     const made = await this.#madeOf(record, state);
     const over: ReplayState = {
@@ -357,7 +356,9 @@ export class ReplaySteps {
     };
     const month = step === null ? {} : givenBack(step, step.ids.length - made.size);
     const reply = await runs.save(record.org, record.identity, { version, state: over, place: 'end', ...month, ended });
-    return reply === 'saved' ? this.#ended(record.identity) : { outcome: 'progress', queued: 0 };
+    if (reply !== 'saved') return { outcome: 'progress', queued: 0 };
+    await feed.tell(record, over);
+    return this.#ended(record.identity);
   }
 
   #ended(identity: string): Advance {

@@ -9,6 +9,7 @@ import { RedisRegistryPublisher } from '../../data/registry/registry-publisher.t
 import type { EventRouting } from '../../data/replays/event-originals.ts';
 import { RedisReplayRuns } from '../../data/replays/redis-replay-runs.ts';
 import { ReplayCandidates } from '../../data/replays/replay-candidates.ts';
+import { ReplayFeed } from '../../data/replays/replay-feed.ts';
 import { ReplaySteps } from '../../data/replays/replay-steps.ts';
 import type { MessageAcceptor } from '../../data/shard/messages.ts';
 import { WebhookMessages } from '../../data/webhooks/webhook-messages.ts';
@@ -40,6 +41,7 @@ export function replayRunnerOf(options: {
   const runs = new RedisReplayRuns(reading);
   const deliveries = new RedisMessageReader(reading);
   const candidates = new ReplayCandidates({ deliveries, messages: new WebhookMessages(reading), routing: events.routing });
-  const steps = new ReplaySteps({ ...options, ...events, events: deliveries, runs, candidates, circuits: new Circuits(reading) });
+  const feed = new ReplayFeed(options);
+  const steps = new ReplaySteps({ ...options, ...events, events: deliveries, runs, feed, candidates, circuits: new Circuits(reading) });
   return new ReplayRunner({ ...options, published: new RedisRegistryPublisher(redis, prefix), runs, steps });
 }

@@ -7,7 +7,10 @@ import { declaredId, idOf, inCache, resolve } from './lookup.ts';
 import { nouns } from './nouns.ts';
 
 /** Kinds that lists, exports and analytics are narrowed by. */
-type FilterKind = Extract<ServedKind, 'Source' | 'Route' | 'Destination' | 'WebhookEventType'> | 'WebhookApplication' | 'WebhookEndpoint';
+type FilterKind =
+  | Extract<ServedKind, 'Source' | 'Route' | 'Destination' | 'WebhookEventType' | 'Replay'>
+  | 'WebhookApplication'
+  | 'WebhookEndpoint';
 
 const shownAs: Readonly<Record<FilterKind, string>> = { ...nouns, WebhookApplication: 'application', WebhookEndpoint: 'endpoint' };
 /** Names no index but that of an object. */

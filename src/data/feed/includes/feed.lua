@@ -1,11 +1,13 @@
 -- @include "../../shard/includes/shard.lua"
 
--- The live feed of a shard: the stream `feed`, a row for each transition of an event, a message or a circuit, written by the script of the transition. It
--- is written only while somebody watches (`watch`, see ../watch.lua); else a script pays for one EXISTS. A row has no payload and no time: its id says when.
+-- The live feed of a shard: the stream `feed`, a row for each transition of an event, a message, a circuit or a replay, written by the script of the
+-- transition (of a replay after it: ../../replays/replay-feed.ts). It is written only while somebody watches (`watch`, see ../watch.lua); else a script
+-- pays for one EXISTS. A row has no payload and no time: its id says when.
 -- The rows of ../feed-row.ts:
 --   `e <status> <organization> <event> <source>`: an event was stored;
 --   `m <status> <organization> <message> <event> <source> <route> <destination> <attempts> <response> <error> <reason>`: a message was delivered, has failed or has ended;
---   `c <state> <organization> <route> <destination>`: a circuit.
+--   `c <state> <organization> <route> <destination>`: a circuit;
+--   `r <phase> <organization> <replay> <candidates> <queued> <skipped> <delivered> <failed> <ended otherwise> <reason>`: a replay.
 -- An absent value is `-`. Of webhooks the source is the event type, the route the application, the destination the endpoint.
 local feed = {}
 do
@@ -62,6 +64,13 @@ do
   function feed.circuit(state, org, route, destination)
     if watches(org) then
       write('c', state, org, route, destination)
+    end
+  end
+
+  -- The counts and the reason follow.
+  function feed.replay(phase, org, ...)
+    if watches(org) then
+      write('r', phase, org, ...)
     end
   end
 end

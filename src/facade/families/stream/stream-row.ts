@@ -1,9 +1,9 @@
 import { organizationOfWebhooks } from '../../../core/webhook.ts';
-import type { CircuitRow, FeedRow, MessageRow } from '../../../data/feed/feed-row.ts';
+import type { CircuitRow, FeedRow, MessageRow, ReplayRow } from '../../../data/feed/feed-row.ts';
 import type { Call } from '../../http/operation.ts';
 import { isoTime, nameOf } from '../../records/record-fields.ts';
 
-export const streamTopics = ['events', 'deliveries', 'messages', 'circuits'] as const;
+export const streamTopics = ['events', 'deliveries', 'messages', 'circuits', 'replays'] as const;
 export type StreamTopic = (typeof streamTopics)[number];
 
 /** What a row is about, under the names of the API; null: it has none. */
@@ -12,10 +12,10 @@ export interface StreamRow {
   type: string;
   at: string;
   organizationId: string;
-  /** As the lists of the topic say it. */
+  /** As the lists of the topic say it; of a replay its phase in lower case: generated clients cannot tell `failed` from `Failed`. */
   status: string;
   eventId: string | null;
-  /** Of a delivery or a message. */
+  /** Of a delivery, a message or a replay. */
   id: string | null;
   sourceId: string | null;
   sourceName: string | null;
@@ -30,6 +30,13 @@ export interface StreamRow {
   responseStatus: number | null;
   errorType: string | null;
   reason: string | null;
+  replay: ReplayProgress | null;
+}
+
+/** As the record of the replay says it. */
+interface ReplayProgress extends Pick<ReplayRow, 'candidates' | 'queued' | 'skipped' | 'delivered' | 'failed' | 'endedOtherwise'> {
+  name: string | null;
+  phase: ReplayRow['status'];
 }
 
 /** How the statuses of deliveries read as those of messages to webhook endpoints. */
@@ -48,6 +55,7 @@ const circuitKinds: Readonly<Record<CircuitRow['status'], string>> = { open: 'op
 export const streamStatuses = [
   ...(['pending', 'failed', 'filtered', 'no_routes', 'delivered', 'retrying', 'dlq', 'transform_failed', 'schema_failed'] as const),
   ...(['success', 'exhausted', 'open', 'half_open', 'closed'] as const),
+  ...(['planning', 'running', 'suspended', 'succeeded', 'cancelled'] as const),
 ] as const;
 
 const nothing = {
@@ -66,15 +74,18 @@ const nothing = {
   responseStatus: null,
   errorType: null,
   reason: null,
+  replay: null,
 };
 
 export function topicOf(row: FeedRow): StreamTopic {
   if (row.kind === 'event') return 'events';
   if (row.kind === 'circuit') return 'circuits';
+  if (row.kind === 'replay') return 'replays';
   return organizationOfWebhooks(row.org) === null ? 'deliveries' : 'messages';
 }
 
 export function statusOf(row: FeedRow): string {
+  if (row.kind === 'replay') return row.status.toLowerCase();
   if (row.kind !== 'message') return row.status;
   if (topicOf(row) === 'messages') return messageStatuses[row.status];
   return row.status === 'failed_over' ? 'retrying' : row.status;
@@ -87,15 +98,21 @@ export function eventTypeName({ services, caller }: Caller, id: string): string 
   return services.caches.WebhookEventType.getById(id, caller.organization.namespace)?.spec.name ?? null;
 }
 
+/** What a row is about; null: it has none. */
+export function idsOf(row: FeedRow): Pick<MessageRow, 'source' | 'route' | 'destination'> {
+  const none = { source: null, route: null, destination: null };
+  if (row.kind === 'replay') return none;
+  if (row.kind === 'circuit') return { ...none, route: row.route, destination: row.destination };
+  return row.kind === 'event' ? { ...none, source: row.source } : row;
+}
+
 /** Returns the row under the names of the API, with the names of what the caches know. */
 export function streamRow(row: FeedRow, call: Caller): StreamRow {
   const { services, caller } = call;
   const { namespace } = caller.organization;
   const isOfWebhooks = organizationOfWebhooks(row.org) !== null;
-  const source = row.kind === 'circuit' ? null : row.source;
-  const route = row.kind === 'event' ? null : row.route;
-  const destination = row.kind === 'event' ? null : row.destination;
-  const named = (kind: 'Source' | 'Route' | 'Destination', id: string | null): string | null => {
+  const { source, route, destination } = idsOf(row);
+  const named = (kind: 'Source' | 'Route' | 'Destination' | 'Replay', id: string | null): string | null => {
     const object = id === null ? undefined : services.caches[kind].getById(id, namespace);
     return object === undefined ? null : nameOf(object);
   };
@@ -125,11 +142,18 @@ export function streamRow(row: FeedRow, call: Caller): StreamRow {
       errorType: row.errorType,
       reason: row.reason,
     }),
+    ...(row.kind === 'replay' && { id: row.replayId, reason: row.reason, replay: progressOf(row, named('Replay', row.replayId)) }),
   };
+}
+
+function progressOf(row: ReplayRow, name: string | null): ReplayProgress {
+  const { status: phase, candidates, queued, skipped, delivered, failed, endedOtherwise } = row;
+  return { name, phase, candidates, queued, skipped, delivered, failed, endedOtherwise };
 }
 
 function typeOf(row: FeedRow): string {
   if (row.kind === 'event') return 'event.received';
   if (row.kind === 'circuit') return `circuit.${circuitKinds[row.status]}`;
+  if (row.kind === 'replay') return `replay.${statusOf(row)}`;
   return `${topicOf(row) === 'messages' ? 'message' : 'delivery'}.${messageKinds[row.status] ?? row.status}`;
 }

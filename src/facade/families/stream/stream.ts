@@ -7,7 +7,7 @@ import { queryList } from '../../http/query.ts';
 import { StreamedAnswer } from '../../http/streamed-answer.ts';
 import { filterId } from '../../records/filter-ids.ts';
 import { idOrSlug } from '../../records/record-fields.ts';
-import { eventTypeName, statusOf, streamRow, streamStatuses, streamTopics, topicOf } from './stream-row.ts';
+import { eventTypeName, idsOf, statusOf, streamRow, streamStatuses, streamTopics, topicOf } from './stream-row.ts';
 
 const query = z.object({
   topics: queryList(z.enum(streamTopics), 'Only these topics; default: all.'),
@@ -17,11 +17,12 @@ const query = z.object({
   applicationId: idOrSlug.optional().describe('Id of an application; not with ids of sources, routes or destinations.'),
   endpointId: idOrSlug.optional().describe('Id of an endpoint; not with these either.'),
   eventType: z.string().min(1).max(256).optional().describe('Name of an event type; not with these either.'),
+  replayId: idOrSlug.optional().describe('Id or slug of a replay; not with any other id or an event type.'),
   status: queryList(z.enum(streamStatuses), 'Only rows with this status.'),
 });
 type Query = z.output<typeof query>;
 
-const description = `Server-Sent Events. Rows are named \`event.received\`; \`delivery.\` and \`message.\` with \`delivered\`, \`retrying\`, \`failed_over\`, \`failed\`, \`filtered\`, \`transform_failed\` or \`schema_failed\`; \`circuit.opened\`, \`circuit.half_opened\` and \`circuit.closed\`. Their data is JSON without payloads; a filter keeps rows that have its field. \`reset\`: rows may be missing. \`skipped\`: rows beyond 50 a second were left out, \`{count, firstId, lastId}\`. \`reconnect\`: the server ends the stream. \`revoked\`: the credentials no longer hold. A client that sends \`Last-Event-ID\` gets the rows after it.`;
+const description = `Server-Sent Events. Rows are named \`event.received\`; \`delivery.\` and \`message.\` with \`delivered\`, \`retrying\`, \`failed_over\`, \`failed\`, \`filtered\`, \`transform_failed\` or \`schema_failed\`; \`circuit.opened\`, \`circuit.half_opened\` and \`circuit.closed\`; \`replay.\` with the phase in lower case. Their data is JSON without payloads; a filter keeps rows that have its field. \`reset\`: rows may be missing. \`skipped\`: rows beyond 50 a second were left out, \`{count, firstId, lastId}\`. \`reconnect\`: the server ends the stream. \`revoked\`: the credentials no longer hold. A client that sends \`Last-Event-ID\` gets the rows after it.`;
 
 const example = `retry: 2000
 id: 5d1f6a0c9b3e~mkz0q1
@@ -47,7 +48,7 @@ export const stream: Family = {
       method: 'GET',
       path: '/stream',
       operationId: 'streamTransitions',
-      summary: 'Follow events, deliveries, messages and circuits',
+      summary: 'Follow events, deliveries, messages, circuits and replays',
       description,
       scope: 'read',
       query,
@@ -98,6 +99,7 @@ async function filterOf(call: Call<Query>): Promise<(row: FeedRow) => boolean> {
   const destinationId = await filterId(call, 'Destination', call.query.destinationId);
   const applicationId = await filterId(call, 'WebhookApplication', call.query.applicationId);
   const endpointId = await filterId(call, 'WebhookEndpoint', call.query.endpointId);
+  const replayId = await filterId(call, 'Replay', call.query.replayId);
   const ofSources = [sourceId, routeId, destinationId].some((id) => id !== undefined);
   const ofWebhooks = [applicationId, endpointId, eventType].some((id) => id !== undefined);
   const route = routeId ?? applicationId;
@@ -105,21 +107,20 @@ async function filterOf(call: Call<Query>): Promise<(row: FeedRow) => boolean> {
   return (row) => {
     const isOfWebhooks = organizationOfWebhooks(row.org) !== null;
     if (isOfWebhooks ? ofSources : ofWebhooks) return false;
-    const source = row.kind === 'circuit' ? null : row.source;
+    if (replayId !== undefined && (row.kind !== 'replay' || row.replayId !== replayId)) return false;
+    const { source, ...target } = idsOf(row);
     if (sourceId !== undefined && source !== sourceId) return false;
     if (eventType !== undefined && (source === null || eventTypeName(call, source) !== eventType)) return false;
-    if (route !== undefined && (row.kind === 'event' || row.route !== route)) return false;
-    if (destination !== undefined && (row.kind === 'event' || row.destination !== destination)) return false;
+    if (route !== undefined && target.route !== route) return false;
+    if (destination !== undefined && target.destination !== destination) return false;
     return (wantedTopics?.has(topicOf(row)) ?? true) && (wantedStatuses?.has(statusOf(row)) ?? true);
   };
 }
 
-const idsOfRoutes = ['sourceId', 'routeId', 'destinationId'] as const;
-const idsOfWebhooks = ['applicationId', 'endpointId', 'eventType'] as const;
+const separate = [['sourceId', 'routeId', 'destinationId'], ['applicationId', 'endpointId', 'eventType'], ['replayId']] as const;
 
 /** INVALID_QUERY for filters that no row can meet together. */
 function refuseMixed(sent: Query): void {
-  const one = idsOfRoutes.find((name) => sent[name] !== undefined);
-  const other = idsOfWebhooks.find((name) => sent[name] !== undefined);
+  const [one, other] = separate.map((names) => names.find((name) => sent[name] !== undefined)).filter((name) => name !== undefined);
   if (one !== undefined && other !== undefined) throw invalidParameter(other, `cannot be used with ${one}`);
 }
