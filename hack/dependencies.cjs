@@ -16,7 +16,7 @@ module.exports = {
   'data/membership': ['data/registry', ...shard],
   'data/feed': shard,
   'data/queue': ['data/feed', ...shard],
-  'data/intake': shard,
+  'data/intake': ['data/queue', 'data/registry', ...shard],
   'data/locks': redis,
   'data/analytics': ['data/queue', ...shard],
   'data/alerts': ['data/intake', ...shard],

@@ -11,6 +11,7 @@ import { RedisMessageReplayer } from '../data/history/message-replayer.ts';
 import { ApiKeyUsage } from '../data/intake/api-key-usage.ts';
 import { IdempotentAnswers } from '../data/intake/idempotent-answers.ts';
 import { RedisIntake } from '../data/intake/intake.ts';
+import { QuotaSteps } from '../data/intake/quota-steps.ts';
 import { RateLimiter } from '../data/intake/rate-limit.ts';
 import { OrganizationLock } from '../data/locks/organization-lock.ts';
 import { WriteAheadLog } from '../data/locks/write-ahead-log.ts';
@@ -81,7 +82,8 @@ async function runApi(context: RoleContext): Promise<void> {
   let shards = config.shards;
   const ingestRedis = { redis: link.command('ingest'), prefix, clock };
   // By the connection that stores events, too: it is asked whether one is stored.
-  const intake = new RedisIntake(ingestRedis);
+  const quotaSteps = new QuotaSteps({ ...shared, registry: records, shards: () => shards });
+  const intake = new RedisIntake({ ...ingestRedis, quotaSteps });
   const webhooks = new RedisWebhookStore({ ...shared, writes });
   const maxAttempts = config.webhooks.retryDelaysMs.length + 1;
   const sending = webhookSending({
@@ -107,6 +109,7 @@ async function runApi(context: RoleContext): Promise<void> {
       clock,
       shards: () => shards,
       memoryLimitBytes: config.redisMemoryLimitBytes,
+      quotaSteps,
     }),
     replayRuns: new RedisReplayRuns(shared),
     intake,

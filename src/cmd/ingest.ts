@@ -1,6 +1,7 @@
 import { PosthornError } from '../core/errors.ts';
 import { requestIdFor } from '../core/request-id.ts';
 import { RedisIntake } from '../data/intake/intake.ts';
+import { QuotaSteps } from '../data/intake/quota-steps.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
 import { answerError } from '../ingest/answer.ts';
 import { createIngestHandler } from '../ingest/handler.ts';
@@ -38,11 +39,12 @@ async function runIngest(context: RoleContext): Promise<void> {
   const sandbox = new Sandbox({ clock, processes: 2, maxPayloadBytes: config.maxPayloadBytes });
   let shards = config.shards;
   const storing = { redis: link.command('events'), prefix, clock };
+  const quotaSteps = new QuotaSteps({ ...storing, registry: records, shards: () => shards, logger });
   const ingest = createIngestHandler({
     sandbox,
     registry: records,
     acceptor: new RedisMessageAcceptor({ ...storing, shards: () => shards, memoryLimitBytes: config.redisMemoryLimitBytes }),
-    intake: new RedisIntake(storing),
+    intake: new RedisIntake({ ...storing, quotaSteps }),
     keyring: roleKeyring(config, context, () => records.flush()),
     clock,
     logger,

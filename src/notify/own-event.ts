@@ -1,6 +1,8 @@
+import { z } from 'zod';
 import { hopOf } from '../core/hops.ts';
 import { derivedTimedId } from '../core/ids.ts';
 import type { OwnEvent } from '../core/own-event.ts';
+import { parsePlainJson } from '../core/plain-json.ts';
 import { organizationOfWebhooks } from '../core/webhook.ts';
 import type { OwnEntry } from '../data/alerts/alert-states.ts';
 import type { RegistryReader } from '../data/registry/registry.ts';
@@ -16,6 +18,9 @@ interface OwnPayload {
   omitted: number;
   data: Record<string, unknown>;
 }
+
+const ownData = z.record(z.string(), z.unknown());
+const finishedReplay = z.looseObject({ completedAt: z.iso.datetime() });
 
 export interface OwnEventSources {
   registry: RegistryReader;
@@ -33,17 +38,21 @@ export async function ownEvents(sources: OwnEventSources, { shard, marker }: Ent
   const org = organizationOfWebhooks(entry.org) ?? entry.org;
   const sourceIds = await sources.registry.ownSourceIdsOfOrganization(org);
   if (sourceIds.length === 0) return [];
-  const { type, data, hop = 0 } = await tellingOf(sources, org, entry);
-  const { atMs, omitted } = entry;
-  const told: OwnPayload = { type, occurredAt: new Date(atMs).toISOString(), organization: org, omitted, data };
+  const { type, data, hop = 0, occurrence } = await tellingOf(sources, org, entry);
+  const { atMs, name } = occurrence ?? { atMs: entry.atMs, name: `${marker} ${shard} ${entry.entry}` };
+  const told: OwnPayload = { type, occurredAt: isoTime(atMs), organization: org, omitted: entry.omitted, data };
   const payload = Buffer.from(JSON.stringify(told));
   return sourceIds.map((sourceId) => {
-    const id = derivedTimedId('evt_', shard, atMs, `${marker} ${shard} ${entry.entry} ${sourceId}`);
+    const id = derivedTimedId('evt_', shard, atMs, `${name} ${sourceId}`);
     return { org, sourceId, id, atMs, hop, payload };
   });
 }
 
-type Telling = Pick<OwnPayload, 'type' | 'data'> & { hop?: number };
+interface Telling extends Pick<OwnPayload, 'type' | 'data'> {
+  hop?: number;
+  /** What may be noted more than once: its time, and a name for it. Absent: the entry is the occurrence. */
+  occurrence?: { atMs: number; name: string };
+}
 
 async function tellingOf(sources: OwnEventSources, org: string, entry: OwnEntry): Promise<Telling> {
   const isEndpoint = entry.org !== org;
@@ -61,6 +70,16 @@ async function tellingOf(sources: OwnEventSources, org: string, entry: OwnEntry)
       const data = { ...target, percent, failingSince: isoTime(failingSinceMs), disabledAt: isoTime(disabledAtMs) };
       return { type: 'endpoint.disabling', data };
     }
+    case 'replayFinished': {
+      const data = finishedReplay.parse(parsePlainJson(entry.reason));
+      return {
+        type: 'replay.finished',
+        data,
+        occurrence: { atMs: Date.parse(data.completedAt), name: `replay ${org} ${entry.destinationId}` },
+      };
+    }
+    case 'quotaReached':
+      return { type: 'quota.reached', data: ownData.parse(parsePlainJson(entry.reason)) };
     case 'dead':
       return await deadLetter(sources, entry, target);
     default:

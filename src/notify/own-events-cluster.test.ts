@@ -8,10 +8,13 @@ import { dead, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
 import { RecordRegistry } from '../../test/support/record-registry.ts';
 import { organizationRecord, routeRecord, sourceRecord } from '../../test/support/records.ts';
 import { clusterClient, type RedisGroup, startRedisCluster } from '../../test/support/redis-group.ts';
+import { carryOn, replayParts, replayRecord } from '../../test/support/replays.ts';
 import { newTimedId } from '../core/ids.ts';
 import { webhookOrganization } from '../core/webhook.ts';
 import { AlertStates } from '../data/alerts/alert-states.ts';
 import { RedisMessageReader } from '../data/history/message-reader.ts';
+import { RedisIntake } from '../data/intake/intake.ts';
+import { QuotaSteps } from '../data/intake/quota-steps.ts';
 import { Circuits } from '../data/queue/circuits.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
 import { OwnEventNotes } from '../data/queue/own-event-notes.ts';
@@ -75,15 +78,29 @@ test('on a Redis Cluster what happens in each shard becomes one own event for th
     for (const number of [1, 1]) await notes.note({ ...target, kind: 'disabled', number, reason: 'gone' });
     for (const notifier of notifiers) notifier.wake(shard);
   }
+  const runs = replayParts(redis, { prefix, shards, hasOwnSource: true });
+  expect(await carryOn(runs.steps, replayRecord({ isDryRun: true }))).toBe('ended');
+  const quotaSteps = new QuotaSteps({ redis, prefix, registry, shards: () => shards, logger: silentLogger });
+  const intake = new RedisIntake({ redis, prefix, clock: systemClock, quotaSteps });
+  const claim = { org: 'org_a', receivedAtMs: Date.now(), marks: [], windowMs: 0, messages: 2, monthlyMessages: 2 };
+  await intake.claim({ ...claim, eventId: newTimedId('evt_', 0, Date.now()) });
   const found = () => reader.events('org_a', { sourceId: 'src_own' }, { limit: 100 });
-  await eventually('three events of each shard', 30_000, async () => (await found()).items.length === 3 * shards);
+  await eventually('three events of each shard, and three of the organization', 30_000, async () => {
+    for (let shard = 0; shard < shards; shard++) for (const notifier of notifiers) notifier.wake(shard);
+    return (await found()).items.length === 3 * shards + 3;
+  });
   await eventually(async () => {
     const { items } = await reader.deliveries('org_a', { routeId: 'rte_ops' }, { limit: 100 });
-    expect(items).toHaveLength(3 * shards);
+    expect(items).toHaveLength(3 * shards + 3);
   });
   for (const notifier of notifiers) await notifier.stop();
   sandbox.close();
   const events = await Promise.all((await found()).items.map(({ id }) => reader.event('org_a', id)));
   const types = events.map((event) => JSON.parse(event?.payload?.toString() ?? '').type).sort();
-  expect(types).toEqual([...Array(shards).fill('endpoint.disabled'), ...Array(2 * shards).fill('message.dead_lettered')]);
+  expect(types).toEqual([
+    ...Array(shards).fill('endpoint.disabled'),
+    ...Array(2 * shards).fill('message.dead_lettered'),
+    ...Array(2).fill('quota.reached'),
+    'replay.finished',
+  ]);
 });

@@ -59,7 +59,10 @@ const apply = (name: string, spec: Partial<SpecInputOf<'Replay'>> = {}) =>
 
 /** A worker notes this of the run of the object. */
 async function note(object: ObjectOf<'Replay'>, version: number, changes: Partial<ReplayState>): Promise<void> {
-  const began = newReplayState({ uid: object.metadata.uid, id: idOf('Replay', object), what: 'deliveries' }, systemClock.now());
+  const began = newReplayState(
+    { uid: object.metadata.uid, id: idOf('Replay', object), slug: object.metadata.name, what: 'deliveries', isDryRun: false },
+    systemClock.now(),
+  );
   await runs.save(org, replayIdentity(object, { id: org }), { version, state: { ...began, ...changes } });
 }
 const plan = { candidates: 3, isEstimate: false, bytes: 300, targets: 1, oldestMs: null };

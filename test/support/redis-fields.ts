@@ -102,7 +102,16 @@ export const field = {
   /** `al:<route>` (`alerts.lua`): what waits, by kind. */
   alerts: { failed: 'f', succeeded: 's', recovered: 'r', opened: 'o', closed: 'c' },
   /** `oe:<organization>` (`own-events.lua`): what was noted, by kind. */
-  ownEvents: { dead: 'q', opened: 'o', closed: 'c', disabled: 'd', disabling: 'w' },
+  ownEvents: {
+    dead: 'q',
+    opened: 'o',
+    closed: 'c',
+    disabled: 'd',
+    disabling: 'w',
+    replayFinished: 'r',
+    quotaReached: 'm',
+    toldQuota: 'mn',
+  },
   /** `ctl` of a shard (`src/data/shard/shard-keys.ts`). */
   control: { counter: 'n', newestIndexMs: 'ms', virtualClock: 'vt', lastTarget: 'tn', archivePosition: 'ap' },
 } as const;

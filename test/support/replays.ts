@@ -2,11 +2,13 @@ import type { Clock } from '../../src/core/clock.ts';
 import { newTimedId } from '../../src/core/ids.ts';
 import type { ReplayRecord } from '../../src/core/replay-record.ts';
 import { RedisMessageReader } from '../../src/data/history/message-reader.ts';
+import type { QuotaSteps } from '../../src/data/intake/quota-steps.ts';
 import { ByteShares } from '../../src/data/queue/byte-shares.ts';
 import { Circuits } from '../../src/data/queue/circuits.ts';
 import type { Outcome, TargetSetting } from '../../src/data/queue/delivery-queue.ts';
 import { RedisMessageAcceptor } from '../../src/data/queue/message-acceptor.ts';
 import { OutboxCarrier } from '../../src/data/queue/outbox-carrier.ts';
+import { OwnEventNotes } from '../../src/data/queue/own-event-notes.ts';
 import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
 import type { EventRouting } from '../../src/data/replays/event-originals.ts';
 import { RedisReplayRuns } from '../../src/data/replays/redis-replay-runs.ts';
@@ -46,26 +48,40 @@ export function replayRecord(changes: Partial<ReplayRecord> = {}): ReplayRecord 
 
 const routesNowhere: EventRouting = { targets: async () => [], target: async () => null };
 
+interface PartsOptions {
+  prefix: string;
+  shards: number;
+  clock?: Clock;
+  routing?: EventRouting;
+  hasOwnSource?: boolean;
+  quotaSteps?: Pick<QuotaSteps, 'reached'>;
+}
+
 /** What carries replays on, over a connection to Redis. */
-export function replayParts(
-  client: RedisClient,
-  {
+export function replayParts(client: RedisClient, options: PartsOptions) {
+  const { prefix, shards, clock = systemClock, routing = routesNowhere, hasOwnSource = false, quotaSteps } = options;
+  const reading = { redis: client, prefix, shards: () => shards };
+  const runs = new RedisReplayRuns({ ...reading, ...(quotaSteps && { quotaSteps }) });
+  const events = new RedisMessageReader(reading);
+  const steps = new ReplaySteps({
+    redis: client,
     prefix,
     shards,
-    clock = systemClock,
-    routing = routesNowhere,
-  }: { prefix: string; shards: number; clock?: Clock; routing?: EventRouting },
-) {
-  const reading = { redis: client, prefix, shards: () => shards };
-  const runs = new RedisReplayRuns(reading);
-  const events = new RedisMessageReader(reading);
-  const candidates = new ReplayCandidates({ deliveries: events, messages: new WebhookMessages(reading), routing });
-  const shares = new ByteShares({ ...reading, clock });
-  const [circuits, carrier] = [new Circuits(reading), new OutboxCarrier({ redis: client, prefix })];
-  const feed = new ReplayFeed({ redis: client, prefix, shards, clock });
-  const acceptor = new RedisMessageAcceptor({ redis: client, prefix, clock: patientClock });
-  const stores = { redis: client, prefix, runs, feed, candidates, shares, circuits, carrier };
-  return { runs, steps: new ReplaySteps({ ...stores, events, routing, acceptor, clock, lookEveryMs: 0 }) };
+    runs,
+    feed: new ReplayFeed({ redis: client, prefix, shards, clock }),
+    candidates: new ReplayCandidates({ deliveries: events, messages: new WebhookMessages(reading), routing }),
+    events,
+    routing,
+    acceptor: new RedisMessageAcceptor({ redis: client, prefix, clock: patientClock }),
+    shares: new ByteShares({ ...reading, clock }),
+    circuits: new Circuits(reading),
+    carrier: new OutboxCarrier({ redis: client, prefix }),
+    notes: new OwnEventNotes(reading),
+    hasOwnSource: async () => hasOwnSource,
+    clock,
+    lookEveryMs: 0,
+  });
+  return { runs, steps };
 }
 
 /** Advances a replay until it has ended or can do nothing for now. */
@@ -87,7 +103,8 @@ export async function startReplayWorld(prefix: string) {
   const reader = new RedisMessageReader({ redis: redis.client, prefix, shards: () => shards });
   const queues = [0, 1].map((shard) => new RedisDeliveryQueue({ redis: redis.client, prefix, shard }));
   const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
-  const parts = (client: RedisClient = redis.client, routing = routesNowhere) => replayParts(client, { prefix, shards, routing });
+  const parts = (client: RedisClient = redis.client, own: Pick<PartsOptions, 'routing' | 'hasOwnSource'> = {}) =>
+    replayParts(client, { prefix, shards, ...own });
 
   async function endAll(outcome: Outcome = delivered, setting: Partial<TargetSetting> = {}): Promise<void> {
     for (const queue of queues)

@@ -73,7 +73,10 @@ const replay = () => store.get('Replay', key);
 /** A worker notes this of the run of the object, which it began for that object or, as told, for another one. */
 async function note(changes: Partial<ReplayState>): Promise<void> {
   const object = await replay();
-  const began = newReplayState({ uid: object.metadata.uid, id: idOf('Replay', object), what: 'deliveries' }, startMs);
+  const began = newReplayState(
+    { uid: object.metadata.uid, id: idOf('Replay', object), slug: object.metadata.name, what: 'deliveries', isDryRun: false },
+    startMs,
+  );
   const state = { ...began, ...changes };
   expect(await runs.save(org, replayIdentity(object, { id: org }), { version, state })).toBe('saved');
   version++;

@@ -30,7 +30,15 @@ const subjects: ReadonlyMap<string, AlertSubject> = new Map(
   Object.entries(letters).map(([subject, letter]) => [letter, subject as AlertSubject]),
 );
 
-const ownKinds = { q: 'dead', o: 'opened', c: 'closed', d: 'disabled', w: 'disabling' } as const;
+const ownKinds = {
+  q: 'dead',
+  o: 'opened',
+  c: 'closed',
+  d: 'disabled',
+  w: 'disabling',
+  r: 'replayFinished',
+  m: 'quotaReached',
+} as const;
 export type OwnKind = (typeof ownKinds)[keyof typeof ownKinds];
 
 /** One entry of the log of what ended at targets with alerts. */
@@ -51,10 +59,12 @@ export interface OwnEntry {
   /** Of the target. */
   org: string;
   routeId: string;
+  /** Of what is said of the organization itself: what that is about. */
   destinationId: string;
   atMs: number;
   kind: OwnKind;
   messageId: string | null;
+  /** Of what is said of the organization itself: the data of the event (JSON). */
   reason: string;
   /** How many of the kind were left out before it. */
   omitted: number;

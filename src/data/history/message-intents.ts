@@ -7,6 +7,7 @@ import { Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { monthOf, quotaExceeded } from '../intake/intake.ts';
 import { intakeKeys, unfinishedIntentsKey } from '../intake/intake-keys.ts';
+import { type QuotaSteps, quotaStep } from '../intake/quota-steps.ts';
 import { RecoveryScanner } from '../locks/recovery-scanner.ts';
 
 /** What shall be done to messages, which may lie in several shards. */
@@ -37,22 +38,30 @@ const storedIntent = z.object({
   messages: z.array(z.tuple([z.number(), z.array(z.string())])),
 });
 const storedOutcome = z.object({ beganAtMs: z.number(), done: z.array(z.string()) });
-const reply = z.union([
-  z.tuple([]),
-  z.tuple([z.enum(['begun', 'ended']), z.string()]),
-  z.tuple([z.literal('quota')]),
+const readReply = z.union([z.tuple([]), z.tuple([z.enum(['begun', 'ended']), z.string()])]);
+const beginReply = z.union([
+  z.tuple([z.enum(['begun', 'ended']), z.string()]).rest(z.number()),
+  z.tuple([z.literal('quota')]).rest(z.number()),
   z.tuple([z.literal('many')]),
 ]);
+
+interface MessageIntentsOptions {
+  redis: RedisClient;
+  prefix: string;
+  clock: Clock;
+  /** Absent: nobody is told what intents make of the month. */
+  quotaSteps?: Pick<QuotaSteps, 'reached'>;
+}
 
 /**
  * What was begun with several messages, noted before it is begun, so that whoever comes across it finishes it; and counted against the month in the
  * same step, so that the count is exact whoever dies where. Each in the slot of its organization. Rejects with UNAVAILABLE when Redis does not answer.
  */
 export class MessageIntents {
-  readonly #options: { redis: RedisClient; prefix: string; clock: Clock };
+  readonly #options: MessageIntentsOptions;
   readonly #unfinished: RecoveryScanner;
 
-  constructor(options: { redis: RedisClient; prefix: string; clock: Clock }) {
+  constructor(options: MessageIntentsOptions) {
     this.#options = options;
     this.#unfinished = new RecoveryScanner({ ...options, key: unfinishedIntentsKey(options.prefix) });
   }
@@ -64,7 +73,7 @@ export class MessageIntents {
 
   /** What is known of an intent; null: nothing. */
   async find(account: string, id: string): Promise<{ intent: Intent } | { outcome: IntentOutcome } | null> {
-    const [state, text] = reply.parse(await this.#run(readScript, account, [id]));
+    const [state, text] = readReply.parse(await this.#run(readScript, account, [id]));
     return text === undefined ? null : known(id, state, text);
   }
 
@@ -80,12 +89,25 @@ export class MessageIntents {
     const nowMs = this.#options.clock.now();
     const count = rest.action === 'replay' ? rest.messages.reduce((sum, [, ids]) => sum + ids.length, 0) : 0;
     const month = monthOf(nowMs);
-    const [state, text] = reply.parse(
+    const reply = beginReply.parse(
       await this.#run(beginScript, account, [id, JSON.stringify(rest), month, count, monthlyMessages ?? '', maxAtATime]),
     );
-    if (text !== undefined) return known(id, state, text);
-    if (state === 'quota') throw quotaExceeded(nowMs, monthlyMessages ?? 0);
-    throw new PosthornError('UNAVAILABLE', 'Too much is under way for this organization.', { retryAfterSeconds: 1 });
+    const reached = (step: readonly number[]): void =>
+      void this.#options.quotaSteps?.reached(quotaStep(step, { org: account, month, limit: monthlyMessages }));
+    switch (reply[0]) {
+      case 'many':
+        throw new PosthornError('UNAVAILABLE', 'Too much is under way for this organization.', { retryAfterSeconds: 1 });
+      case 'quota': {
+        const [, ...step] = reply;
+        reached(step);
+        throw quotaExceeded(nowMs, monthlyMessages ?? 0);
+      }
+      default: {
+        const [state, text, ...step] = reply;
+        reached(step);
+        return known(id, state, text);
+      }
+    }
   }
 
   /** After it was carried out. What was counted for messages to which nothing was done is given back, once. */

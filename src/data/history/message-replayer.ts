@@ -4,6 +4,7 @@ import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { redisUnavailable, throwUnavailable } from '../../redis/unavailable.ts';
+import type { QuotaSteps } from '../intake/quota-steps.ts';
 import { ByteShares } from '../queue/byte-shares.ts';
 import type { DeadLetterStats, DeliveryStatus, DeliveryView, MessageReplayer, ReplayRequest } from '../shard/messages.ts';
 import { homeShard } from '../shard/record-key.ts';
@@ -26,6 +27,8 @@ interface Options {
   shards?: () => number;
   /** Of Redis, where it has no maxmemory of its own. */
   memoryLimitBytes?: number | undefined;
+  /** Absent: nobody is told what replays make of the month. */
+  quotaSteps?: Pick<QuotaSteps, 'reached'>;
 }
 
 export class RedisMessageReplayer implements MessageReplayer {
@@ -35,12 +38,12 @@ export class RedisMessageReplayer implements MessageReplayer {
   readonly #intents: MessageIntents;
   readonly #shares: ByteShares;
 
-  constructor({ redis, prefix, clock, shards = () => 1, memoryLimitBytes }: Options) {
+  constructor({ redis, prefix, clock, shards = () => 1, memoryLimitBytes, quotaSteps }: Options) {
     this.#world = { redis, prefix, clock };
     this.#shares = new ByteShares({ redis, prefix, clock, shards, memoryLimitBytes });
     this.#shards = shards;
     this.#reader = new RedisMessageReader({ redis, prefix, shards });
-    this.#intents = new MessageIntents(this.#world);
+    this.#intents = new MessageIntents({ ...this.#world, ...(quotaSteps && { quotaSteps }) });
   }
 
   async replay(org: string, id: string, request: ReplayRequest & { check?: () => Promise<unknown> } = {}): Promise<string> {

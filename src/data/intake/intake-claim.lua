@@ -5,8 +5,8 @@
 -- KEYS: see includes/intake.lua.
 -- ARGV[1] event, ARGV[2] marks (hexadecimal, separated by a space) or '', ARGV[3] window in milliseconds, ARGV[4] month (YYYY-MM), ARGV[5] number of messages,
 -- ARGV[6] how many there may be in the month, or ''
--- Reply: {'store', event, earlier}: accept it under this id, whoever claimed it; `earlier` is an event with the same mark from before
--- the window, or ''; {'duplicate', event}: it was accepted as this one; {'quota'}: it would exceed the month.
+-- Reply: {'store', event, earlier, step…}: accept it under this id, whoever claimed it; `earlier` is an event with the same mark from before
+-- the window, or ''; {'duplicate', event}: it was accepted as this one; {'quota', step…}: it would exceed the month. step…: untold_step() of includes/intake.lua.
 -- @include "includes/intake.lua"
 
 local event, marks, month = ARGV[1], ARGV[2], ARGV[4]
@@ -37,20 +37,20 @@ for mark in string.gmatch(marks, '%x+') do
     if state == 'r' then
       event = first
       if exceeds() then
-        return {'quota'}
+        return {'quota', unpack(untold_step(month, limit, true))}
       end
       claim_again(first)
       if limit then
         reserve(first, month, messages)
       end
     end
-    return {'store', first, ''}
+    return {'store', first, '', unpack(untold_step(month, limit, false))}
   end
   earlier = earlier or first
 end
 
 if exceeds() then
-  return {'quota'}
+  return {'quota', unpack(untold_step(month, limit, true))}
 end
 if limit then
   reserve(event, month, messages)
@@ -61,4 +61,4 @@ for mark in string.gmatch(marks, '%x+') do
   set_mark(key, mark, 'c', now, event)
   expire_not_before(key, (bucket + 1) * bucket_ms - now + window)
 end
-return {'store', event, earlier or ''}
+return {'store', event, earlier or '', unpack(untold_step(month, limit, false))}

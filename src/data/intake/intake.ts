@@ -8,6 +8,7 @@ import { homeShard, recordKey } from '../shard/record-key.ts';
 import { integer } from '../shard/script-reply.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
 import { intakeKeys } from './intake-keys.ts';
+import { type QuotaSteps, quotaStep } from './quota-steps.ts';
 import { type RateLimitState, takeRequest } from './rate-limit.ts';
 
 /** What an event is claimed with. */
@@ -76,21 +77,29 @@ const duplicateScript = new Script(new URL('./count-duplicate.lua', import.meta.
 const settleScript = new Script(new URL('./intake-settle.lua', import.meta.url));
 
 const claimReply = z.union([
-  z.tuple([z.literal('store'), z.string(), z.string()]),
+  z.tuple([z.literal('store'), z.string(), z.string()]).rest(z.number()),
   z.tuple([z.literal('duplicate'), z.string()]),
-  z.tuple([z.literal('quota')]),
+  z.tuple([z.literal('quota')]).rest(z.number()),
 ]);
 
 const knownReply = z.union([z.tuple([]), z.tuple([z.enum(['c', 'r', 'a']), z.string()])]);
+
+interface RedisIntakeOptions {
+  redis: RedisClient;
+  prefix: string;
+  clock: Clock;
+  /** Absent: nobody is told. */
+  quotaSteps?: Pick<QuotaSteps, 'reached'>;
+}
 
 /**
  * The marks and counts of an organization have a slot of their own: claim first, which names the event; accept second, in the
  * event's shard. Accepting the same id twice stores once, so that everybody who meets a claim may complete it.
  */
 export class RedisIntake implements Intake {
-  readonly #options: { redis: RedisClient; prefix: string; clock: Clock };
+  readonly #options: RedisIntakeOptions;
 
-  constructor(options: { redis: RedisClient; prefix: string; clock: Clock }) {
+  constructor(options: RedisIntakeOptions) {
     this.#options = options;
   }
 
@@ -113,15 +122,24 @@ export class RedisIntake implements Intake {
   }
 
   async claim(claim: EventClaim): Promise<ClaimOutcome> {
-    const limit = claim.monthlyMessages === null ? '' : String(claim.monthlyMessages);
+    const { org, receivedAtMs, monthlyMessages } = claim;
+    const limit = monthlyMessages === null ? '' : String(monthlyMessages);
     const reply = claimReply.parse(await this.#run(claimScript, claim, [limit]));
+    const reached = (step: readonly number[]): void =>
+      void this.#options.quotaSteps?.reached(quotaStep(step, { org, month: monthOf(receivedAtMs), limit: monthlyMessages }));
     switch (reply[0]) {
-      case 'store':
-        return { outcome: 'store', eventId: reply[1], duplicateOf: reply[2] === '' ? null : reply[2] };
+      case 'store': {
+        const [, eventId, earlier, ...step] = reply;
+        reached(step);
+        return { outcome: 'store', eventId, duplicateOf: earlier === '' ? null : earlier };
+      }
       case 'duplicate':
         return { outcome: 'duplicate', eventId: reply[1] };
-      case 'quota':
+      case 'quota': {
+        const [, ...step] = reply;
+        reached(step);
         return { outcome: 'quotaExceeded' };
+      }
       default:
         return reply satisfies never;
     }

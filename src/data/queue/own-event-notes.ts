@@ -1,9 +1,11 @@
+import { shardOf } from '../../core/shard-of.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
 
 const noteScript = new Script(new URL('./own-note.lua', import.meta.url));
+const organizationNoteScript = new Script(new URL('./own-organization-note.lua', import.meta.url));
 
 /** A thing that is said of a webhook endpoint. */
 export interface OwnNote {
@@ -18,6 +20,19 @@ export interface OwnNote {
   reason: string;
 }
 
+/** A thing that is said of an organization itself. */
+export type OrganizationNote = {
+  org: string;
+  /** What it is about. */
+  about: string;
+  /** Of the event. */
+  data: Record<string, unknown>;
+} & (
+  | { kind: 'replayFinished' }
+  /** `number` grows with each thing that is to be noted: one that is not larger than the last is not noted again. */
+  | { kind: 'quotaReached'; number: number }
+);
+
 /** Notes for Posthorn's own events what no step of a message says. */
 export class OwnEventNotes {
   readonly #options: { redis: RedisClient; prefix: string };
@@ -31,5 +46,14 @@ export class OwnEventNotes {
     const { redis, prefix } = this.#options;
     const args = [org, routeId, destinationId, kind === 'disabled' ? 'd' : 'w', number, reason];
     await noteScript.run(redis, shardKeys(prefix, shard).declared, args).catch(throwUnavailable);
+  }
+
+  /** Whether the organization has a source for it is for the caller to know. `shards`: how many there are. Throws UNAVAILABLE. */
+  async noteOfOrganization(note: OrganizationNote, shards: number): Promise<void> {
+    const { redis, prefix } = this.#options;
+    const { org, about, data } = note;
+    const [kind, number] = note.kind === 'quotaReached' ? ['m', note.number] : ['r', ''];
+    const { declared } = shardKeys(prefix, shardOf(org, shards));
+    await organizationNoteScript.run(redis, declared, [org, kind, about, number, JSON.stringify(data)]).catch(throwUnavailable);
   }
 }

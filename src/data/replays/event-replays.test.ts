@@ -24,7 +24,7 @@ const routing: EventRouting = {
   target: async () => ({ isEnabled: true, maxAttempts: 2 }),
 };
 const parts = (client: RedisClient = world.redis.client, changes: Partial<EventRouting> = {}) =>
-  world.parts(client, { ...routing, ...changes });
+  world.parts(client, { routing: { ...routing, ...changes } });
 const ofEvents = (changes: Parameters<typeof replayRecord>[0] = {}) =>
   replayRecord({ what: 'events', filter: { statuses: ['no_routes', 'filtered'] }, identity: `events-${++number}`, ...changes });
 

@@ -3,6 +3,7 @@ import type { RedisClient } from '../../redis/connection.ts';
 import { Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { intakeKeys } from '../intake/intake-keys.ts';
+import { type QuotaSteps, quotaStep } from '../intake/quota-steps.ts';
 import type { ReplayRun, ReplayRunReader } from './replay-run.ts';
 import { parseReplayState, type ReplayState, replayRun } from './replay-state.ts';
 
@@ -14,7 +15,7 @@ export const maxRunningReplays = 10;
 const openPerRead = 500;
 
 const readReply = z.union([z.tuple([]), z.tuple([z.string(), z.number()])]);
-const saveReply = z.enum(['saved', 'stale', 'many', 'quota']);
+const saveReply = z.tuple([z.enum(['saved', 'stale', 'many', 'quota'])]).rest(z.number());
 
 /** A replay as it was read. */
 export interface KnownReplay {
@@ -43,9 +44,13 @@ export class RedisReplayRuns implements ReplayRunReader {
   readonly #redis: RedisClient;
   readonly #prefix: string;
 
-  constructor({ redis, prefix }: { redis: RedisClient; prefix: string }) {
+  readonly #quotaSteps: Pick<QuotaSteps, 'reached'> | null;
+
+  /** `quotaSteps`: absent: nobody is told what replays make of the month. */
+  constructor({ redis, prefix, quotaSteps }: { redis: RedisClient; prefix: string; quotaSteps?: Pick<QuotaSteps, 'reached'> }) {
     this.#redis = redis;
     this.#prefix = prefix;
+    this.#quotaSteps = quotaSteps ?? null;
   }
 
   async find(org: string, identity: string): Promise<ReplayRun | null> {
@@ -64,12 +69,14 @@ export class RedisReplayRuns implements ReplayRunReader {
   }
 
   /** `stale`: somebody else has written meanwhile. `many`: there are enough running ones. `quota`: the month has no room. Then nothing is written. */
-  async save(org: string, identity: string, change: ReplayChange): Promise<z.infer<typeof saveReply>> {
+  async save(org: string, identity: string, change: ReplayChange): Promise<z.infer<typeof saveReply>[0]> {
     const { version, state, place, month, queued = [], ended = [] } = change;
     const entering = place === 'enter' ? `enter ${maxRunningReplays}` : (place ?? '');
     const counted = [month?.month ?? '', month?.messages ?? 0, month?.limit ?? ''];
     const args = [identity, version, JSON.stringify(state), entering, ...counted, queued.length, ...queued, ...ended];
-    return saveReply.parse(await this.#run(saveScript, org, args));
+    const [reply, ...step] = saveReply.parse(await this.#run(saveScript, org, args));
+    if (month !== undefined) void this.#quotaSteps?.reached(quotaStep(step, { org, month: month.month, limit: month.limit ?? null }));
+    return reply;
   }
 
   /** Some of the messages that have not been seen end, from a cursor on (begin with 0), and the cursor of the next ones. */

@@ -6,7 +6,8 @@
 -- ARGV[1] identity; [2] the version that was read, or 0; [3] the new state (JSON); [4] `enter <maximum>` adds the replay to the running ones, `end` removes
 -- it, '' does neither; [5] month (YYYY-MM); [6] number of messages to count in it, negative to give back; [7] quota of the month, or '' for none;
 -- [8] number of queued messages. Their ids follow, then the ids of ended messages.
--- Reply: `saved`; else nothing is written: `stale` (another version is stored), `many` (enough others are running), `quota` (it would exceed the month).
+-- Reply: {'saved', step…}; else nothing is written: {'stale'} (another version is stored), {'many'} (enough others are running), {'quota', step…} (it would
+-- exceed the month). step…: untold_step() of ../intake/includes/intake.lua.
 -- @include "../intake/includes/intake.lua"
 -- @include "includes/replays.lua"
 
@@ -15,14 +16,15 @@ local month, messages, limit = ARGV[5], tonumber(ARGV[6]), tonumber(ARGV[7])
 local queued = tonumber(ARGV[8])
 
 if version_of(identity) ~= version then
-  return 'stale'
+  return {'stale'}
 end
 local most = tonumber(string.match(place, '^enter (%d+)$'))
 if most and call('SCARD', running) >= most then
-  return 'many'
+  return {'many'}
 end
 if limit and messages > 0 and tonumber(call('HGET', quota, month) or '0') + messages > limit then
-  return 'quota'
+  -- Of several the caller tries one.
+  return {'quota', unpack(untold_step(month, limit, messages == 1))}
 end
 if messages ~= 0 then
   call('HINCRBY', quota, month, messages)
@@ -41,4 +43,4 @@ elseif place == 'end' then
   call('ZADD', by_end, whole(now), identity)
   forget_old()
 end
-return 'saved'
+return {'saved', unpack(untold_step(month, limit, false))}

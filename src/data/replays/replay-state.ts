@@ -10,11 +10,14 @@ const storedState = z.object({
   uid: z.string(),
   /** Of the record. */
   id: z.string(),
+  /** Of the object. */
+  name: z.string(),
   what: z.enum(['deliveries', 'messages', 'events']),
+  isDryRun: z.boolean(),
   phase: z.enum(['Planning', 'Running', 'Succeeded', 'Failed', 'Cancelled']),
   failure: z.object({ reason: z.enum(['TooManyFailures', 'InvalidFilter']), message: z.string() }).nullable(),
   waiting: z.object({ reason: z.enum(replayWaits), message: z.string(), sinceMs: timeMs }).nullable(),
-  plan: z.object({ candidates: count, isEstimate: z.boolean(), bytes: count.default(0), targets: count, oldestMs: timeMs.nullable() }),
+  plan: z.object({ candidates: count, isEstimate: z.boolean(), bytes: count, targets: count, oldestMs: timeMs.nullable() }),
   queued: count,
   skipped: z.partialRecord(z.enum(replaySkips), count),
   delivered: count,
@@ -23,6 +26,8 @@ const storedState = z.object({
   beganAtMs: timeMs,
   queuedAtMs: timeMs.nullable(),
   endedAtMs: timeMs.nullable(),
+  /** It has ended, and that is still to be noted for Posthorn's own events. */
+  isToTell: z.boolean(),
   /** Whether it has a place among the running ones. */
   isAdmitted: z.boolean(),
   /** Of the walk that is under way; null: at its beginning. */
@@ -38,11 +43,15 @@ const storedState = z.object({
 /** What is stored of a replay. */
 export type ReplayState = z.infer<typeof storedState>;
 
-export function newReplayState({ uid, id, what }: Pick<ReplayRecord, 'uid' | 'id' | 'what'>, nowMs: number): ReplayState {
+type StatedOfRecord = Pick<ReplayRecord, 'uid' | 'id' | 'slug' | 'what' | 'isDryRun'>;
+
+export function newReplayState({ uid, id, slug: name, what, isDryRun }: StatedOfRecord, nowMs: number): ReplayState {
   return {
     uid,
     id,
+    name,
     what,
+    isDryRun,
     phase: 'Planning',
     failure: null,
     waiting: null,
@@ -55,6 +64,7 @@ export function newReplayState({ uid, id, what }: Pick<ReplayRecord, 'uid' | 'id
     beganAtMs: nowMs,
     queuedAtMs: null,
     endedAtMs: null,
+    isToTell: false,
     isAdmitted: false,
     cursor: null,
     targets: [],

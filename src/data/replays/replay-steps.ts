@@ -3,6 +3,7 @@ import type { ReplayRecord } from '../../core/replay-record.ts';
 import { monthOf } from '../intake/intake.ts';
 import type { DeliveryView } from '../shard/messages.ts';
 import type { KnownReplay, RedisReplayRuns, ReplayChange } from './redis-replay-runs.ts';
+import { endReplay, type ReplayEndOptions, tellEnd, tooManyFailed } from './replay-end.ts';
 import type { ReplayFeed } from './replay-feed.ts';
 import { isObstacle, newIdOf, type OtherDestination, ReplayQueueing, type ReplayQueueingOptions, type Waiting } from './replay-queueing.ts';
 import type { ReplaySkip } from './replay-run.ts';
@@ -18,8 +19,6 @@ const maxPlanned = 100_000;
 const maxCountedTargets = 100;
 /** A target that is full for a moment is none to speak of. */
 const fullForMs = 5000;
-/** Of its messages that ended, before their failures are judged. */
-const minJudged = 100;
 /** A replay whose object is older does not begin: what is known of one that has ended is kept for so long. */
 const rememberedMs = 90 * 86_400_000;
 const defaultLookEveryMs = 200;
@@ -27,7 +26,7 @@ const defaultLookEveryMs = 200;
 const pauseMs = 100;
 const endLeaseMs = 10_000;
 
-export interface ReplayStepsOptions extends ReplayQueueingOptions {
+export interface ReplayStepsOptions extends ReplayQueueingOptions, Omit<ReplayEndOptions, 'runs'> {
   runs: RedisReplayRuns;
   feed: ReplayFeed;
   /** Until the next look for ended messages after one that has found none; default 200. */
@@ -82,6 +81,7 @@ export class ReplaySteps {
     const isRun = read !== null && (read.state.uid === record.uid || read.state.isAdmitted || read.state.endedAtMs !== null);
     const known = isRun ? read : { version: read?.version ?? 0, state: newReplayState(record, clock.now()), open: 0 };
     const { state } = known;
+    if (state.isToTell) return await this.#over(record, state, await tellEnd(this.#options, record, known));
     if (state.endedAtMs !== null) return this.#ended(identity);
     if (record.isCancelled || state.uid !== record.uid) return await this.#end(record, known, { phase: 'Cancelled' });
     // What another process has stored, a suspension, and what came too soon after another row.
@@ -106,7 +106,8 @@ export class ReplaySteps {
       const known = await runs.read(org, identity);
       if (known === null || (await isThere(known.state.id, identity))) continue;
       if (!(await runs.lease(org, identity, worker, endLeaseMs))) continue;
-      await this.#end({ org, identity, what: known.state.what }, known, { phase: 'Cancelled' });
+      if (known.state.isToTell) await tellEnd(this.#options, { org, identity }, known);
+      else await this.#end({ org, identity, what: known.state.what }, known, { phase: 'Cancelled' });
     }
   }
 
@@ -340,7 +341,7 @@ export class ReplaySteps {
     { version, state }: Pick<KnownReplay, 'version' | 'state'>,
     { phase, failure = null, ended = [] }: Pick<ReplayState, 'phase'> & Partial<Pick<ReplayState, 'failure'>> & { ended?: string[] },
   ): Promise<Advance> {
-    const { runs, feed, clock } = this.#options;
+    const { clock } = this.#options;
     const { step } = state;
     const made = await this.#madeOf(record, state);
     const over: ReplayState = {
@@ -355,9 +356,12 @@ export class ReplaySteps {
       endedAtMs: clock.now(),
     };
     const month = step === null ? {} : givenBack(step, step.ids.length - made.size);
-    const reply = await runs.save(record.org, record.identity, { version, state: over, place: 'end', ...month, ended });
-    if (reply !== 'saved') return { outcome: 'progress', queued: 0 };
-    await feed.tell(record, over);
+    return await this.#over(record, over, await endReplay(this.#options, record, { version, state: over, ...month, ended }));
+  }
+
+  async #over(record: Pick<ReplayRecord, 'org' | 'identity'>, state: ReplayState, isOver: boolean): Promise<Advance> {
+    if (!isOver) return { outcome: 'progress', queued: 0 };
+    await this.#options.feed.tell(record, state);
     return this.#ended(record.identity);
   }
 
@@ -374,11 +378,4 @@ function givenBack({ month }: NonNullable<ReplayState['step']>, messages: number
 
 function addSkipped(skipped: Partial<Record<ReplaySkip, number>>, reason: ReplaySkip, count: number): void {
   if (count > 0) skipped[reason] = (skipped[reason] ?? 0) + count;
-}
-
-function tooManyFailed({ stopAfterFailurePercent }: ReplayRecord, { delivered, failed }: ReplayState): ReplayState['failure'] {
-  const judged = delivered + failed;
-  if (stopAfterFailurePercent === undefined || judged < minJudged) return null;
-  if (failed * 100 <= stopAfterFailurePercent * judged) return null;
-  return { reason: 'TooManyFailures', message: `${failed} of ${judged} messages have failed: more than ${stopAfterFailurePercent} %.` };
 }

@@ -6,7 +6,7 @@ import { freePort } from '../../../test/support/ports.ts';
 import { type Program, startProgram } from '../../../test/support/program.ts';
 import { dead, settleEverything } from '../../../test/support/queue-worker.ts';
 import { startReceiver } from '../../../test/support/receiver.ts';
-import { destinationRecord, organizationRecord, routeRecord } from '../../../test/support/records.ts';
+import { destinationRecord, organizationRecord, routeRecord, sourceRecord } from '../../../test/support/records.ts';
 import { startRedis } from '../../../test/support/redis.ts';
 import { replayRecord } from '../../../test/support/replays.ts';
 import { checkShards } from '../../data/check/shard-check.ts';
@@ -24,6 +24,7 @@ const kills = 2;
 test('a replay that is suspended, resumed, and whose workers are killed replays each original once, with exact counts', async () => {
   const redis = await startRedis();
   const receiver = await startReceiver();
+  const ops = await startReceiver();
   const programs: Program[] = [];
   const startWorker = async (): Promise<Program> => {
     const program = startProgram(['delivery'], {
@@ -42,7 +43,15 @@ test('a replay that is suspended, resumed, and whose workers are killed replays 
     const reader = new RedisMessageReader({ redis: redis.client, prefix });
     const publisher = new RedisRegistryPublisher(redis.client, prefix);
     const epoch = await publisher.mintEpoch();
-    await publisher.publish(epoch, 'organization', organizationRecord({ monthlyMessages: 10_000 }));
+    // 900 are 90 % of it.
+    await publisher.publish(epoch, 'organization', organizationRecord({ monthlyMessages: 1000 }));
+    await publisher.publish(epoch, 'source', sourceRecord({ id: 'src_own', slug: 'posthorn', provider: 'posthorn' }));
+    await publisher.publish(epoch, 'destination', destinationRecord({ url: ops.url }, { id: 'dst_ops' }));
+    await publisher.publish(
+      epoch,
+      'route',
+      routeRecord({ id: 'rte_ops', sourceId: 'src_own', destinations: [{ id: 'dst_ops', shard: 0 }] }),
+    );
     await publisher.publish(epoch, 'route', routeRecord());
     await publisher.publish(epoch, 'destination', destinationRecord({ url: receiver.url }));
     await publisher.markComplete();
@@ -78,7 +87,11 @@ test('a replay that is suspended, resumed, and whose workers are killed replays 
     expect(await run()).toMatchObject({ queued: originals, skipped: {}, delivered: originals, failed: 0, endedOtherwise: 0 });
     const replayed: (string | null)[] = [];
     for (let cursor: string | null | undefined; cursor !== null; ) {
-      const page = await reader.deliveries('org_a', { statuses: ['delivered'] }, { limit: 100, ...(cursor !== undefined && { cursor }) });
+      const page = await reader.deliveries(
+        'org_a',
+        { statuses: ['delivered'], routeId: 'rte_a' },
+        { limit: 100, ...(cursor !== undefined && { cursor }) },
+      );
       replayed.push(...page.items.map(({ replayedFrom }) => replayedFrom));
       cursor = page.nextCursor;
     }
@@ -86,11 +99,21 @@ test('a replay that is suspended, resumed, and whose workers are killed replays 
     expect(new Set(replayed).size).toBe(originals);
     // What was under way when a worker was killed comes again, under the same id.
     expect(new Set(receiver.requests.map(({ headers }) => headers['webhook-id'])).size).toBe(originals);
-    expect((await redis.client.hvals(intakeKeys(prefix, 'org_a').quota)).map(Number)).toEqual([originals]);
+    expect(
+      Object.values(await redis.client.hgetall(intakeKeys(prefix, 'org_a').quota))
+        .map(Number)
+        .sort(),
+    ).toEqual([80, originals]);
+    await ops.arrived(2);
+    expect(ops.requests.map(({ body }) => JSON.parse(body.toString()))).toMatchObject([
+      { type: 'quota.reached', data: { percent: 80, limit: 1000 } },
+      { type: 'replay.finished', data: { phase: 'Succeeded', queued: originals, delivered: originals } },
+    ]);
     expect((await checkShards({ redis: redis.client, prefix })).findings).toEqual([]);
   } finally {
     for (const program of programs) await program.stop();
     await receiver.close();
+    await ops.close();
     await redis.stop();
   }
 }, 180_000);

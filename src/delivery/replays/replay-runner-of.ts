@@ -1,9 +1,12 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
 import { RedisMessageReader } from '../../data/history/message-reader.ts';
+import { QuotaSteps } from '../../data/intake/quota-steps.ts';
 import type { ByteShares } from '../../data/queue/byte-shares.ts';
 import { Circuits } from '../../data/queue/circuits.ts';
 import type { OutboxCarrier } from '../../data/queue/outbox-carrier.ts';
+import { OwnEventNotes } from '../../data/queue/own-event-notes.ts';
+import { hasOwnSource } from '../../data/registry/own-sources.ts';
 import type { RegistryReader } from '../../data/registry/registry.ts';
 import { RedisRegistryPublisher } from '../../data/registry/registry-publisher.ts';
 import type { EventRouting } from '../../data/replays/event-originals.ts';
@@ -36,12 +39,21 @@ export function replayRunnerOf(options: {
   clock: Clock;
   logger: Logger;
 }): ReplayRunner {
-  const { redis, prefix, shards, events } = options;
+  const { redis, prefix, shards, events, registry, logger } = options;
   const reading = { redis, prefix, shards: () => shards };
-  const runs = new RedisReplayRuns(reading);
+  const runs = new RedisReplayRuns({ ...reading, quotaSteps: new QuotaSteps({ ...reading, registry, logger }) });
   const deliveries = new RedisMessageReader(reading);
   const candidates = new ReplayCandidates({ deliveries, messages: new WebhookMessages(reading), routing: events.routing });
-  const feed = new ReplayFeed(options);
-  const steps = new ReplaySteps({ ...options, ...events, events: deliveries, runs, feed, candidates, circuits: new Circuits(reading) });
+  const steps = new ReplaySteps({
+    ...options,
+    ...events,
+    events: deliveries,
+    runs,
+    feed: new ReplayFeed(options),
+    candidates,
+    circuits: new Circuits(reading),
+    notes: new OwnEventNotes(reading),
+    hasOwnSource: (org) => hasOwnSource(registry, org),
+  });
   return new ReplayRunner({ ...options, published: new RedisRegistryPublisher(redis, prefix), runs, steps });
 }

@@ -1,5 +1,8 @@
 -- What an organization's events are counted and recognised by. KEYS[1] is `<prefix>{intake:<org>}:quota`, KEYS[2] `<prefix>{intake:<org>}:~`,
--- which never exists: while a Cluster moves the slot, Redis answers TRYAGAIN before the script begins. The other keys:
+-- which never exists: while a Cluster moves the slot, Redis answers TRYAGAIN before the script begins. Fields of `quota`:
+--   <month>       number of messages
+--   told:<month>  highest step (percent) of it that was noted for Posthorn's own events
+-- The other keys:
 --   reserved       sorted set of the events that were counted a moment ago, so that a call that is sent again counts once
 --   m:<bucket>:<xx>  hash of marks, `xx` the first byte of the mark: small hashes, dropped whole when their time is over
 local call = redis.call
@@ -58,4 +61,18 @@ local function give_back(event, month, messages)
   if call('ZREM', P .. 'reserved', event) == 1 then
     call('HINCRBY', quota, month, -messages)
   end
+end
+
+-- {step, messages of the month} when 80 or 100 percent of it are reached and that was not told; else {}. 100 is reached, too, when above 80 something
+-- `is_refused` because it would exceed the month.
+local function untold_step(month, limit, is_refused)
+  local messages = limit and tonumber(call('HGET', quota, month) or '0')
+  if not limit or messages * 100 < limit * 80 then
+    return {}
+  end
+  local step = (is_refused or messages >= limit) and 100 or 80
+  if tonumber(call('HGET', quota, 'told:' .. month) or '0') >= step then
+    return {}
+  end
+  return { step, messages }
 end

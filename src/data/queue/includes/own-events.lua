@@ -4,11 +4,19 @@
 
 -- What Posthorn's own events are made of: entries of the stream `ends` at targets whose organization has a source for them (oe in the target's hash). They
 -- have w the organization of the target, rt its route (a name that readers of the release before pass over), d, at and n as in ends.lua, m a message or `-`, k the kind: q a dead letter, o a circuit that opens, c one that
--- closes, d a webhook endpoint that was disabled, w one that soon will be; y the reason or other details, x how many of the kind were left out before.
+-- closes, d a webhook endpoint that was disabled, w one that soon will be, r a replay that has ended, m a step of the messages of a month (both with rt `-`, what
+-- they are about in d and their data in y); y the reason or other details, x how many of the kind were left out before.
 --
--- `oe:<organization>` hash, by kind: `<minute> <entries in it> <left out since the last entry>`.
+-- `oe:<organization>` hash, by kind: `<minute> <entries in it> <left out since the last entry>`; mn the month and step that were noted last.
 local own_per_minute = 20
 local own_kept_ms = 86400000
+local own_number_kept_ms = 5356800000
+
+local function keep_own(key, ms)
+  if call('PTTL', key) < ms then
+    call('PEXPIRE', key, whole(ms))
+  end
+end
 
 local function note_own(kind, org, route, destination, id, reason)
   local key = P .. 'oe:' .. org
@@ -20,7 +28,7 @@ local function note_own(kind, org, route, destination, id, reason)
     return
   end
   call('HSET', key, kind, minute .. ' ' .. whole(count + 1) .. ' 0')
-  call('PEXPIRE', key, own_kept_ms)
+  keep_own(key, own_kept_ms)
   hints.ends = 1
   call('XADD', P .. 'ends', 'MAXLEN', '~', ends_kept, counter() .. '-1', 'w', org, 'rt', route, 'd', destination, 'at', whole(now),
     'k', kind, 'n', 1, 'm', id, 'y', reason, 'x', left or '0')

@@ -1,0 +1,79 @@
+import type { Logger } from '../../core/logger.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { Script } from '../../redis/script.ts';
+import { OwnEventNotes } from '../queue/own-event-notes.ts';
+import { hasOwnSource } from '../registry/own-sources.ts';
+import type { RegistryReader } from '../registry/registry.ts';
+import { intakeKeys } from './intake-keys.ts';
+
+/** In percent of the messages of a month. */
+const steps = [80, 100] as const;
+
+/** What an organization has reached in a month (`YYYY-MM`), and was not told. */
+export interface QuotaStep {
+  org: string;
+  month: string;
+  percent: number;
+  messages: number;
+  limit: number;
+}
+
+/** From `untold_step()` of `includes/intake.lua`; null: there is none. */
+export function quotaStep(
+  [percent, messages]: readonly number[],
+  { org, month, limit }: Pick<QuotaStep, 'org' | 'month'> & { limit: number | null },
+): QuotaStep | null {
+  return percent === undefined || messages === undefined || limit === null ? null : { org, month, percent, messages, limit };
+}
+
+interface QuotaStepsOptions {
+  redis: RedisClient;
+  prefix: string;
+  registry: RegistryReader;
+  /** How many there are. */
+  shards: () => number;
+  logger: Logger;
+}
+
+const toldScript = new Script(new URL('./quota-told.lua', import.meta.url));
+
+/**
+ * Tells steps of the messages of a month where somebody wants to know, beside the work that has come across them. What one process does not tell, the next one
+ * comes across: each step is noted once, whoever notes it, and known as told after that.
+ */
+export class QuotaSteps {
+  readonly #options: QuotaStepsOptions;
+  readonly #notes: OwnEventNotes;
+  readonly #underWay = new Map<string, Promise<void>>();
+
+  constructor(options: QuotaStepsOptions) {
+    this.#options = options;
+    this.#notes = new OwnEventNotes(options);
+  }
+
+  /** Resolves when no more is done about it, or with null; never rejects. */
+  reached(step: QuotaStep | null): Promise<void> {
+    if (step === null) return Promise.resolve();
+    const { logger } = this.#options;
+    const { org, month, percent } = step;
+    const key = `${org} ${month} ${percent}`;
+    const telling =
+      this.#underWay.get(key) ??
+      this.#tell(step)
+        .catch((error: unknown) => logger.debug({ err: error, organization: org }, 'a step of the messages of a month was not told'))
+        .finally(() => this.#underWay.delete(key));
+    this.#underWay.set(key, telling);
+    return telling;
+  }
+
+  async #tell({ org, month, percent: reached, messages, limit }: QuotaStep): Promise<void> {
+    const { redis, prefix, registry, shards } = this.#options;
+    if (!(await hasOwnSource(registry, org))) return;
+    for (const percent of steps.filter((step) => step <= reached)) {
+      const number = Number(month.replace('-', '')) * 1000 + percent;
+      const data = { month, percent, messages, limit };
+      await this.#notes.noteOfOrganization({ org, kind: 'quotaReached', about: month, number, data }, shards());
+    }
+    await toldScript.run(redis, intakeKeys(prefix, org).declared, [month, reached]);
+  }
+}
