@@ -61,8 +61,9 @@ async function runDelivery(context: RoleContext): Promise<void> {
   const webhookStore = new RedisWebhookStore({ redis: link.main, prefix, clock, logger });
   const blocking = link.blocking('webhook-changes', changeStreamBlockMs);
   const webhooks = new WebhookDirectory({ redis: link.main, blocking, prefix, clock, logger });
-  // Judges own events, and events that are replayed; no process runs before one has work.
-  const sandbox = new Sandbox({ clock, processes: 1, maxPayloadBytes: config.maxPayloadBytes });
+  // No process runs before one has work. Own events wait for a short time only, so replays do not share theirs.
+  const sandbox = new Sandbox({ clock, processes: 1 });
+  const replaySandbox = new Sandbox({ clock, processes: 1, maxPayloadBytes: config.maxPayloadBytes });
   try {
     const worker = link.command('worker');
     if (!(await link.waitUntilReachable(clock, stopping))) return;
@@ -98,7 +99,7 @@ async function runDelivery(context: RoleContext): Promise<void> {
       redis: worker,
       openBlocking: () => link.blocking('doorbell', doorbellBlockSeconds * 1000),
       shards,
-      eventReplays: { routing: eventRouting({ registry: records, sandbox, keyring, logger }), acceptor },
+      eventReplays: { routing: eventRouting({ registry: records, sandbox: replaySandbox, keyring, logger }), acceptor },
       onAlerts: (shard) => notifier.wake(shard),
       ...(mailer !== null && { mailer }),
       mailsPerDay: config.mailsPerDay,
@@ -146,6 +147,7 @@ async function runDelivery(context: RoleContext): Promise<void> {
   } finally {
     mailer?.close();
     sandbox.close();
+    replaySandbox.close();
     await records.stop();
     await webhooks.stop();
     await closeServer(opsServer, 1000);

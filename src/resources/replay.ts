@@ -40,7 +40,7 @@ const counts = z.strictObject({
   candidates: z.int().min(0).describe('Originals that the plan has found.'),
   isEstimate: z.boolean().describe('The plan ended at 100,000 candidates: there may be more.'),
   bytes: z.int().min(0).describe('Bytes of the payloads of the candidates, each counted as often as it is sent.'),
-  targets: z.int().min(0).describe('Targets to which the candidates went, at most 100 of them counted.'),
+  targets: z.int().min(0).describe('Targets of the candidates, at most 100 of them counted.'),
   oldest: dateTime.optional().describe('When the oldest candidate was created.'),
   estimatedSeconds: z.int().min(0).describe('Duration at the rate of the replay.'),
 });

@@ -174,7 +174,7 @@ describe('the progress of a replay', () => {
     expect((await world.request('GET', `/api/events?sourceId=${source.id}&status=no_routes`)).body.data).toHaveLength(4);
 
     const { id: waits } = await create({ what: 'events', filter: { sourceId: source.id, routeId: elsewhere.id } });
-    const message = `Destination ${other.id} of ${elsewhere.id} is disabled.`;
+    const message = `${other.id} or ${elsewhere.id} is disabled or not in force.`;
     await eventually(async () => expect((await read(waits)).waiting).toMatchObject({ reason: 'TargetDisabled', message }));
     await world.request('PATCH', `/api/routes/${elsewhere.id}`, { body: { isActive: true } });
     await eventually(async () => expect(await read(waits)).toMatchObject({ phase: 'Succeeded', queued: 3, delivered: 3 }));
@@ -186,7 +186,7 @@ describe('the progress of a replay', () => {
     await eventually(async () => expect(await world.redis.client.scard('test:{s0}:paused')).toBe(1));
     const filter = { routeId: route.id, destinationId: destination.id };
     const [going, cancelled] = [await create({ filter }), await create({ filter, ratePerSecond: 1 })];
-    const waiting = { reason: 'TargetDisabled', message: `Destination ${destination.id} of ${route.id} is disabled.`, since: iso };
+    const waiting = { reason: 'TargetDisabled', message: `${destination.id} or ${route.id} is disabled or not in force.`, since: iso };
     for (const { id } of [going, cancelled])
       await eventually(async () => expect(await read(id)).toMatchObject({ phase: 'Running', waiting, queued: 0 }));
     const { waitsFor, advice } = await explain(going.id);

@@ -111,8 +111,17 @@ export class RedisMessageReader implements MessageReader {
 
   /** Bytes of the payloads of those of the events that there are, by id. */
   async payloadSizes(ids: readonly string[]): Promise<Map<string, number>> {
-    const found = await this.#placedEvents([...new Set(ids)]);
-    return new Map(found.map(({ item }) => [item.id, item.size]));
+    const places = [...new Set(ids)].flatMap((id) => {
+      const place = recordPlace(id);
+      return place === null ? [] : [{ id, ...place }];
+    });
+    const sizes = await Promise.all(
+      [...Map.groupBy(places, ({ shard }) => shard)].map(async ([shard, group]) => {
+        const found = await this.#in(shard).payloadSizes(group.map(({ key }) => key));
+        return group.flatMap(({ id }, i) => (found[i] == null ? [] : [[id, found[i]] as const]));
+      }),
+    );
+    return new Map(sizes.flat());
   }
 
   /** Events that there are, each with its place in lists. */

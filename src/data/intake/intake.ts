@@ -125,8 +125,10 @@ export class RedisIntake implements Intake {
     const { org, receivedAtMs, monthlyMessages } = claim;
     const limit = monthlyMessages === null ? '' : String(monthlyMessages);
     const reply = claimReply.parse(await this.#run(claimScript, claim, [limit]));
-    const reached = (step: readonly number[]): void =>
+    const reached = (step: readonly number[]): void => {
+      if (step.length === 0) return;
       void this.#options.quotaSteps?.reached(quotaStep(step, { org, month: monthOf(receivedAtMs), limit: monthlyMessages }));
+    };
     switch (reply[0]) {
       case 'store': {
         const [, eventId, earlier, ...step] = reply;

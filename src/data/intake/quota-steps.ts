@@ -60,7 +60,9 @@ export class QuotaSteps {
     const telling =
       this.#underWay.get(key) ??
       this.#tell(step)
-        .catch((error: unknown) => logger.debug({ err: error, organization: org }, 'a step of the messages of a month was not told'))
+        .catch((error: unknown) =>
+          logger.debug({ err: error, organization: org }, 'a quota.reached event was not published; the next message tries again'),
+        )
         .finally(() => this.#underWay.delete(key));
     this.#underWay.set(key, telling);
     return telling;

@@ -4,6 +4,9 @@ import { replayedEventStatuses } from '../../core/replay-statuses.ts';
 import type { RedisMessageReader } from '../history/message-reader.ts';
 import type { EventView } from '../shard/messages.ts';
 
+/** Of one page; a page has at least one event, with all its targets. */
+const pageLimits = { originals: 100, payloadBytes: 4 * 1024 * 1024, judgingMs: 1000 };
+
 /** One target that a route chooses today for an event that has reached none: what a replay of events counts as one original. */
 export interface EventOriginal {
   eventId: string;
@@ -22,9 +25,16 @@ export type WholeEvent = EventView & { payload: Buffer };
 
 /** What the routes of today say of events of the past. Rejects with UNAVAILABLE. */
 export interface EventRouting {
-  /** Where the routes send the event; nowhere without its source, or when its payload cannot be judged in time. */
-  targets(event: WholeEvent): Promise<EventTarget[]>;
-  /** Null: the route or the destination does not exist. */
+  /**
+   * Where the routes of its source send the event. `routeId`: only that route is asked. `read` is called only where a route may take the event; it returns null
+   * for one whose payload is gone.
+   */
+  targets(
+    event: Pick<EventView, 'org' | 'sourceId'>,
+    routeId: string | undefined,
+    read: () => Promise<WholeEvent | null>,
+  ): Promise<EventTarget[]>;
+  /** Null: the route does not send to the destination, or one of them does not exist. */
   target(org: string, routeId: string, destinationId: string): Promise<{ isEnabled: boolean; maxAttempts: number } | null>;
 }
 
@@ -40,12 +50,12 @@ export function eventOriginal(id: string): EventOriginal {
 /** Returns the ids of the event and of its message by which a replay sends an original. Every process derives the same ids. */
 export function copyIds(
   { identity }: Pick<ReplayRecord, 'identity'>,
-  beganAtMs: number,
+  createdAtMs: number,
   original: string,
 ): { eventId: string; messageId: string } {
   const { shard } = eventOriginal(original);
   const name = `${identity} ${original}`;
-  return { eventId: derivedTimedId('evt_', shard, beganAtMs, name), messageId: derivedTimedId('msg_', shard, beganAtMs, name) };
+  return { eventId: derivedTimedId('evt_', shard, createdAtMs, name), messageId: derivedTimedId('msg_', shard, createdAtMs, name) };
 }
 
 /** The event with its payload; null: one of them is gone. */
@@ -62,7 +72,9 @@ export async function wholeEvent(events: RedisMessageReader, org: string, id: st
   return stored === null ? null : { ...view, payload: Buffer.concat(pieces) };
 }
 
-/** Walks over events that have reached nothing and that routes of today take, newest first. */
+type DatedOriginal = EventOriginal & { createdAtMs: number };
+
+/** Walks over events that have reached no route and that routes of today take, newest first. */
 export class EventOriginals {
   readonly #events: RedisMessageReader;
   readonly #routing: EventRouting;
@@ -74,25 +86,49 @@ export class EventOriginals {
 
   /** `beforeMs`: only those that were stored before. `limit`: of the events that are looked at. */
   async page(
-    { org, filter }: ReplayRecord,
+    record: ReplayRecord,
     beforeMs: number,
     page: { limit: number; cursor?: string },
-  ): Promise<{ originals: (EventOriginal & { createdAtMs: number })[]; next: string | null }> {
-    const { ids, sourceId, fromMs, where, routeId, destinationId } = filter;
+  ): Promise<{ originals: DatedOriginal[]; next: string | null }> {
+    const listed = await this.#list(record, beforeMs, page);
+    const judged = new Map<string, DatedOriginal[]>();
+    const endMs = performance.now() + pageLimits.judgingMs;
+    let [bytes, found] = [0, 0];
+    for (const event of listed.items) {
+      bytes += event.size;
+      const isFull = bytes > pageLimits.payloadBytes || found >= pageLimits.originals || performance.now() > endMs;
+      if (judged.size > 0 && isFull) break;
+      const originals = await this.#originalsOf(record, event);
+      judged.set(event.id, originals);
+      found += originals.length;
+    }
+    // A shorter list has the cursor behind its last event; it may be another list by now.
+    const isWhole = judged.size === listed.items.length;
+    const { items, nextCursor } = isWhole ? listed : await this.#list(record, beforeMs, { ...page, limit: judged.size });
+    const originals: DatedOriginal[] = [];
+    for (const event of items) originals.push(...(judged.get(event.id) ?? (await this.#originalsOf(record, event))));
+    return { originals, next: nextCursor };
+  }
+
+  async #list({ org, filter }: ReplayRecord, beforeMs: number, page: { limit: number; cursor?: string }) {
+    const { ids, sourceId, fromMs, where } = filter;
     const statuses = replayedEventStatuses.filter((status) => filter.statuses.includes(status));
     // What the replay makes is stored then or later.
     const toMs = Math.min(filter.toMs ?? beforeMs, beforeMs - 1);
-    const { items, nextCursor } = await this.#events.events(org, { ids, statuses, sourceId, fromMs, toMs, where }, page);
-    const originals: (EventOriginal & { createdAtMs: number })[] = [];
-    for (const { id, receivedAtMs } of items) {
-      const event = await wholeEvent(this.#events, org, id);
-      const targets = event === null ? [] : await this.#routing.targets(event);
-      for (const target of targets) {
-        if (routeId !== undefined && target.routeId !== routeId) continue;
-        if (destinationId !== undefined && target.destinationId !== destinationId) continue;
-        originals.push({ ...target, eventId: id, createdAtMs: receivedAtMs });
-      }
-    }
-    return { originals, next: nextCursor };
+    return await this.#events.events(org, { ids, statuses, sourceId, fromMs, toMs, where }, page);
+  }
+
+  async #originalsOf({ org, filter }: ReplayRecord, event: EventView): Promise<DatedOriginal[]> {
+    const { routeId, destinationId } = filter;
+    if (event.status === 'filtered' && (await this.#hasReachedRoute(org, event.id))) return [];
+    const targets = await this.#routing.targets(event, routeId, () => wholeEvent(this.#events, org, event.id));
+    return targets
+      .filter((target) => destinationId === undefined || target.destinationId === destinationId)
+      .map((target) => ({ ...target, eventId: event.id, createdAtMs: event.receivedAtMs }));
+  }
+
+  /** A transform has held back what a route took. */
+  async #hasReachedRoute(org: string, id: string): Promise<boolean> {
+    return (await this.#events.deliveriesOfEvent(org, id)).some((delivery) => delivery.destinationId !== null);
   }
 }

@@ -25,24 +25,29 @@ export class EventQueueing {
     this.#options = options;
   }
 
-  /** Writes into `outcomes` what becomes of each original. Rejects as the acceptor does; what has no outcome then is to be tried again. */
+  /** Writes into `outcomes` what becomes of each original. `createdAtMs`: of the new events. Rejects as the acceptor does; what has no outcome then is to be tried again. */
   async replayInto(
     outcomes: Map<string, ReplayOutcome>,
     record: Pick<ReplayRecord, 'org' | 'identity'>,
-    beganAtMs: number,
+    createdAtMs: number,
     originals: readonly string[],
   ): Promise<void> {
     const { events, acceptor } = this.#options;
     const { org } = record;
     const standings = new Map<string, Standing>();
     for (const [eventId, group] of Map.groupBy(originals, (id) => eventOriginal(id).eventId)) {
-      const event = await wholeEvent(events, org, eventId);
+      const open: { id: string; original: EventOriginal; maxAttempts: number }[] = [];
       for (const id of group) {
         const original = eventOriginal(id);
-        const standing = event === null ? 'payload' : await this.#standing(standings, org, original);
-        if (event !== null && typeof standing === 'object')
-          await acceptor.accept(repeated(event, original, { ...copyIds(record, beganAtMs, id), ...standing, receivedAtMs: beganAtMs }));
-        outcomes.set(id, typeof standing === 'object' ? 'done' : standing);
+        const standing = await this.#standing(standings, org, original);
+        if (typeof standing === 'object') open.push({ id, original, ...standing });
+        else outcomes.set(id, standing);
+      }
+      const event = open.length === 0 ? null : await wholeEvent(events, org, eventId);
+      for (const { id, original, maxAttempts } of open) {
+        const ids = copyIds(record, createdAtMs, id);
+        if (event !== null) await acceptor.accept(repeated(event, original, { ...ids, maxAttempts, receivedAtMs: createdAtMs }));
+        outcomes.set(id, event === null ? 'payload' : 'done');
       }
     }
   }

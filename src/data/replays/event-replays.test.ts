@@ -75,9 +75,34 @@ test('only events that reached nothing are sent, never what the replay itself ha
   // A transform holds back all: what was made is filtered, too.
   while ((await carryOn(steps, record)) !== 'ended') await world.endAll({ type: 'unsent', status: 'filtered', reason: null, tookMs: 1 });
   expect(await world.runOf(record)).toMatchObject({ queued: 4, endedOtherwise: 4 });
-  const { items } = await world.reader.events('org_a', {}, { limit: 100 });
-  const repeated = items.flatMap(({ duplicateOf }) => duplicateOf ?? []);
-  expect(repeated.sort()).toEqual([none, none, filtered, filtered].sort());
+  const repeated = async () =>
+    (await world.reader.events('org_a', {}, { limit: 100 })).items.flatMap(({ duplicateOf }) => duplicateOf ?? []);
+  expect((await repeated()).sort()).toEqual([none, none, filtered, filtered].sort());
+  // What was made is filtered by its transform, and has reached a route.
+  const another = ofEvents();
+  await sleep(2);
+  while ((await carryOn(parts().steps, another)) !== 'ended') await world.endAll();
+  expect(await world.runOf(another)).toMatchObject({ queued: 4, delivered: 4 });
+  expect((await repeated()).sort()).toEqual([none, none, none, none, filtered, filtered, filtered, filtered].sort());
+});
+
+test('a page ends with the event that fills it, and the next one goes on behind it', async () => {
+  await unreached(8, { payload: Buffer.from(JSON.stringify({ text: 'x'.repeat(900_000) })) });
+  const looked: string[] = [];
+  const large: Partial<EventRouting> = {
+    targets: async (event, routeId, read) => {
+      looked.push((await read())?.id ?? '');
+      return routing.targets(event, routeId, read);
+    },
+  };
+  const record = ofEvents({ isDryRun: true });
+  const { steps } = parts(world.redis.client, large);
+  const counts: number[] = [];
+  for (let outcome = 'progress'; outcome === 'progress'; counts.push(looked.length))
+    ({ outcome } = await steps.advance(record, { most: 100, monthlyMessages: null }));
+  expect(new Set(counts)).toEqual(new Set([0, 4, 8]));
+  expect(new Set(looked).size).toBe(8);
+  expect(await world.runOf(record)).toMatchObject({ phase: 'Succeeded', plan: { candidates: 16 } });
 });
 
 test('events count against the month in which they are sent, and wait when it is full', async () => {
@@ -96,10 +121,10 @@ test('an event is skipped whose payload is gone, or whose route is', async () =>
   expect(await world.runOf(gone)).toMatchObject({ phase: 'Succeeded', queued: 0, skipped: { target_not_found: 4 } });
   let judged = 0;
   const prunes: Partial<EventRouting> = {
-    targets: async (event) => {
+    targets: async (...args) => {
       // In the plan each event is judged once.
       if (++judged > 2) for (const key of await world.redis.client.keys(`${prefix}{s*}:e:*`)) await world.redis.client.del(key);
-      return routing.targets(event);
+      return routing.targets(...args);
     },
   };
   expect(await carryOn(parts(world.redis.client, prunes).steps, pruned, { most: 1 })).toBe('ended');

@@ -33,6 +33,11 @@ export class ReplayFeed {
     this.#options = options;
   }
 
+  /** Forgets what was told of a replay that has ended. */
+  forget(identity: string): void {
+    this.#told.delete(identity);
+  }
+
   /** Tells what is stored of a replay, if it is news: a new phase at once, anything else a second after the last row. The latter is left to the next call. */
   async tell(
     replay: Pick<ReplayRecord, 'org' | 'identity'> & Partial<Pick<ReplayRecord, 'isSuspended'>>,
@@ -46,8 +51,7 @@ export class ReplayFeed {
     const told = this.#told.get(identity);
     const atMs = clock.now();
     if (told?.text === text || (told?.status === status && atMs - told.atMs < minBetweenMs)) return;
-    if (state.endedAtMs === null) this.#told.set(identity, { status, text, atMs });
-    else this.#told.delete(identity);
+    this.#told.set(identity, { status, text, atMs });
     const { declared } = shardKeys(prefix, shardOf(state.id, shards));
     await feedScript.run(redis, declared, fields).catch(() => undefined);
   }

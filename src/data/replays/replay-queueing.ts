@@ -49,7 +49,7 @@ export class ReplayQueueing {
    */
   async replay(
     record: ReplayRecord,
-    beganAtMs: number,
+    idTimeMs: number,
     ids: readonly string[],
     other: OtherDestination | null | undefined,
   ): Promise<{ outcomes: Map<string, ReplayOutcome>; obstacle: Waiting | null }> {
@@ -57,8 +57,8 @@ export class ReplayQueueing {
     try {
       const obstacle = await this.#obstacleElsewhere(record, ids, other);
       if (obstacle !== null) return { outcomes, obstacle };
-      if (record.what === 'events') await this.#events.replayInto(outcomes, record, beganAtMs, ids);
-      else await this.#replayInto(outcomes, record, beganAtMs, ids, other?.shard);
+      if (record.what === 'events') await this.#events.replayInto(outcomes, record, idTimeMs, ids);
+      else await this.#replayInto(outcomes, record, idTimeMs, ids, other?.shard);
     } catch (error) {
       if (isPosthornError(error, 'QUEUE_FULL')) return { outcomes, obstacle: { reason: 'QueueFull', message: `${error.message}.` } };
       if (isPosthornError(error, 'UNAVAILABLE') && error.retryAfterSeconds !== undefined)
@@ -71,7 +71,7 @@ export class ReplayQueueing {
   async #replayInto(
     outcomes: Map<string, ReplayOutcome>,
     record: ReplayRecord,
-    beganAtMs: number,
+    idTimeMs: number,
     ids: readonly string[],
     otherShard: number | undefined,
   ): Promise<void> {
@@ -84,7 +84,7 @@ export class ReplayQueueing {
       [...byShard].map(async ([shard, group]) => {
         for (let first = 0; first < group.length; first += replaysPerCall) {
           const some = group.slice(first, first + replaysPerCall);
-          const pairs = some.map((id) => ({ id, newId: newIdOf(record, beganAtMs, id) }));
+          const pairs = some.map((id) => ({ id, newId: newIdOf(record, idTimeMs, id) }));
           const each = await replayMessages(this.#options, shard, pairs, { maxWaiting: maxWaitingAtTarget, elsewhere });
           for (const [i, id] of some.entries()) outcomes.set(id, each[i] ?? 'gone');
         }
@@ -117,9 +117,9 @@ export class ReplayQueueing {
 }
 
 /** The id of the message by which a replay sends an original again. */
-export function newIdOf(record: Pick<ReplayRecord, 'identity' | 'what'>, beganAtMs: number, original: string): string {
-  if (record.what === 'events') return copyIds(record, beganAtMs, original).messageId;
-  return replayId({ id: record.identity, beganAtMs }, original);
+export function newIdOf(record: Pick<ReplayRecord, 'identity' | 'what'>, idTimeMs: number, original: string): string {
+  if (record.what === 'events') return copyIds(record, idTimeMs, original).messageId;
+  return replayId({ id: record.identity, beganAtMs: idTimeMs }, original);
 }
 
 export function isObstacle(outcome: ReplayOutcome | undefined): outcome is TargetObstacle {

@@ -1,4 +1,4 @@
-/** Reasons why nothing of a replay is queued at the moment. */
+/** Reasons why nothing of a replay can be queued, or sent once all is queued. */
 export const replayWaits = [
   'TargetDisabled',
   'CircuitOpen',

@@ -36,8 +36,11 @@ const storedState = z.object({
   targets: z.array(z.string()),
   /** When something was queued last. */
   progressAtMs: timeMs,
-  /** Originals that are to be replayed next, and the month against which they are counted; null: none. `isLast`: the walk has ended with them. */
-  step: z.object({ ids: z.array(z.string()), month: z.string().nullable(), isLast: z.boolean() }).nullable(),
+  /**
+   * Originals that are to be replayed next, and the month against which they are counted; null: none. `idTimeMs`: in the ids of their messages. `isLast`: the
+   * walk has ended with them.
+   */
+  step: z.object({ ids: z.array(z.string()), idTimeMs: timeMs, month: z.string().nullable(), isLast: z.boolean() }).nullable(),
 });
 
 /** What is stored of a replay. */

@@ -194,7 +194,7 @@ describe('a replay waits, says why, and goes on', () => {
     await world.endedMessages([0]);
     await world.configure(0, { revision: '2', paused: true });
     expect(await carryOn(world.parts().steps, replayRecord())).toBe('idle');
-    expect(await waiting()).toMatchObject({ reason: 'TargetDisabled', message: 'Destination dst_0 of rte_a is disabled.' });
+    expect(await waiting()).toMatchObject({ reason: 'TargetDisabled', message: 'dst_0 or rte_a is disabled or not in force.' });
     expect(await world.replays()).toEqual([]);
     await world.configure(0, { revision: '3' });
     await world.toTheEnd(replayRecord());
@@ -202,7 +202,7 @@ describe('a replay waits, says why, and goes on', () => {
   });
 
   test.each([
-    ['disabled', { paused: true }, { reason: 'TargetDisabled', message: 'Destination dst_0 of rte_a is disabled.' }],
+    ['disabled', { paused: true }, { reason: 'TargetDisabled', message: 'dst_0 or rte_a is disabled or not in force.' }],
     ['disabled, and another one is not', { paused: true }, null],
   ])('while the target of all that it has queued is %s', async (_, changes, expected) => {
     await world.endedMessages(expected === null ? [0, 1] : [0]);

@@ -106,8 +106,9 @@ export class ReplaySteps {
       const known = await runs.read(org, identity);
       if (known === null || (await isThere(known.state.id, identity))) continue;
       if (!(await runs.lease(org, identity, worker, endLeaseMs))) continue;
-      if (known.state.isToTell) await tellEnd(this.#options, { org, identity }, known);
-      else await this.#end({ org, identity, what: known.state.what }, known, { phase: 'Cancelled' });
+      const ended = { org, identity };
+      if (known.state.isToTell) await this.#over(ended, known.state, await tellEnd(this.#options, ended, known));
+      else await this.#end({ ...ended, what: known.state.what }, known, { phase: 'Cancelled' });
     }
   }
 
@@ -181,15 +182,19 @@ export class ReplaySteps {
   ): Promise<Advance> {
     const { runs, candidates, clock } = this.#options;
     const { most, monthlyMessages } = options;
-    const page = await candidates.page(record, state.beganAtMs, { cursor: state.cursor, limit: most });
+    // One at a time until the month has room again.
+    const limit = state.waiting?.reason === 'QuotaReached' ? 1 : most;
+    const page = await candidates.page(record, state.beganAtMs, { cursor: state.cursor, limit });
     const ids = page.candidates.map(({ id }) => id);
     const month = monthOf(clock.now());
     const isLast = page.next === null;
+    // Events are stored when they are replayed, which may be long after the replay began.
+    const idTimeMs = record.what === 'events' ? clock.now() : state.beganAtMs;
     const noted: ReplayState = {
       ...state,
       cursor: page.next,
-      step: ids.length === 0 ? null : { ids, month: monthlyMessages === null ? null : month, isLast },
-      queuedAtMs: ids.length === 0 && isLast ? clock.now() : null,
+      step: ids.length === 0 ? null : { ids, idTimeMs, month: monthlyMessages === null ? null : month, isLast },
+      ...(ids.length === 0 && isLast && { queuedAtMs: clock.now(), waiting: null }),
     };
     const reply = await runs.save(record.org, record.identity, {
       version,
@@ -197,7 +202,7 @@ export class ReplaySteps {
       ...(monthlyMessages !== null && { month: { month, messages: ids.length, limit: monthlyMessages } }),
       ended,
     });
-    if (reply === 'quota' && most > 1) return await this.#note(record, { version, state, open }, { ...options, most: 1, ended });
+    if (reply === 'quota' && limit > 1) return await this.#note(record, { version, state, open }, { ...options, most: 1, ended });
     if (reply === 'quota')
       return await this.#wait(
         record,
@@ -220,9 +225,9 @@ export class ReplaySteps {
     const { step } = state;
     if (step === null) return { outcome: 'progress', queued: 0 };
     const now = step.ids.slice(0, most);
-    const { outcomes, obstacle: noRoom } = await this.#queueing.replay(record, state.beganAtMs, now, elsewhere);
+    const { outcomes, obstacle: noRoom } = await this.#queueing.replay(record, step.idTimeMs, now, elsewhere);
     if (noRoom !== null && outcomes.size === 0) return await this.#wait(record, { version, state, open }, noRoom, ended);
-    const queued = now.filter((id) => outcomes.get(id) === 'done').map((id) => newIdOf(record, state.beganAtMs, id));
+    const queued = now.filter((id) => outcomes.get(id) === 'done').map((id) => newIdOf(record, step.idTimeMs, id));
     const skipped = { ...state.skipped };
     const unpaid = now.filter((id) => outcomes.get(id) === 'payload').length;
     const gone = now.filter((id) => outcomes.get(id) === 'gone').length;
@@ -270,14 +275,15 @@ export class ReplaySteps {
       ...state,
       queued: state.queued + queued.length,
       step: isDone ? null : { ...step, ids: left },
-      queuedAtMs: isDone && step.isLast ? this.#options.clock.now() : null,
+      ...(isDone && step.isLast && { queuedAtMs: this.#options.clock.now(), waiting: null }),
     };
     return await this.#save(record, { version, state: next, queued }, 0);
   }
 
   /** The messages that there are for the originals of the step, by original. */
-  async #madeOf(record: Pick<ReplayRecord, 'org' | 'identity' | 'what'>, { step, beganAtMs }: ReplayState): Promise<Map<string, string>> {
-    const newIds = (step?.ids ?? []).map((id) => [id, newIdOf(record, beganAtMs, id)] as const);
+  async #madeOf(record: Pick<ReplayRecord, 'org' | 'identity' | 'what'>, { step }: ReplayState): Promise<Map<string, string>> {
+    if (step === null) return new Map();
+    const newIds = step.ids.map((id) => [id, newIdOf(record, step.idTimeMs, id)] as const);
     const views = await this.#options.candidates.views(
       record,
       newIds.map(([, newId]) => newId),
@@ -366,6 +372,7 @@ export class ReplaySteps {
   }
 
   #ended(identity: string): Advance {
+    this.#options.feed.forget(identity);
     this.#looks.delete(identity);
     this.#written.delete(identity);
     return { outcome: 'ended', queued: 0 };

@@ -14,7 +14,7 @@ const waitOf = { disabled: 'TargetDisabled', circuit: 'CircuitOpen', target_full
 export function waitFor(obstacle: TargetObstacle, place: Pick<Candidate, 'routeId' | 'destinationId'> | null): Waiting {
   const target = place === null ? 'A target' : `Destination ${place.destinationId} of ${place.routeId}`;
   const messages: Record<TargetObstacle, string> = {
-    disabled: `${target} is disabled.`,
+    disabled: place === null ? 'A target is disabled.' : `${place.destinationId} or ${place.routeId} is disabled or not in force.`,
     circuit: `The circuit of ${target.charAt(0).toLowerCase()}${target.slice(1)} is not closed.`,
     target_full: `${target} has ${maxWaitingAtTarget} messages waiting.`,
   };

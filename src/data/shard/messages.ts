@@ -36,7 +36,7 @@ export interface NewEvent {
   payload: Buffer;
   /** null: the source checks no signatures. */
   signatureValid: boolean | null;
-  /** The event that this one repeats, from before the source's window for duplicates. */
+  /** The event that this one repeats: it came again after the source's window for duplicates, or a replay has sent it again. */
   duplicateOf: string | null;
   /** Absent: it came through a source. */
   webhook?: WebhookEventPart;

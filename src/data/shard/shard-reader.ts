@@ -83,6 +83,13 @@ export class ShardReader {
     return keys.map((_, i) => (replies[i] == null ? null : bytes(list(replies[i])[0])));
   }
 
+  /** Per key the bytes of the payload of an event, or null. */
+  async payloadSizes(keys: readonly string[]): Promise<(number | null)[]> {
+    if (keys.length === 0) return [];
+    const replies = list(await this.#run(readScript, ['h', ...keys]));
+    return keys.map((_, i) => (replies[i] == null ? null : integer(list(replies[i])[1])));
+  }
+
   /** The texts of the first of these events, null for one that is not there: at least one, and as many as have 256 KiB together. */
   async eventTexts(keys: readonly string[]): Promise<(Buffer | null)[]> {
     if (keys.length === 0) return [];

@@ -24,9 +24,14 @@ export function receivedSteps(event: EventView): Step[] {
   steps.push(happened(receivedAtMs, 'verified', verified, { signatureValid }));
   if (duplicateOf !== null)
     steps.push(
-      happened(receivedAtMs, 'duplicate', `It repeats the event ${duplicateOf}, from before the window of the source for duplicates.`, {
-        duplicateOf,
-      }),
+      happened(
+        receivedAtMs,
+        'duplicate',
+        `It repeats the event ${duplicateOf}: it came again after the window for duplicates, or a replay has sent it again.`,
+        {
+          duplicateOf,
+        },
+      ),
     );
   return steps;
 }

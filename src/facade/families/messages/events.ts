@@ -33,7 +33,10 @@ const item = z
     contentType: z.string().describe('Content type of the payload.'),
     size: z.int().min(0).describe('Bytes of the payload.'),
     signatureValid: z.boolean().nullable().describe('null: the source checks no signatures.'),
-    duplicateOf: z.string().nullable().describe('The event that it repeats, from before the window of the source for duplicates.'),
+    duplicateOf: z
+      .string()
+      .nullable()
+      .describe('The event that it repeats: it came again after the window for duplicates, or a replay has sent it again.'),
     status: eventStatus.describe(eventStatusRule),
     deliveryCount: z.int().min(0).describe('Deliveries of the event, filtered ones and replays among them.'),
   })

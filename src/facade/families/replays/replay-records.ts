@@ -24,7 +24,7 @@ const plan = z
     candidates: count.describe('Originals that were found.'),
     isEstimate: z.boolean().describe('There may be more: the plan ended at 100,000.'),
     bytes: count.describe('Bytes of their payloads, each counted as often as it is sent.'),
-    targets: count.describe('Targets to which they went; at most 100 are counted.'),
+    targets: count.describe('Their targets; at most 100 are counted.'),
     oldest: timestamp.nullable().describe('When the oldest was created; null without any.'),
     estimatedSeconds: count.describe('How long it takes at its rate.'),
   })
@@ -36,7 +36,7 @@ const waiting = z
     message: z.string().describe('The same as a sentence.'),
     since: timestamp.describe('When it began.'),
   })
-  .meta({ id: 'ReplayWait', description: 'Why nothing is queued at the moment, or sent.' });
+  .meta({ id: 'ReplayWait', description: 'Why nothing can be queued, or sent once all is queued.' });
 
 const failure = z
   .object({ reason: z.string().describe('One word for it, for programs.'), message: z.string().describe('The same as a sentence.') })
