@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { ReplayRun } from '../../data/replays/replay-run.ts';
+import { type ReplayRun, skippedCount } from '../../data/replays/replay-run.ts';
 import type { PosthornObject, StatusOf } from '../../resources/kinds.ts';
 import type { Condition } from '../../resources/metadata.ts';
 import { replayStatusFields } from '../../resources/replay.ts';
@@ -24,7 +24,7 @@ export function progressOf(object: Replay, run: ReplayRun | null, nowMs: number)
   }
   const phase = run.endedAtMs === null && isOwn(object, run) && spec.suspend ? 'Suspended' : run.phase;
   const skippedBy = Object.entries(run.skipped).map(([reason, count]) => ({ reason, count }));
-  const skipped = skippedBy.reduce((sum, { count }) => sum + count, 0);
+  const skipped = skippedCount(run.skipped);
   const { candidates, isEstimate, bytes, targets, oldestMs } = run.plan;
   const isQueueing = phase === 'Running' && run.queuedAtMs === null && run.waiting === null && !isEstimate;
   const leftMs = (Math.max(0, candidates - run.queued - skipped) / spec.ratePerSecond) * 1000;

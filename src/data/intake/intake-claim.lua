@@ -5,8 +5,8 @@
 -- KEYS: see includes/intake.lua.
 -- ARGV[1] event, ARGV[2] marks (hexadecimal, separated by a space) or '', ARGV[3] window in milliseconds, ARGV[4] month (YYYY-MM), ARGV[5] number of messages,
 -- ARGV[6] how many there may be in the month, or ''
--- Reply: {'store', event, earlier, step…}: accept it under this id, whoever claimed it; `earlier` is an event with the same mark from before
--- the window, or ''; {'duplicate', event}: it was accepted as this one; {'quota', step…}: it would exceed the month. step…: untold_step() of includes/intake.lua.
+-- Reply: {'store', event, earlier, step…}: the caller stores the event under this id, which an earlier claim may have set; `earlier` is an event with the same mark
+-- from before the window, or ''; {'duplicate', event}: it was accepted as this one; {'quota', step…}: it would exceed the month. step…: untold_step() of includes/intake.lua.
 -- @include "includes/intake.lua"
 
 local event, marks, month = ARGV[1], ARGV[2], ARGV[4]

@@ -9,7 +9,7 @@ import { intakeKeys } from './intake-keys.ts';
 /** In percent of the messages of a month. */
 const steps = [80, 100] as const;
 
-/** What an organization has reached in a month (`YYYY-MM`), and was not told. */
+/** A step that an organization has reached in a month (`YYYY-MM`), and that was not noted yet. */
 export interface QuotaStep {
   org: string;
   month: string;
@@ -38,8 +38,8 @@ interface QuotaStepsOptions {
 const toldScript = new Script(new URL('./quota-told.lua', import.meta.url));
 
 /**
- * Tells steps of the messages of a month where somebody wants to know, beside the work that has come across them. What one process does not tell, the next one
- * comes across: each step is noted once, whoever notes it, and known as told after that.
+ * Notes `quota.reached` for organizations that have a source for it. The request that reaches a step does not wait for the note. A step that was not noted, for example
+ * because the process died, is noted with the next message; a repeated note of a step is ignored.
  */
 export class QuotaSteps {
   readonly #options: QuotaStepsOptions;
@@ -51,7 +51,7 @@ export class QuotaSteps {
     this.#notes = new OwnEventNotes(options);
   }
 
-  /** Resolves when no more is done about it, or with null; never rejects. */
+  /** Resolves once the step is noted or the attempt has failed, at once for null; never rejects. */
   reached(step: QuotaStep | null): Promise<void> {
     if (step === null) return Promise.resolve();
     const { logger } = this.#options;

@@ -30,6 +30,11 @@ export interface CircuitView {
   lastFailure: Pick<AttemptView, 'responseStatus' | 'errorType'> | null;
 }
 
+/** Whether the circuit is open and lets no probe through yet. `circuit` null: the target has had no message. */
+export function isCoolingDown(circuit: Pick<CircuitView, 'state' | 'cooldownEndsAtMs'> | null, nowMs: number): boolean {
+  return circuit?.state === 'open' && (circuit.cooldownEndsAtMs ?? 0) > nowMs;
+}
+
 export interface CircuitTransition {
   routeId: string;
   destinationId: string;

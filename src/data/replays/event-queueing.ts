@@ -2,7 +2,7 @@ import type { Clock } from '../../core/clock.ts';
 import type { ReplayRecord } from '../../core/replay-record.ts';
 import type { RedisMessageReader } from '../history/message-reader.ts';
 import type { ReplayOutcome } from '../history/replay-messages.ts';
-import type { Circuits } from '../queue/circuits.ts';
+import { type Circuits, isCoolingDown } from '../queue/circuits.ts';
 import type { MessageAcceptor } from '../shard/messages.ts';
 import { copyIds, type EventOriginal, type EventRouting, eventOriginal, type WholeEvent, wholeEvent } from './event-originals.ts';
 
@@ -14,10 +14,7 @@ export interface EventQueueingOptions {
   clock: Clock;
 }
 
-/**
- * Accepts events of the past anew, as an event of its own for each target: the event that reached nothing stays as it is, and the new one names it as the one
- * that it repeats.
- */
+/** Accepts a new event for each target of a past event. The past event stays unchanged; `duplicateOf` of the new events names it. */
 export class EventQueueing {
   readonly #options: EventQueueingOptions;
 
@@ -25,7 +22,10 @@ export class EventQueueing {
     this.#options = options;
   }
 
-  /** Writes into `outcomes` what becomes of each original. `createdAtMs`: of the new events. Rejects as the acceptor does; what has no outcome then is to be tried again. */
+  /**
+   * Adds the outcome of each original to `outcomes`. `createdAtMs`: creation time of the new events. Rejects as the acceptor does; the caller retries the originals
+   * without an outcome.
+   */
   async replayInto(
     outcomes: Map<string, ReplayOutcome>,
     record: Pick<ReplayRecord, 'org' | 'identity'>,
@@ -63,8 +63,7 @@ export class EventQueueing {
       if (target === null) return 'gone';
       if (!target.isEnabled) return 'disabled';
       const circuit = await circuits.ofTarget(shard, org, { routeId, destinationId });
-      const isOpen = circuit?.state === 'open' && (circuit.cooldownEndsAtMs ?? 0) > clock.now();
-      return isOpen ? 'circuit' : { maxAttempts: target.maxAttempts };
+      return isCoolingDown(circuit, clock.now()) ? 'circuit' : { maxAttempts: target.maxAttempts };
     };
     const standing = await look();
     known.set(key, standing);

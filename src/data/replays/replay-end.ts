@@ -1,6 +1,7 @@
 import type { ReplayRecord } from '../../core/replay-record.ts';
 import type { OwnEventNotes } from '../queue/own-event-notes.ts';
 import type { RedisReplayRuns, ReplayChange } from './redis-replay-runs.ts';
+import { skippedCount } from './replay-run.ts';
 import type { ReplayState } from './replay-state.ts';
 
 /** Of its messages that ended, before their failures are judged. */
@@ -17,8 +18,8 @@ export interface ReplayEndOptions {
 type Ended = Pick<ReplayRecord, 'org' | 'identity'>;
 
 /**
- * Writes the end of a replay, and tells it where somebody wants to know. What is to be told keeps its place among the running ones until it is noted: whoever
- * comes across it tells it then. Returns whether there is nothing more to do; false: somebody else has written meanwhile.
+ * Saves the end of a replay, and notes `replay.finished` if the organization has a source for it. The replay stays among the running ones until the event is noted,
+ * so that another worker notes it after a crash. Returns false if another process has saved the replay meanwhile.
  */
 export async function endReplay(options: ReplayEndOptions, ended: Ended, change: ReplayChange): Promise<boolean> {
   const { runs, hasOwnSource } = options;
@@ -29,7 +30,7 @@ export async function endReplay(options: ReplayEndOptions, ended: Ended, change:
   return !isToTell || (await tellEnd(options, ended, { version: change.version + 1, state }));
 }
 
-/** Notes the end of a replay for Posthorn's own events, as the same event however often, and gives its place back. Returns as `endReplay`. */
+/** Notes `replay.finished`, and removes the replay from the running ones. A repeated note is the same event. Returns as `endReplay`. */
 export async function tellEnd(
   { runs, notes, shards }: ReplayEndOptions,
   { org, identity }: Ended,
@@ -51,7 +52,7 @@ function dataOf({ id, name, what, isDryRun, phase, failure, plan, beganAtMs, end
     isEstimate: plan.isEstimate,
     bytes: plan.bytes,
     queued,
-    skipped: Object.values(skipped).reduce((sum, each) => sum + each, 0),
+    skipped: skippedCount(skipped),
     skippedByReason: skipped,
     delivered,
     failed,

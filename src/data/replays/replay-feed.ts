@@ -5,6 +5,7 @@ import type { RedisClient } from '../../redis/connection.ts';
 import { Script } from '../../redis/script.ts';
 import { type ReplayRow, replayRowFields } from '../feed/feed-row.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
+import { skippedCount } from './replay-run.ts';
 import type { ReplayState } from './replay-state.ts';
 
 const feedScript = new Script(new URL('./replay-feed.lua', import.meta.url));
@@ -59,7 +60,17 @@ export class ReplayFeed {
 
 function rowOf(org: string, status: ReplayRow['status'], state: ReplayState): Parameters<typeof replayRowFields>[0] {
   const { id, plan, queued, delivered, failed, endedOtherwise, waiting, failure } = state;
-  const skipped = Object.values(state.skipped).reduce((sum, each) => sum + each, 0);
   const reason = status === 'Suspended' ? null : (waiting?.reason ?? failure?.reason ?? null);
-  return { org, status, replayId: id, candidates: plan.candidates, queued, skipped, delivered, failed, endedOtherwise, reason };
+  return {
+    org,
+    status,
+    replayId: id,
+    candidates: plan.candidates,
+    queued,
+    skipped: skippedCount(state.skipped),
+    delivered,
+    failed,
+    endedOtherwise,
+    reason,
+  };
 }

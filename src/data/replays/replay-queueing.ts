@@ -3,6 +3,7 @@ import type { ReplayRecord } from '../../core/replay-record.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { type ReplayOutcome, replayId, replayMessages, replaysPerCall, type TargetObstacle } from '../history/replay-messages.ts';
 import type { ByteShares } from '../queue/byte-shares.ts';
+import { isCoolingDown } from '../queue/circuits.ts';
 import type { OutboxCarrier } from '../queue/outbox-carrier.ts';
 import { homeShard } from '../shard/record-key.ts';
 import { copyIds } from './event-originals.ts';
@@ -109,7 +110,7 @@ export class ReplayQueueing {
     for (const routeId of new Set([...views.values()].map((view) => view.routeId))) {
       if (!(await elsewhere.isRouteEnabled(routeId))) return { reason: 'TargetDisabled', message: `Route ${routeId} is disabled.` };
       const circuit = await circuits.ofTarget(elsewhere.shard, org, { routeId, destinationId });
-      if (circuit?.state === 'open' && (circuit.cooldownEndsAtMs ?? 0) > clock.now())
+      if (isCoolingDown(circuit, clock.now()))
         return { reason: 'CircuitOpen', message: `The circuit of destination ${destinationId} of ${routeId} is not closed.` };
     }
     return null;

@@ -39,6 +39,11 @@ export interface ReplayRun {
   endedAtMs: number | null;
 }
 
+/** Returns how many originals were skipped for any reason. */
+export function skippedCount(skipped: ReplayRun['skipped']): number {
+  return Object.values(skipped).reduce((sum, each) => sum + each, 0);
+}
+
 /** What the controllers and the API read of replays. All throw UNAVAILABLE. */
 export interface ReplayRunReader {
   find(org: string, identity: string): Promise<ReplayRun | null>;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ReplayRun } from '../../../data/replays/replay-run.ts';
+import { type ReplayRun, skippedCount } from '../../../data/replays/replay-run.ts';
 import { kinds, type PosthornObject } from '../../../resources/kinds.ts';
 import type { Condition } from '../../../resources/metadata.ts';
 import type { Call } from '../../http/operation.ts';
@@ -112,7 +112,7 @@ export async function progressOf(replays: readonly Replay[], call: Call): Promis
 function fromRun(replay: Replay, run: ReplayRun, nowMs: number): Progress {
   const { plan, queued, delivered, failed, endedOtherwise, waiting, failure } = run;
   const { ratePerSecond } = replay.spec;
-  const skipped = Object.values(run.skipped).reduce((sum, each) => sum + each, 0);
+  const skipped = skippedCount(run.skipped);
   const phase = phaseOf(replay, run);
   const left =
     phase === 'Running' && waiting === null && !plan.isEstimate && run.queuedAtMs === null ? plan.candidates - queued - skipped : 0;
