@@ -86,7 +86,7 @@ async function runDelivery(context: RoleContext): Promise<void> {
     const notifier = new Notifier({
       states: new AlertStates({ redis: link.main, prefix }),
       acceptor,
-      acceptOwn: (event, signal) => acceptOwnEvent({ registry: records, acceptor, sandbox, keyring, logger }, event, signal),
+      acceptOwn: (event, signal) => acceptOwnEvent({ registry: records, acceptor, sandbox, logger }, event, signal),
       registry: records,
       messages: new RedisMessageReader(shared),
       circuits,
@@ -99,7 +99,7 @@ async function runDelivery(context: RoleContext): Promise<void> {
       redis: worker,
       openBlocking: () => link.blocking('doorbell', doorbellBlockSeconds * 1000),
       shards,
-      eventReplays: { routing: eventRouting({ registry: records, sandbox: replaySandbox, keyring, logger }), acceptor },
+      eventReplays: { routing: eventRouting({ registry: records, sandbox: replaySandbox, logger }), acceptor },
       onAlerts: (shard) => notifier.wake(shard),
       ...(mailer !== null && { mailer }),
       mailsPerDay: config.mailsPerDay,

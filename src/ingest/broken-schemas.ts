@@ -1,6 +1,6 @@
 import type { PayloadFormat } from '../core/readable-payload.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
-import type { IngestPlan } from './plan.ts';
+import type { RoutingPlan } from './plan.ts';
 
 const keptLength = 500;
 
@@ -18,7 +18,7 @@ export interface CheckedPayload {
 /** Asks the sandbox, once for all schemas. Rejects with UNAVAILABLE when that has too much to do, and when `signal` ends the wait. */
 export async function brokenSchemas(
   sandbox: Sandbox,
-  { source, schemas }: IngestPlan,
+  { source, schemas }: RoutingPlan,
   { body, format }: CheckedPayload,
   signal: AbortSignal,
 ): Promise<BrokenSchemas> {

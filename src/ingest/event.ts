@@ -6,7 +6,7 @@ import { newTimedId, parseTimedId } from '../core/ids.ts';
 import { keptQuery } from '../core/sent-query.ts';
 import type { FilteredRoute, NewEvent } from '../data/shard/messages.ts';
 import type { BrokenSchemas } from './broken-schemas.ts';
-import type { IngestPlan, PlannedRoute } from './plan.ts';
+import type { PlannedRoute, RoutingPlan } from './plan.ts';
 import type { LargeJudgement, ReceivedRequest } from './received-request.ts';
 
 export const patternsUntried =
@@ -21,7 +21,7 @@ export interface RoutedEvent {
 
 /** Runs the routes of the plan in pieces, of each first its schema, then its filter. */
 export function* routedInPieces(
-  { routes }: Pick<IngestPlan, 'routes'>,
+  { routes }: Pick<RoutingPlan, 'routes'>,
   context: EventContext,
   broken: BrokenSchemas,
   judged?: LargeJudgement,
@@ -70,7 +70,7 @@ export interface ReceivedEvent extends Pick<ReceivedRequest, 'body' | 'query' | 
 
 /** `id`: that of the event, when it has one. */
 export function makeEvent(
-  { source }: Pick<IngestPlan, 'source'>,
+  { source }: Pick<RoutingPlan, 'source'>,
   { request, body, query, receivedAtMs, signatureValid }: ReceivedEvent,
   routed: RoutedEvent,
   id?: string,

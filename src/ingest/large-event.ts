@@ -3,7 +3,7 @@ import { requestFormat } from '../core/readable-payload.ts';
 import { queryParameters } from '../core/sent-query.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { patternsUntried } from './event.ts';
-import type { IngestPlan } from './plan.ts';
+import type { RoutingPlan } from './plan.ts';
 import type { LargeJudgement } from './received-request.ts';
 
 /**
@@ -12,7 +12,7 @@ import type { LargeJudgement } from './received-request.ts';
  */
 export async function judgeLarge(
   sandbox: Sandbox,
-  { source, routes }: Pick<IngestPlan, 'source' | 'routes'>,
+  { source, routes }: Pick<RoutingPlan, 'source' | 'routes'>,
   { headers, body, query }: { headers: IncomingHttpHeaders; body: Buffer; query: string },
   fields: readonly string[],
   signal: AbortSignal,

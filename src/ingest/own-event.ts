@@ -8,9 +8,9 @@ import type { MessageAcceptor } from '../data/shard/messages.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { type BrokenSchemas, brokenSchemas, noBrokenSchemas } from './broken-schemas.ts';
 import { makeEvent, routedInPieces } from './event.ts';
-import { type IngestPlan, ingestPlan, type PlanServices } from './plan.ts';
+import { type RoutingPlan, type RoutingServices, routingPlan } from './plan.ts';
 
-export interface OwnEventServices extends PlanServices {
+export interface OwnEventServices extends RoutingServices {
   acceptor: MessageAcceptor;
   sandbox: Sandbox;
 }
@@ -28,7 +28,7 @@ export async function acceptOwnEvent(
   const { registry, acceptor, sandbox } = services;
   const source = await registry.get('source', sourceId);
   if (source?.org !== org || !source.enabled || source.provider !== ownProvider) return;
-  const plan = await ingestPlan(services, source.orgSlug, source.slug).catch((error: unknown) => {
+  const plan = await routingPlan(services, source.orgSlug, source.slug).catch((error: unknown) => {
     if (isPosthornError(error, 'NOT_FOUND', 'RESOURCE_NOT_FOUND')) return null;
     throw error;
   });
@@ -40,7 +40,7 @@ export async function acceptOwnEvent(
   await acceptor.accept(makeEvent(plan, { request, body: payload, query: '', receivedAtMs: atMs, signatureValid: null }, routed, id));
 }
 
-async function checked(sandbox: Sandbox, plan: IngestPlan, body: Buffer, signal: AbortSignal): Promise<BrokenSchemas> {
+async function checked(sandbox: Sandbox, plan: RoutingPlan, body: Buffer, signal: AbortSignal): Promise<BrokenSchemas> {
   try {
     return await brokenSchemas(sandbox, plan, { body, format: null }, signal);
   } catch (error) {

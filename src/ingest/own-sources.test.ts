@@ -36,11 +36,7 @@ const ownEvent = (changes: Partial<OwnEvent> = {}): OwnEvent => ({
   ...changes,
 });
 const accept = (event: OwnEvent, acceptor = ingest.kept as RedisMessageAcceptor | typeof ingest.kept) =>
-  acceptOwnEvent(
-    { registry: ingest.registry, keyring: ingest.keyring, logger: silentLogger, acceptor, sandbox },
-    event,
-    AbortSignal.timeout(10_000),
-  );
+  acceptOwnEvent({ registry: ingest.registry, logger: silentLogger, acceptor, sandbox }, event, AbortSignal.timeout(10_000));
 
 describe('a source for own events', () => {
   test.each(['POST', 'GET', 'OPTIONS', 'HEAD'])('%s from outside is refused with 403', async (method) => {

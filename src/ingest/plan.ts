@@ -12,9 +12,17 @@ import { type Deduplication, deduplication } from './deduplication.ts';
 import { type QueryHandshake, queryHandshake } from './query-handshake.ts';
 import { sourceVerifier } from './signing-secrets.ts';
 
-/** Everything that ingest does for a source, worked out once per change of its configuration. */
-export interface IngestPlan {
+/** Where the events of a source go. */
+export interface RoutingPlan {
   source: SourceRecord;
+  /** Higher priority first; disabled ones too, because their events are accepted and held. */
+  routes: PlannedRoute[];
+  /** Those of the routes, each once. `jsonSchema` null: it is deleted while a route still names it. */
+  schemas: { id: string; jsonSchema: string | null }[];
+}
+
+/** Everything that ingest does for a source, worked out once per change of its configuration. */
+export interface IngestPlan extends RoutingPlan {
   /** Null: the source has no secret, so signatures are not looked at. */
   verify: Verifier | null;
   /** Null: any address may send. */
@@ -23,10 +31,6 @@ export interface IngestPlan {
   dedup: Deduplication | null;
   /** Null: the source answers no questions but those of its provider. */
   handshake: QueryHandshake | null;
-  /** Higher priority first; disabled ones too, because their events are accepted and held. */
-  routes: PlannedRoute[];
-  /** Those of the routes, each once. `jsonSchema` null: it is deleted while a route still names it. */
-  schemas: { id: string; jsonSchema: string | null }[];
 }
 
 export interface PlannedRoute {
@@ -44,10 +48,13 @@ export interface PlannedRoute {
   targets: Omit<NewEvent['targets'][number], 'messageId'>[];
 }
 
-export interface PlanServices {
+export interface RoutingServices {
   registry: RegistryReader;
-  keyring: Keyring;
   logger: Logger;
+}
+
+export interface PlanServices extends RoutingServices {
+  keyring: Keyring;
 }
 
 /** The default number of retries and the first attempt. */
@@ -55,14 +62,31 @@ const attemptsOfUnknownDestination = 11;
 
 /** The plan of `/ingest/{orgSlug}/{sourceSlug}`. Throws NOT_FOUND, UNAVAILABLE, or INTERNAL when no secret opens. */
 export function ingestPlan(services: PlanServices, orgSlug: string, sourceSlug: string): Promise<IngestPlan> {
-  return services.registry.derive(`ingest:${orgSlug}/${sourceSlug}`, () => makePlan(services, orgSlug, sourceSlug));
+  const { registry, keyring, logger } = services;
+  return registry.derive(`ingest:${orgSlug}/${sourceSlug}`, async () => {
+    const { value: routing, dependsOn } = await makeRouting(services, orgSlug, sourceSlug);
+    const { source } = routing;
+    const value: IngestPlan = {
+      ...routing,
+      verify: sourceVerifier(source, keyring, logger),
+      mayReceiveFrom: addressFilter(source),
+      dedup: deduplication(source),
+      handshake: queryHandshake(source, keyring, logger),
+    };
+    return { value, dependsOn };
+  });
 }
 
-async function makePlan(
-  { registry, keyring, logger }: PlanServices,
+/** The routes of `/ingest/{orgSlug}/{sourceSlug}`; needs no secret of the source. Throws NOT_FOUND or UNAVAILABLE. */
+export function routingPlan(services: RoutingServices, orgSlug: string, sourceSlug: string): Promise<RoutingPlan> {
+  return services.registry.derive(`routing:${orgSlug}/${sourceSlug}`, () => makeRouting(services, orgSlug, sourceSlug));
+}
+
+async function makeRouting(
+  { registry, logger }: RoutingServices,
   orgSlug: string,
   sourceSlug: string,
-): Promise<{ value: IngestPlan; dependsOn: string[] }> {
+): Promise<{ value: RoutingPlan; dependsOn: string[] }> {
   const sourceId = await registry.sourceIdBySlug(orgSlug, sourceSlug);
   const source = sourceId === null ? null : await registry.get('source', sourceId);
   if (source?.orgSlug !== orgSlug) throw new PosthornError('NOT_FOUND', 'There is no such source');
@@ -84,10 +108,6 @@ async function makePlan(
   return {
     value: {
       source,
-      verify: sourceVerifier(source, keyring, logger),
-      mayReceiveFrom: addressFilter(source),
-      dedup: deduplication(source),
-      handshake: queryHandshake(source, keyring, logger),
       routes: routes.map((route, i) => ({
         id: route.id,
         filter: filters[i]?.filter ?? null,

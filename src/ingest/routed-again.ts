@@ -9,15 +9,15 @@ import type { Sandbox } from '../sandbox/sandbox.ts';
 import { brokenSchemas, noBrokenSchemas } from './broken-schemas.ts';
 import { routedInPieces } from './event.ts';
 import { judgeLarge } from './large-event.ts';
-import { attemptsAt, type IngestPlan, ingestPlan, type PlanServices } from './plan.ts';
+import { attemptsAt, type RoutingPlan, type RoutingServices, routingPlan } from './plan.ts';
 
 /** The sandbox ends what takes longer by itself; a worker that has more to do than that tries the step again. */
 const judgeDeadlineMs = 20_000;
 
-type RoutingServices = PlanServices & { sandbox: Sandbox };
+type JudgingServices = RoutingServices & { sandbox: Sandbox };
 
 /** Judges events that are stored by the routes of today, as ingest judges those that arrive. */
-export function eventRouting(services: RoutingServices): EventRouting {
+export function eventRouting(services: JudgingServices): EventRouting {
   const { registry } = services;
   return {
     async targets({ org, sourceId }, routeId, read) {
@@ -36,17 +36,17 @@ export function eventRouting(services: RoutingServices): EventRouting {
 }
 
 /** Null: there is no such source. */
-async function planOf(services: RoutingServices, org: string, sourceId: string): Promise<IngestPlan | null> {
+async function planOf(services: JudgingServices, org: string, sourceId: string): Promise<RoutingPlan | null> {
   const source = await services.registry.getOf(org, 'source', sourceId);
   if (source === null) return null;
-  const plan = await ingestPlan(services, source.orgSlug, source.slug).catch((error: unknown) => {
+  const plan = await routingPlan(services, source.orgSlug, source.slug).catch((error: unknown) => {
     if (isPosthornError(error, 'NOT_FOUND', 'RESOURCE_NOT_FOUND')) return null;
     throw error;
   });
   return plan?.source.id === sourceId ? plan : null;
 }
 
-async function judged(sandbox: Sandbox, plan: IngestPlan, event: WholeEvent): Promise<EventTarget[]> {
+async function judged(sandbox: Sandbox, plan: RoutingPlan, event: WholeEvent): Promise<EventTarget[]> {
   const signal = AbortSignal.timeout(judgeDeadlineMs);
   try {
     return await judgedUntil(signal, sandbox, plan, event);
@@ -56,7 +56,7 @@ async function judged(sandbox: Sandbox, plan: IngestPlan, event: WholeEvent): Pr
   }
 }
 
-async function judgedUntil(signal: AbortSignal, sandbox: Sandbox, all: IngestPlan, event: WholeEvent): Promise<EventTarget[]> {
+async function judgedUntil(signal: AbortSignal, sandbox: Sandbox, all: RoutingPlan, event: WholeEvent): Promise<EventTarget[]> {
   const asked = new Set(all.routes.map(({ schemaId }) => schemaId));
   const plan = { ...all, schemas: all.schemas.filter(({ id }) => asked.has(id)) };
   const { org, payload: body, query } = event;

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { testKeyring } from '../../test/support/controllers.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import { newEvent } from '../../test/support/new-event.ts';
@@ -53,8 +52,7 @@ test('on a Redis Cluster what happens in each shard becomes one own event for th
       new Notifier({
         states: new AlertStates({ redis, prefix }),
         acceptor,
-        acceptOwn: (event, signal) =>
-          acceptOwnEvent({ registry, acceptor, sandbox, keyring: testKeyring, logger: silentLogger }, event, signal),
+        acceptOwn: (event, signal) => acceptOwnEvent({ registry, acceptor, sandbox, logger: silentLogger }, event, signal),
         registry,
         messages: reader,
         circuits: new Circuits(shared),

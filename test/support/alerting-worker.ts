@@ -9,7 +9,6 @@ import { Notifier } from '../../src/notify/notifier.ts';
 import type { RedisClient } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';
-import { testKeyring } from './controllers.ts';
 import { silentLogger } from './logger.ts';
 import { patientClock } from './patient-clock.ts';
 import { startTestDelivery } from './test-delivery.ts';
@@ -25,7 +24,7 @@ export function startAlertingWorker(redis: { client: RedisClient; url: string },
   const notifier = new Notifier({
     states: new AlertStates({ redis: redis.client, prefix }),
     acceptor,
-    acceptOwn: (event, signal) => acceptOwnEvent({ registry, acceptor, sandbox, keyring: testKeyring, logger }, event, signal),
+    acceptOwn: (event, signal) => acceptOwnEvent({ registry, acceptor, sandbox, logger }, event, signal),
     registry,
     messages: new RedisMessageReader(shared),
     circuits: new Circuits(shared),

@@ -103,7 +103,7 @@ export async function startReplayWorld(prefix: string) {
   const reader = new RedisMessageReader({ redis: redis.client, prefix, shards: () => shards });
   const queues = [0, 1].map((shard) => new RedisDeliveryQueue({ redis: redis.client, prefix, shard }));
   const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
-  const parts = (client: RedisClient = redis.client, own: Pick<PartsOptions, 'routing' | 'hasOwnSource'> = {}) =>
+  const parts = (client: RedisClient = redis.client, own: Pick<PartsOptions, 'routing' | 'hasOwnSource' | 'quotaSteps'> = {}) =>
     replayParts(client, { prefix, shards, ...own });
 
   async function endAll(outcome: Outcome = delivered, setting: Partial<TargetSetting> = {}): Promise<void> {

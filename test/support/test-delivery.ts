@@ -26,7 +26,7 @@ export function startTestDelivery(redis: { client: RedisClient; url: string }, o
     egress: { allowedCidrs: [] },
     webhooks: new MemoryDirectory().sources(),
     eventReplays: {
-      routing: eventRouting({ registry: own.registry, sandbox, keyring: testKeyring, logger: silentLogger }),
+      routing: eventRouting({ registry: own.registry, sandbox, logger: silentLogger }),
       acceptor: new RedisMessageAcceptor({ redis: redis.client, prefix: own.prefix, clock: systemClock }),
     },
     ...own,

@@ -114,6 +114,18 @@ test('events count against the month in which they are sent, and wait when it is
   expect(await deliveries()).toHaveLength(2);
 });
 
+test('the month counts as full when it has no room for all targets of an event', async () => {
+  await unreached(3);
+  const percents: (number | undefined)[] = [];
+  const { steps } = world.parts(world.redis.client, {
+    routing,
+    quotaSteps: { reached: async (step) => void percents.push(step?.percent) },
+  });
+  expect(await carryOn(steps, ofEvents(), { monthlyMessages: 5 })).toBe('idle');
+  expect(await deliveries()).toHaveLength(4);
+  expect(percents.at(-1)).toBe(100);
+});
+
 test('an event is skipped whose payload is gone, or whose route is', async () => {
   await unreached(2);
   const [gone, pruned] = [ofEvents(), ofEvents()];

@@ -32,8 +32,11 @@ export interface ReplayChange {
   state: ReplayState;
   /** `enter`: it becomes one of the running ones; `end`: it is one no more. */
   place?: 'enter' | 'end';
-  /** Messages to count against a month, negative ones are given back; `limit`: how many there may be in it, null for any number. */
-  month?: { month: string; messages: number; limit?: number };
+  /**
+   * Messages to count against a month, negative ones are given back. `limit`: how many there may be in it; absent: any number. `isLastTry`: when there is no room
+   * for them, the month is full.
+   */
+  month?: { month: string; messages: number; limit?: number; isLastTry?: boolean };
   /** Ids of messages that were queued, and of those that have ended. */
   queued?: readonly string[];
   ended?: readonly string[];
@@ -72,7 +75,7 @@ export class RedisReplayRuns implements ReplayRunReader {
   async save(org: string, identity: string, change: ReplayChange): Promise<z.infer<typeof saveReply>[0]> {
     const { version, state, place, month, queued = [], ended = [] } = change;
     const entering = place === 'enter' ? `enter ${maxRunningReplays}` : (place ?? '');
-    const counted = [month?.month ?? '', month?.messages ?? 0, month?.limit ?? ''];
+    const counted = [month?.month ?? '', month?.messages ?? 0, month?.limit ?? '', month?.isLastTry === true ? 'last' : ''];
     const args = [identity, version, JSON.stringify(state), entering, ...counted, queued.length, ...queued, ...ended];
     const [reply, ...step] = saveReply.parse(await this.#run(saveScript, org, args));
     if (month !== undefined) void this.#quotaSteps?.reached(quotaStep(step, { org, month: month.month, limit: month.limit ?? null }));

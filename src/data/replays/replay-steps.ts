@@ -29,7 +29,7 @@ const endLeaseMs = 10_000;
 export interface ReplayStepsOptions extends ReplayQueueingOptions, Omit<ReplayEndOptions, 'runs'> {
   runs: RedisReplayRuns;
   feed: ReplayFeed;
-  /** Until the next look for ended messages after one that has found none; default 200. */
+  /** Between two looks for ended messages; default 200. */
   lookEveryMs?: number;
 }
 
@@ -199,7 +199,7 @@ export class ReplaySteps {
     const reply = await runs.save(record.org, record.identity, {
       version,
       state: noted,
-      ...(monthlyMessages !== null && { month: { month, messages: ids.length, limit: monthlyMessages } }),
+      ...(monthlyMessages !== null && { month: { month, messages: ids.length, limit: monthlyMessages, isLastTry: limit === 1 } }),
       ended,
     });
     if (reply === 'quota' && limit > 1) return await this.#note(record, { version, state, open }, { ...options, most: 1, ended });
@@ -315,7 +315,9 @@ export class ReplaySteps {
       else if (view === undefined || view.status === 'filtered') seen.endedOtherwise++;
       else seen.failed++;
     }
-    this.#looks.set(record.identity, { cursor: next, atMs: ended.length === 0 ? clock.now() : Number.NEGATIVE_INFINITY });
+    // A set with more pages is read on at once, as long as that is of use.
+    const isToGoOn = next !== '0' && ended.length > 0;
+    this.#looks.set(record.identity, { cursor: next, atMs: isToGoOn ? Number.NEGATIVE_INFINITY : clock.now() });
     return { state: seen, ended, ...(cursor === '0' && next === '0' && { held: waitOfQueued(others) }) };
   }
 

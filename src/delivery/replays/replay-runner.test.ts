@@ -8,6 +8,7 @@ import { dead, settleEverything } from '../../../test/support/queue-worker.ts';
 import { organizationRecord } from '../../../test/support/records.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { replayParts, replayRecord } from '../../../test/support/replays.ts';
+import type { Clock } from '../../core/clock.ts';
 import { newTimedId } from '../../core/ids.ts';
 import type { ReplayRecord } from '../../core/replay-record.ts';
 import { RedisMessageAcceptor } from '../../data/queue/message-acceptor.ts';
@@ -15,6 +16,7 @@ import { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
 import { changeStreamBlockMs } from '../../data/registry/change-stream.ts';
 import { RedisRegistryPublisher } from '../../data/registry/registry-publisher.ts';
 import { RedisRegistryReader } from '../../data/registry/registry-reader.ts';
+import type { ReplaySteps } from '../../data/replays/replay-steps.ts';
 import { blockingConnection } from '../../redis/connection.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { ReplayRunner } from './replay-runner.ts';
@@ -51,8 +53,17 @@ async function deadLetters(org: string, count: number): Promise<void> {
   await settleEverything(queue, 'w1', dead);
 }
 
-/** Runs the work beside a runner; returns what it has advanced, in order. */
-async function beside(worker: string, work: () => Promise<unknown>, clock = systemClock): Promise<{ org: string; identity: string }[]> {
+type Advance = ReplaySteps['advance'];
+
+/** Runs the work beside a runner; returns what it has advanced, in order. `around`: around each step. */
+async function beside(
+  worker: string,
+  work: () => Promise<unknown>,
+  {
+    clock = systemClock,
+    around = (step) => step(),
+  }: { clock?: Clock; around?: (step: () => ReturnType<Advance>, org: string) => ReturnType<Advance> } = {},
+): Promise<{ org: string; identity: string }[]> {
   const { runs, steps } = parts();
   const advanced: { org: string; identity: string }[] = [];
   const blocking = blockingConnection(redis.url, { blockMs: changeStreamBlockMs });
@@ -64,7 +75,7 @@ async function beside(worker: string, work: () => Promise<unknown>, clock = syst
     steps: {
       advance: (record, options) => {
         advanced.push({ org: record.org, identity: record.identity });
-        return steps.advance(record, options);
+        return around(() => steps.advance(record, options), record.org);
       },
       endGone: (...args) => steps.endGone(...args),
     },
@@ -84,18 +95,61 @@ async function beside(worker: string, work: () => Promise<unknown>, clock = syst
   return advanced;
 }
 
-test('organizations take turns, however many replays one of them has', async () => {
-  await deadLetters('org_a', 40);
-  await deadLetters('org_b', 40);
-  const of = (org: string, n: number) => replayRecord({ org, id: `rep_${org}${n}`, identity: `${org}${n}`, isDryRun: true });
-  const replays = [...[1, 2, 3, 4, 5].map((n) => of('org_a', n)), of('org_b', 1)];
+const dryRunsOf = (org: string, count: number) =>
+  Array.from({ length: count }, (_, i) => replayRecord({ org, id: `rep_${org}${i}`, identity: `${org}${i}`, isDryRun: true }));
+const hasSucceeded = async (replay: ReplayRecord) => expect((await runOf(replay))?.phase).toBe('Succeeded');
+
+test('an organization has one step under way at a time, and a slow one holds up no other organization', async () => {
+  const [replaysOfA, replaysOfB] = [dryRunsOf('org_a', 5), dryRunsOf('org_b', 1)];
+  for (const replay of [...replaysOfA, ...replaysOfB]) await publisher.publish(epoch, 'replay', replay);
+  const underWay = new Map<string, number>();
+  const most = new Map<string, number>();
+  const hold = Promise.withResolvers<void>();
+  const around = async (step: () => ReturnType<Advance>, org: string) => {
+    const count = (underWay.get(org) ?? 0) + 1;
+    underWay.set(org, count);
+    most.set(org, Math.max(count, most.get(org) ?? 0));
+    if (org === 'org_a') await hold.promise;
+    const advance = await step();
+    underWay.set(org, (underWay.get(org) ?? 0) - 1);
+    return advance;
+  };
+  await beside(
+    'w1',
+    async () => {
+      for (const replay of replaysOfB) await eventually(() => hasSucceeded(replay));
+      hold.resolve();
+      for (const replay of replaysOfA) await eventually(() => hasSucceeded(replay));
+    },
+    { around },
+  );
+  expect(Object.fromEntries(most)).toEqual({ org_a: 1, org_b: 1 });
+});
+
+test('eight steps are under way at most, and an organization that waits has its turn before the others go on', async () => {
+  const organizations = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i'].map((name) => `org_${name}`);
+  for (const id of organizations.slice(2)) await publisher.publish(epoch, 'organization', organizationRecord({ id, slug: id }));
+  const replays = organizations.flatMap((org) => dryRunsOf(org, 2));
   for (const replay of replays) await publisher.publish(epoch, 'replay', replay);
-  const advanced = await beside('w1', async () => {
-    for (const replay of replays) await eventually(async () => expect((await runOf(replay))?.phase).toBe('Succeeded'));
-  });
-  const untilEnd = advanced.slice(0, advanced.findLastIndex(({ org }) => org === 'org_b') + 1).map(({ org }) => org);
-  expect(untilEnd.length).toBeGreaterThan(2);
-  expect(untilEnd.some((org, i) => i > 0 && org === untilEnd[i - 1])).toBe(false);
+  const begun: string[] = [];
+  const ends: (() => void)[] = [];
+  const around = async (step: () => ReturnType<Advance>, org: string) => {
+    begun.push(org);
+    if (begun.length <= 8) await new Promise<void>((resolve) => void ends.push(resolve));
+    return await step();
+  };
+  await beside(
+    'w1',
+    async () => {
+      await eventually(() => expect(begun.length).toBe(8));
+      ends.shift()?.();
+      await eventually(() => expect(begun.length).toBeGreaterThan(8));
+      for (const end of ends) end();
+      for (const replay of replays) await eventually(() => hasSucceeded(replay));
+    },
+    { around },
+  );
+  expect(begun.slice(0, 9).toSorted()).toEqual(organizations);
 });
 
 test('a replay is carried on by one worker at a time, and by another when its lease is given back', async () => {
@@ -131,7 +185,7 @@ test('no more is queued in a second than the rate of the replay', async () => {
       });
       expect(clock.now() - beganAtMs).toBeGreaterThanOrEqual((30 - before - 10) * 100);
     },
-    clock,
+    { clock },
   );
 });
 

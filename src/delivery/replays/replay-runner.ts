@@ -18,6 +18,8 @@ const stepsPerSecond = 10;
 /** However little has changed: Redis may have been emptied, and replays whose objects are gone are ended. */
 const reviewMs = 30_000;
 const failureDelayMs = 1000;
+/** Steps under way at once, each of another organization: a step that waits for a slow judgement of events holds up no other organization. */
+const maxAtOnce = 8;
 
 export interface ReplayRunnerOptions {
   registry: Pick<RegistryReader, 'get' | 'getOfAny' | 'getOf' | 'onChange'>;
@@ -30,6 +32,8 @@ export interface ReplayRunnerOptions {
 }
 
 interface Entry {
+  /** Null: not known yet. */
+  org: string | null;
   dueAtMs: number;
   leasedUntilMs: number;
   idleMs: number;
@@ -41,8 +45,8 @@ interface Entry {
 }
 
 /**
- * Carries replays on, one step after another: organizations take turns, whatever number of replays each has. Any number of workers may run it; a replay is leased
- * to one of them.
+ * Carries replays on. Of an organization one step is under way at a time, and organizations take turns, whatever number of replays each has. Any number of workers
+ * may run it; a replay is leased to one of them.
  */
 export class ReplayRunner {
   readonly #options: ReplayRunnerOptions;
@@ -50,6 +54,8 @@ export class ReplayRunner {
   readonly #stopping = new AbortController();
   readonly #entries = new Map<string, Entry>();
   readonly #leased = new Map<string, Pick<ReplayRecord, 'org' | 'identity'>>();
+  /** The step under way of an organization. */
+  readonly #busy = new Map<string, Promise<void>>();
   #mustLoad = true;
   #reviewedAtMs = 0;
   #lastOrganization = '';
@@ -65,12 +71,13 @@ export class ReplayRunner {
     this.#loop = this.#run();
   }
 
-  /** Ends with the step under way, and gives the leases back. */
+  /** Ends with the steps under way, and gives the leases back. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.#stopListening();
     this.#wakeup.signal();
     await this.#loop;
+    await Promise.all(this.#busy.values());
     const { runs, worker } = this.#options;
     await Promise.allSettled([...this.#leased.values()].map(({ org, identity }) => runs.lease(org, identity, worker, 0)));
   }
@@ -112,26 +119,35 @@ export class ReplayRunner {
     for (const org of organizations) await this.#endGone(org);
   }
 
-  /** One step of one due replay of each organization, beginning after the organization that was served last. */
+  /** Begins one step of one due replay of each organization that has none under way, beginning after the organization that was served last. */
   async #round(): Promise<void> {
     const { registry, clock } = this.#options;
     const due: { id: string; entry: Entry; record: ReplayRecord }[] = [];
     for (const [id, entry] of this.#entries) {
-      if (entry.dueAtMs > clock.now()) continue;
+      if (entry.dueAtMs > clock.now() || this.#isBusy(entry)) continue;
       const record = await registry.getOfAny('replay', id);
       if (record === null) await this.#forget(id);
       else if (entry.endedGeneration === record.generation) entry.dueAtMs = Number.POSITIVE_INFINITY;
-      else due.push({ id, entry, record });
+      else due.push({ id, entry: Object.assign(entry, { org: record.org }), record });
     }
     const byOrganization = Map.groupBy(due, ({ record }) => record.org);
     const organizations = [...byOrganization.keys()].sort();
     const after = organizations.filter((org) => org > this.#lastOrganization);
     for (const org of [...after, ...organizations.filter((each) => !after.includes(each))]) {
-      if (this.#stopping.signal.aborted) return;
-      this.#lastOrganization = org;
+      if (this.#stopping.signal.aborted || this.#busy.size === maxAtOnce) return;
       const [first] = (byOrganization.get(org) ?? []).sort((one, other) => one.entry.dueAtMs - other.entry.dueAtMs);
-      if (first !== undefined) await this.#serve(first.id, first.entry, first.record);
+      if (first === undefined || this.#busy.has(org)) continue;
+      this.#lastOrganization = org;
+      const step = this.#serve(first.id, first.entry, first.record).finally(() => {
+        this.#busy.delete(org);
+        this.#wakeup.signal();
+      });
+      this.#busy.set(org, step);
     }
+  }
+
+  #isBusy({ org }: Entry): boolean {
+    return org !== null && this.#busy.has(org);
   }
 
   /** Ends a replay whose object is gone, if this worker has carried it on. */
@@ -212,7 +228,9 @@ export class ReplayRunner {
 
   async #sleep(): Promise<void> {
     const { clock } = this.#options;
-    const nextMs = Math.min(reviewMs, ...[...this.#entries.values()].map(({ dueAtMs }) => dueAtMs - clock.now()));
+    // The end of a step wakes it.
+    const open = this.#busy.size === maxAtOnce ? [] : [...this.#entries.values()].filter((entry) => !this.#isBusy(entry));
+    const nextMs = Math.min(reviewMs, ...open.map(({ dueAtMs }) => dueAtMs - clock.now()));
     if (nextMs <= 0 || this.#stopping.signal.aborted) return;
     const cancel = clock.after(nextMs, () => this.#wakeup.signal());
     await this.#wakeup.wait();
@@ -221,5 +239,5 @@ export class ReplayRunner {
 }
 
 function newEntry(): Entry {
-  return { dueAtMs: 0, leasedUntilMs: 0, idleMs: 0, tokens: 0, tokensAtMs: 0, endedGeneration: null };
+  return { org: null, dueAtMs: 0, leasedUntilMs: 0, idleMs: 0, tokens: 0, tokensAtMs: 0, endedGeneration: null };
 }
