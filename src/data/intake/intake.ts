@@ -57,15 +57,19 @@ export interface Intake {
   countDuplicate(org: string, sourceId: string, eventId: string): Promise<void>;
 }
 
+/** When the month (UTC) of a time ends. */
+export function monthsEndMs(ms: number): number {
+  const at = new Date(ms);
+  return Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1);
+}
+
 /** What is said of one message too many: to be tried again in the next month (UTC). */
 export function quotaExceeded(nowMs: number, monthlyMessages: number): PosthornError {
-  const now = new Date(nowMs);
-  const nextMonthMs = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1);
   return new PosthornError(
     'QUOTA_EXCEEDED',
     `This would exceed the ${monthlyMessages} messages that the organization may queue in a month (UTC)`,
     {
-      retryAfterSeconds: (nextMonthMs - nowMs) / 1000,
+      retryAfterSeconds: (monthsEndMs(nowMs) - nowMs) / 1000,
     },
   );
 }

@@ -149,6 +149,32 @@ test('a send that would cross the messages of the month is refused whole: 429 Mo
   expect((await world.request('GET', '/api/outbound-messages', { key })).body.data).toEqual([]);
 });
 
+test('what is left of the messages of the month is explained, with what to do once nothing is', async () => {
+  const spec = { namespace: 'counted', plan: 'free' as const, limits: { monthlyMessages: 1 } };
+  await world.store.apply({ kind: 'Organization', metadata: { name: 'counted' }, spec }, { manager: 'kubectl' });
+  await eventually(() => world.store.get('Namespace', { name: 'counted' }));
+  const key = await world.addKey('counted');
+  const make = async (path: string, body: object) => (await world.request('POST', `/api${path}`, { key, body })).body.data;
+  const source = await world.create('sources', {}, key);
+  await make('/event-types', { name: 'order.paid' });
+  const [eventType] = (await world.request('GET', '/api/event-types', { key })).body.data;
+  const application = await make('/webhook-applications', { name: 'Customer' });
+  const endpoint = await make('/webhook-endpoints', { applicationId: application.id, url: 'https://c.example/' });
+  await make('/webhook-subscriptions', { endpointId: endpoint.id, eventTypeId: 'order.paid' });
+  const explained = async () =>
+    await Promise.all(
+      [source.id, eventType.id, endpoint.id].map(async (id) => {
+        const { body } = await world.request('GET', `/api/explain/${id}`, { key });
+        const [month] = body.story.filter(({ what }: { what: string }) => what === 'month');
+        const isAdvised = body.advice.some(({ text }: { text: string }) => text.includes('spec.limits.monthlyMessages'));
+        return [month.data.left, month.text.includes('are refused until'), isAdvised];
+      }),
+    );
+  expect(await explained()).toEqual(Array.from({ length: 3 }, () => [1, false, false]));
+  await world.request('POST', '/api/send-event', { key, body: { eventType: 'order.paid', payload: {} } });
+  expect(await explained()).toEqual(Array.from({ length: 3 }, () => [0, true, true]));
+});
+
 test('an organization that has more than its share of Redis is refused event by event: 429 Queue full, with Retry-After', async () => {
   const spec = { namespace: 'greedy', plan: 'enterprise' as const };
   await world.store.apply({ kind: 'Organization', metadata: { name: 'greedy' }, spec }, { manager: 'kubectl' });

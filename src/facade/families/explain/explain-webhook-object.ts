@@ -4,6 +4,7 @@ import type { Call } from '../../http/operation.ts';
 import { isoTimeOrNull } from '../../records/record-fields.ts';
 import { enableApplication, enableEndpoint, enableSubscription } from './enable.ts';
 import { type Advice, advise, counted, type Explanation, explained, happened, holds, type Step } from './explanation.ts';
+import { monthOfOrganization } from './month.ts';
 import { circuitStep, lastSteps, probeOf } from './traffic.ts';
 import { adviceOnWait } from './waits.ts';
 
@@ -37,11 +38,12 @@ export async function explainEndpoint(call: Call, id: string): Promise<Explanati
   if (endpoint === null) return null;
   const inside = webhookOrganization(org);
   const target = { routeId: endpoint.applicationId, destinationId: id };
-  const [application, subscriptionCounts, totals, circuits] = await Promise.all([
+  const [application, subscriptionCounts, totals, circuits, month] = await Promise.all([
     services.webhooks.application(org, endpoint.applicationId),
     services.webhooks.subscriptionCountsOfEndpoints(org, [id]),
     services.messages.destinationCounters(inside, id),
     services.circuits.ofTargets(inside, [target]),
+    monthOfOrganization(call),
   ]);
   const subscriptions = subscriptionCounts.get(id) ?? 0;
   const isApplicationDisabled = application?.isDisabled === true;
@@ -68,6 +70,7 @@ export async function explainEndpoint(call: Call, id: string): Promise<Explanati
       }),
       ...lastSteps(circuits),
       ...(circuit === undefined ? [holds('circuit', 'Its circuit is closed.')] : [circuitStep(circuit)]),
+      ...(month === null ? [] : [month.step]),
     ],
     next: circuit === undefined ? null : probeOf(circuit),
     advice: [
@@ -75,6 +78,7 @@ export async function explainEndpoint(call: Call, id: string): Promise<Explanati
       ...(application?.isDisabled === true ? [enableApplication(application)] : []),
       ...(circuit === undefined ? [] : await adviceOnWait(call, 'circuit_open', { ...target, isForWebhook: true })),
       ...(subscriptions > 0 ? [] : [{ text: 'Make a subscription: without one, the endpoint gets no event.' }]),
+      ...(month?.advice ?? []),
     ],
   });
 }

@@ -5,6 +5,7 @@ import type { Call } from '../../http/operation.ts';
 import { cachedObjects, idOf, inCache } from '../../records/lookup.ts';
 import { isoTimeOrNull } from '../../records/record-fields.ts';
 import { advise, atTime, counted, happened, holds, type More, type Next, type Step } from './explanation.ts';
+import { monthOfOrganization } from './month.ts';
 import { adviceOnWait } from './waits.ts';
 
 /** Reports counters, backlog and circuits of sources, routes and destinations. */
@@ -13,7 +14,14 @@ const maxTargets = 200;
 const maxCircuitsTold = 20;
 
 export async function trafficOf(call: Call, object: PosthornObject<ServedKind>, id: string): Promise<More> {
-  if (isA(object, 'Source')) return { steps: [await eventsStep(call, id, 'received')], advice: sourceAdvice(call, object) };
+  if (isA(object, 'Source')) {
+    const [events, month] = await Promise.all([eventsStep(call, id, 'received'), monthOfOrganization(call)]);
+    return { steps: [events, ...(month === null ? [] : [month.step])], advice: [...sourceAdvice(call, object), ...(month?.advice ?? [])] };
+  }
+  if (isA(object, 'WebhookEventType')) {
+    const month = await monthOfOrganization(call);
+    return month === null ? { steps: [] } : { steps: [month.step], advice: month.advice };
+  }
   if (isA(object, 'Route')) {
     const targets = destinationIds(call, object).map((destinationId) => ({ routeId: id, destinationId }));
     const events = await eventsStep(call, id, 'taken');

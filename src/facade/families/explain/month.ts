@@ -1,0 +1,21 @@
+import { monthOf, monthsEndMs } from '../../../data/intake/intake.ts';
+import type { Call } from '../../http/operation.ts';
+import { isoTime } from '../../records/record-fields.ts';
+import { type Advice, holds, type Step } from './explanation.ts';
+
+/** What is left of the messages that the organization may queue in this month; null: it may queue any number. */
+export async function monthOfOrganization({ services, caller }: Call): Promise<{ step: Step; advice: Advice[] } | null> {
+  const { id: org, monthlyMessages } = caller.organization;
+  if (monthlyMessages === null) return null;
+  const nowMs = services.clock.now();
+  const left = await services.intake.left({ org, receivedAtMs: nowMs, mark: null, windowMs: 0, monthlyMessages });
+  const month = monthOf(nowMs);
+  const endsAt = isoTime(monthsEndMs(nowMs));
+  const data = { month, monthlyMessages, left, endsAt };
+  const text = `The organization may queue ${left} more messages in the month ${month} (UTC), of ${monthlyMessages}.`;
+  if (left > 0) return { step: holds('month', text, data), advice: [] };
+  return {
+    step: holds('month', `${text} Events that make messages are refused until ${endsAt}.`, data),
+    advice: [{ text: `Raise spec.limits.monthlyMessages of the Organization, or its plan, or wait until ${endsAt}.` }],
+  };
+}
