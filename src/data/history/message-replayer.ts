@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { accountOf } from '../../core/account.ts';
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
+import { RedisFull } from '../../core/redis-full.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { redisUnavailable, throwUnavailable } from '../../redis/unavailable.ts';
 import type { QuotaSteps } from '../intake/quota-steps.ts';
@@ -13,7 +14,7 @@ import { archiveIn, carryOut, finishIntent, type MessageResult } from './carry-o
 import { type Intent, MessageIntents } from './message-intents.ts';
 import { RedisMessageReader } from './message-reader.ts';
 import { deadLetterReasons } from './message-view.ts';
-import { nearlyFull, replayId } from './replay-messages.ts';
+import { replayId } from './replay-messages.ts';
 
 const ended: ReadonlySet<DeliveryStatus> = new Set(['delivered', 'failed', 'transform_failed', 'dlq']);
 const betweenAttempts: ReadonlySet<DeliveryStatus> = new Set(['retrying', 'circuit_open']);
@@ -119,7 +120,7 @@ export class RedisMessageReplayer implements MessageReplayer {
   async #refuseFull(account: string, shards: readonly number[]): Promise<void> {
     const { redis, prefix } = this.#world;
     const full = await Promise.all(shards.map((shard) => redis.hget(shardKeys(prefix, shard).declared[0], 'full'))).catch(throwUnavailable);
-    if (full.some((each) => each !== null)) throw nearlyFull();
+    if (full.some((each) => each !== null)) throw new RedisFull();
     await this.#shares.refuseOver(account, shards);
   }
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { PosthornError } from '../../core/errors.ts';
 import { derivedTimedId } from '../../core/ids.ts';
+import { RedisFull } from '../../core/redis-full.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
@@ -9,7 +9,6 @@ import { list } from '../shard/script-reply.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
 
 const replayScript = new Script(new URL('./replay.lua', import.meta.url));
-const fullRetrySeconds = 10;
 /** So that Redis serves others in between. One call replays its messages whole or not at all. */
 export const replaysPerCall = 50;
 
@@ -51,12 +50,8 @@ export async function replayMessages(
     const reply = await replayScript
       .run(redis, shardKeys(prefix, shard).declared, [pace?.maxWaiting ?? '', elsewhere, ...args])
       .catch(throwUnavailable);
-    if (reply === 'full') throw nearlyFull();
+    if (reply === 'full') throw new RedisFull();
     outcomes.push(...list(reply).map((each) => outcome.parse(each)));
   }
   return outcomes;
-}
-
-export function nearlyFull(): PosthornError {
-  return new PosthornError('UNAVAILABLE', 'Redis is nearly full', { retryAfterSeconds: fullRetrySeconds });
 }

@@ -3,6 +3,7 @@ import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { wholePayloadBytes } from '../../core/payload-sizes.ts';
 import { RecentOrganizations } from '../../core/recent-organizations.ts';
+import { RedisFull } from '../../core/redis-full.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { Script, type ScriptArgument } from '../../redis/script.ts';
 import { redisUnavailable, throwUnavailable } from '../../redis/unavailable.ts';
@@ -52,9 +53,6 @@ const limits = {
 };
 
 const nothing = Buffer.alloc(0);
-
-/** Deliveries need a while to make room. */
-const fullRetrySeconds = 10;
 
 const acceptScript = new Script(new URL('./accept.lua', import.meta.url));
 
@@ -149,7 +147,7 @@ export class RedisMessageAcceptor implements MessageAcceptor {
       await this.#redis.hmget(shardKeys(this.#prefix, shard).declared[0], 'full', 'over').catch(throwUnavailable);
     const isOver = ([, over]: readonly (string | null)[]): boolean => over?.split(' ').includes(accountOf(org)) === true;
     const state = await read();
-    if (state[0] != null) throw nearlyFull();
+    if (state[0] != null) throw new RedisFull();
     if (!isOver(state)) return;
     if (this.#shares.isStale) await this.#shares.look(shard);
     if (isOver(await read())) throw overShare();
@@ -260,7 +258,7 @@ class ShardAcceptor {
     try {
       const args = batch.flatMap((waiting) => waiting.args);
       const answer = await acceptScript.run(this.#redis, this.#keys.declared, [batch.length, ...args]);
-      if (answer === 'full') throw nearlyFull();
+      if (answer === 'full') throw new RedisFull();
       const reply = list(answer);
       const again = batch.filter((waiting, i) => this.#goesAgain(waiting, reply[i]));
       if (again.length > 0) {
@@ -313,8 +311,4 @@ class ShardAcceptor {
     else if (typeof said === 'string') waiting.reject(new PosthornError('INTERNAL', said));
     else waiting.resolve({ isNew: said !== 0, entries: Array.isArray(said) ? said.map(text) : [] });
   }
-}
-
-function nearlyFull(): PosthornError {
-  return new PosthornError('UNAVAILABLE', 'Redis is nearly full', { retryAfterSeconds: fullRetrySeconds });
 }

@@ -1,12 +1,14 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { allPages } from '../../../test/support/all-pages.ts';
 import { type Death, dieEverywhere } from '../../../test/support/dying-client.ts';
 import { dead, delivered } from '../../../test/support/queue-worker.ts';
 import { carryOn, replayRecord, startReplayWorld } from '../../../test/support/replays.ts';
+import { RedisAway } from '../../core/redis-away.ts';
 import type { ReplayRecord } from '../../core/replay-record.ts';
 import { checkShards } from '../check/shard-check.ts';
 import { intakeKeys } from '../intake/intake-keys.ts';
 import { RedisMessagePurger } from '../purge/message-purger.ts';
+import { ByteShares } from '../queue/byte-shares.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
 import { maxRunningReplays } from './redis-replay-runs.ts';
 import { maxWaitingAtTarget } from './replay-queueing.ts';
@@ -270,6 +272,16 @@ describe('a replay waits, says why, and goes on', () => {
     expect(await carryOn(world.parts().steps, replayRecord())).toBe('idle');
     expect(await waiting()).toMatchObject({ reason: 'RedisFull' });
     await world.redis.client.hdel(shardKeys(prefix, 0).declared[0], 'full');
+    await world.toTheEnd(replayRecord());
+    expect(await world.runOf(replayRecord())).toMatchObject({ phase: 'Succeeded', delivered: 1 });
+  });
+
+  test('but not while Redis does not answer: that is tried again', async () => {
+    await world.endedMessages([0]);
+    const { steps } = world.parts();
+    jest.spyOn(ByteShares.prototype, 'refuseOver').mockRejectedValueOnce(new RedisAway(new Error('Connection is closed.')));
+    await expect(carryOn(steps, replayRecord())).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    expect(await waiting()).toBeNull();
     await world.toTheEnd(replayRecord());
     expect(await world.runOf(replayRecord())).toMatchObject({ phase: 'Succeeded', delivered: 1 });
   });
