@@ -84,7 +84,7 @@ async function runApi(context: RoleContext): Promise<void> {
   // By the connection that stores events, too: it is asked whether one is stored.
   const quotaSteps = new QuotaSteps({ ...shared, registry: records, shards: () => shards });
   const intake = new RedisIntake({ ...ingestRedis, quotaSteps });
-  const webhooks = new RedisWebhookStore({ ...shared, writes });
+  const webhooks = new RedisWebhookStore({ ...shared, writes, shards: () => shards });
   const maxAttempts = config.webhooks.retryDelaysMs.length + 1;
   const sending = webhookSending({
     ...shared,

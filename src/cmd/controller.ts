@@ -244,7 +244,7 @@ async function lead(
     countedAfterMs,
     registry: new RedisRegistryPublisher(link.main, prefix),
     purger: new RedisMessagePurger({ redis: link.main, prefix, shards }),
-    webhooks: (epoch: number) => new RedisWebhookStore({ redis: link.main, prefix, clock, logger, epoch }),
+    webhooks: (epoch: number) => new RedisWebhookStore({ redis: link.main, prefix, clock, logger, shards: () => shards, epoch }),
     circuits: new Circuits({ redis: link.main, prefix, shards: () => shards }),
     feed,
     archiveTroubles: new ArchiveTroubles({ redis: link.main, prefix, shards }),

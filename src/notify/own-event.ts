@@ -20,6 +20,7 @@ interface OwnPayload {
 }
 
 const ownData = z.record(z.string(), z.unknown());
+const rotatedSecret = z.looseObject({ rotatedAt: z.iso.datetime() });
 const finishedReplay = z.looseObject({ completedAt: z.iso.datetime() });
 
 export interface OwnEventSources {
@@ -80,6 +81,14 @@ async function tellingOf(sources: OwnEventSources, org: string, entry: OwnEntry)
     }
     case 'quotaReached':
       return { type: 'quota.reached', data: ownData.parse(parsePlainJson(entry.reason)) };
+    case 'secretRotated': {
+      const data = rotatedSecret.parse(parsePlainJson(entry.reason));
+      return {
+        type: 'secret.rotated',
+        data,
+        occurrence: { atMs: Date.parse(data.rotatedAt), name: `secret ${org} ${entry.destinationId}` },
+      };
+    }
     case 'dead':
       return await deadLetter(sources, entry, target);
     default:

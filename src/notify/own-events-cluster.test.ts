@@ -8,6 +8,7 @@ import { RecordRegistry } from '../../test/support/record-registry.ts';
 import { organizationRecord, routeRecord, sourceRecord } from '../../test/support/records.ts';
 import { clusterClient, type RedisGroup, startRedisCluster } from '../../test/support/redis-group.ts';
 import { carryOn, replayParts, replayRecord } from '../../test/support/replays.ts';
+import { newWebhookEndpoint } from '../../test/support/webhooks.ts';
 import { newTimedId } from '../core/ids.ts';
 import { webhookOrganization } from '../core/webhook.ts';
 import { AlertStates } from '../data/alerts/alert-states.ts';
@@ -18,6 +19,9 @@ import { Circuits } from '../data/queue/circuits.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
 import { OwnEventNotes } from '../data/queue/own-event-notes.ts';
 import { RedisDeliveryQueue } from '../data/queue/redis-delivery-queue.ts';
+import { ownSourcesKey } from '../data/registry/own-sources.ts';
+import { registryKeys } from '../data/registry/registry-keys.ts';
+import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
 import { acceptOwnEvent } from '../ingest/own-event.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { systemClock } from '../runtime/clock.ts';
@@ -82,14 +86,19 @@ test('on a Redis Cluster what happens in each shard becomes one own event for th
   const intake = new RedisIntake({ redis, prefix, clock: systemClock, quotaSteps });
   const claim = { org: 'org_a', receivedAtMs: Date.now(), marks: [], windowMs: 0, messages: 2, monthlyMessages: 2 };
   await intake.claim({ ...claim, eventId: newTimedId('evt_', 0, Date.now()) });
+  await redis.sadd(registryKeys(prefix).index(ownSourcesKey('org_a')), 'src_own');
+  const webhooks = new RedisWebhookStore({ ...shared, clock: systemClock, logger: silentLogger });
+  const { id: applicationId } = await webhooks.createApplication({ org: 'org_a', name: 'Customer', shard: 0 });
+  const { id: endpointId, secret } = await webhooks.createEndpoint(newWebhookEndpoint(applicationId));
+  await webhooks.updateEndpoint('org_a', endpointId, { secret: { ...secret, sealed: 'sealed anew', version: 2 } });
   const found = () => reader.events('org_a', { sourceId: 'src_own' }, { limit: 100 });
-  await eventually('three events of each shard, and three of the organization', 30_000, async () => {
+  await eventually('three events of each shard, and four of the organization', 30_000, async () => {
     for (let shard = 0; shard < shards; shard++) for (const notifier of notifiers) notifier.wake(shard);
-    return (await found()).items.length === 3 * shards + 3;
+    return (await found()).items.length === 3 * shards + 4;
   });
   await eventually(async () => {
     const { items } = await reader.deliveries('org_a', { routeId: 'rte_ops' }, { limit: 100 });
-    expect(items).toHaveLength(3 * shards + 3);
+    expect(items).toHaveLength(3 * shards + 4);
   });
   for (const notifier of notifiers) await notifier.stop();
   sandbox.close();
@@ -100,5 +109,6 @@ test('on a Redis Cluster what happens in each shard becomes one own event for th
     ...Array(2 * shards).fill('message.dead_lettered'),
     ...Array(2).fill('quota.reached'),
     'replay.finished',
+    'secret.rotated',
   ]);
 });

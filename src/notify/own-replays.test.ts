@@ -2,16 +2,15 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { startAlertingWorker } from '../../test/support/alerting-worker.ts';
 import { type Death, dieEverywhere } from '../../test/support/dying-client.ts';
 import { eventually } from '../../test/support/eventually.ts';
+import { takeNotedEvents } from '../../test/support/noted-events.ts';
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
 import { RecordRegistry } from '../../test/support/record-registry.ts';
 import { destinationRecord, organizationRecord, routeRecord, sourceRecord } from '../../test/support/records.ts';
 import { carryOn, replayRecord, startReplayWorld } from '../../test/support/replays.ts';
 import type { ReplayRecord } from '../core/replay-record.ts';
-import { AlertStates } from '../data/alerts/alert-states.ts';
 import { intakeKeys } from '../data/intake/intake-keys.ts';
 import { RedisRegistryPublisher } from '../data/registry/registry-publisher.ts';
 import type { RedisClient } from '../redis/connection.ts';
-import { ownEvents } from './own-event.ts';
 
 const prefix = 'test:';
 const org = 'org_a';
@@ -35,19 +34,7 @@ afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
 });
 
-/** The events that the notes make, with repetitions; the notes are gone then. */
-async function notedEvents(): Promise<{ id: string; payload: Record<string, unknown> & { data: Record<string, unknown> } }[]> {
-  const states = new AlertStates({ redis: world.redis.client, prefix });
-  const events: Awaited<ReturnType<typeof notedEvents>> = [];
-  for (let shard = 0; shard < world.shards; shard++) {
-    const log = await states.read(shard, 'r');
-    for (const entry of log?.own ?? [])
-      for (const { id, payload } of await ownEvents({ registry, messages: world.reader }, { shard, marker: log?.marker ?? '' }, entry))
-        events.push({ id, payload: JSON.parse(payload.toString()) });
-    await states.forget(shard, log?.own ?? []);
-  }
-  return events;
-}
+const notedEvents = () => takeNotedEvents(world.redis.client, { prefix, shards: world.shards, registry, messages: world.reader });
 const running = () => world.redis.client.smembers(intakeKeys(prefix, org).runningReplays);
 
 describe('a worker', () => {

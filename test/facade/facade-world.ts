@@ -152,7 +152,7 @@ export async function startFacadeWorld(
   feedReading.on('error', () => {});
   const shared = { redis: redis.client, prefix, clock, logger };
   const sandbox = new Sandbox({ clock: patientBy(3), processes: 1 });
-  const webhooks = new RedisWebhookStore(shared);
+  const webhooks = new RedisWebhookStore({ ...shared, shards: () => 1 });
   const services = {
     store: storeOfFacade,
     registry,

@@ -64,7 +64,7 @@ export function startControllers(
       caches,
       registry,
       purger: new RedisMessagePurger({ redis, prefix }),
-      webhooks: (epoch) => new RedisWebhookStore({ redis, prefix, clock, logger, epoch }),
+      webhooks: (epoch) => new RedisWebhookStore({ redis, prefix, clock, logger, shards: () => 1, epoch }),
       circuits: new Circuits({ redis, prefix }),
       feed: new CircuitFeed({ redis, readers: [{ blocking, shards: [0] }], prefix }),
       archiveTroubles: new ArchiveTroubles({ redis, prefix }),

@@ -110,6 +110,7 @@ export const field = {
     disabling: 'w',
     replayFinished: 'r',
     quotaReached: 'm',
+    secretRotated: 's',
     toldQuota: 'mn',
   },
   /** `ctl` of a shard (`src/data/shard/shard-keys.ts`). */

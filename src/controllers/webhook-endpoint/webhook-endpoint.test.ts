@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { testKeyring } from '../../../test/support/controllers.ts';
 import { eventually } from '../../../test/support/eventually.ts';
+import { notedData } from '../../../test/support/noted-events.ts';
 import {
   conditionOf,
   eachWithWebhookControllers,
@@ -11,9 +12,11 @@ import { webhookSecretSealingContext } from '../../core/sealing-contexts.ts';
 import { disableEndpoint } from '../../data/webhooks/disable-endpoint.ts';
 
 let world: WebhookControllers;
+let told: () => Promise<Record<string, unknown>[]>;
 
 eachWithWebhookControllers((made) => {
   ({ world } = made);
+  told = () => notedData(made.redis.client, made.prefix);
 });
 
 const apply = (spec: object = {}, name = 'hooks') =>
@@ -81,6 +84,26 @@ test('what is replaced in the Secret while nobody leads is replaced by the next 
   await world.secret(`${signingSecret(2)} ${signingSecret(1)}`);
   world.start();
   await eventually(async () => expect((await stored(id)).secret).toMatchObject({ version: 2, previous: [expect.anything()] }));
+});
+
+test('what is replaced in the Secret is told once to a source for own events; what is only removed from it is not, nor is what every leader finds', async () => {
+  await world.apply('Source', 'own', { provider: 'posthorn' });
+  await world.seen('Source', 'own');
+  await apply();
+  const id = await ready();
+  await world.secret(`${signingSecret(2)} ${signingSecret(1)}`);
+  await eventually(async () => expect((await stored(id)).secret.version).toBe(2));
+  await world.secret(signingSecret(2));
+  await eventually(async () => expect((await stored(id)).secret.previous).toEqual([]));
+  await world.stop();
+  await world.secret(signingSecret(3));
+  world.start();
+  await eventually(async () => expect((await stored(id)).secret.version).toBe(3));
+  await apply({ description: 'seen by the leader' });
+  await eventually(async () => expect((await stored(id)).description).toBe('seen by the leader'));
+  const of = (secretVersion: number, previousSecretExpiresAt: string | null) =>
+    expect.objectContaining({ kind: 'endpoint', endpointId: id, secretVersion, by: 'resource', previousSecretExpiresAt });
+  expect(await told()).toEqual([of(2, '9999-12-31T23:59:59.000Z'), of(3, null)]);
 });
 
 test.each([

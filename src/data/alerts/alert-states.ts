@@ -38,6 +38,7 @@ const ownKinds = {
   w: 'disabling',
   r: 'replayFinished',
   m: 'quotaReached',
+  s: 'secretRotated',
 } as const;
 export type OwnKind = (typeof ownKinds)[keyof typeof ownKinds];
 

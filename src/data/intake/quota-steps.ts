@@ -1,4 +1,5 @@
 import type { Logger } from '../../core/logger.ts';
+import { shardOf } from '../../core/shard-of.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { Script } from '../../redis/script.ts';
 import { OwnEventNotes } from '../queue/own-event-notes.ts';
@@ -74,7 +75,7 @@ export class QuotaSteps {
     for (const percent of steps.filter((step) => step <= reached)) {
       const number = Number(month.replace('-', '')) * 1000 + percent;
       const data = { month, percent, messages, limit };
-      await this.#notes.noteOfOrganization({ org, kind: 'quotaReached', about: month, number, data }, shards());
+      await this.#notes.noteOfOrganization({ org, kind: 'quotaReached', about: month, number, data }, shardOf(org, shards()));
     }
     await toldScript.run(redis, intakeKeys(prefix, org).declared, [month, reached]);
   }

@@ -1,4 +1,3 @@
-import { shardOf } from '../../core/shard-of.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
@@ -28,10 +27,13 @@ export type OrganizationNote = {
   /** Of the event. */
   data: Record<string, unknown>;
 } & (
-  | { kind: 'replayFinished' }
+  | { kind: 'replayFinished' | 'secretRotated' }
   /** `number` grows with each thing that is to be noted: one that is not larger than the last is not noted again. */
   | { kind: 'quotaReached'; number: number }
 );
+
+/** As `includes/own-events.lua` names them. */
+const letters = { replayFinished: 'r', quotaReached: 'm', secretRotated: 's' } as const satisfies Record<OrganizationNote['kind'], string>;
 
 /** Notes for Posthorn's own events what no step of a message says. */
 export class OwnEventNotes {
@@ -48,12 +50,14 @@ export class OwnEventNotes {
     await noteScript.run(redis, shardKeys(prefix, shard).declared, args).catch(throwUnavailable);
   }
 
-  /** Whether the organization has a source for it is for the caller to know. `shards`: how many there are. Throws UNAVAILABLE. */
-  async noteOfOrganization(note: OrganizationNote, shards: number): Promise<void> {
+  /** Whether the organization has a source for it is for the caller to know. `shard`: in which it is noted, as a rule that of the organization's id. Throws UNAVAILABLE. */
+  async noteOfOrganization(note: OrganizationNote, shard: number): Promise<void> {
     const { redis, prefix } = this.#options;
     const { org, about, data } = note;
-    const [kind, number] = note.kind === 'quotaReached' ? ['m', note.number] : ['r', ''];
-    const { declared } = shardKeys(prefix, shardOf(org, shards));
-    await organizationNoteScript.run(redis, declared, [org, kind, about, number, JSON.stringify(data)]).catch(throwUnavailable);
+    const number = note.kind === 'quotaReached' ? note.number : '';
+    const { declared } = shardKeys(prefix, shard);
+    await organizationNoteScript
+      .run(redis, declared, [org, letters[note.kind], about, number, JSON.stringify(data)])
+      .catch(throwUnavailable);
   }
 }

@@ -2,7 +2,7 @@
 -- Notes something about an organization itself for Posthorn's own events, unless that, or something later, was noted before.
 --
 -- KEYS: see ../shard/includes/shard.lua.
--- ARGV[1] organization, [2] kind, `r` or `m` of includes/own-events.lua, [3] what it is about, [4] of the kind `m` a number that grows with each thing that is
+-- ARGV[1] organization, [2] kind, `r`, `m` or `s` of includes/own-events.lua, [3] what it is about, [4] of the kind `m` a number that grows with each thing that is
 -- to be noted, else '', [5] its data (JSON).
 -- Reply: 1 noted; 0 it was before.
 -- @include "../shard/includes/shard.lua"

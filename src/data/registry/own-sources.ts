@@ -1,4 +1,7 @@
+import type { RedisClient } from '../../redis/connection.ts';
+import { throwUnavailable } from '../../redis/unavailable.ts';
 import type { RegistryReader } from './registry.ts';
+import { registryKeys } from './registry-keys.ts';
 
 /** Returns whether the organization has an enabled source for Posthorn's own events; kept until that changes. Throws UNAVAILABLE. */
 export function hasOwnSource(registry: RegistryReader, org: string): Promise<boolean> {
@@ -6,6 +9,11 @@ export function hasOwnSource(registry: RegistryReader, org: string): Promise<boo
     value: (await registry.ownSourceIdsOfOrganization(org)).length > 0,
     dependsOn: [ownSourcesKey(org)],
   }));
+}
+
+/** The same, read from Redis: for what is rarely asked. */
+export async function readHasOwnSource({ redis, prefix }: { redis: RedisClient; prefix: string }, org: string): Promise<boolean> {
+  return (await redis.exists(registryKeys(prefix).index(ownSourcesKey(org))).catch(throwUnavailable)) === 1;
 }
 
 /** The change key of what `hasOwnSource` returns. */

@@ -1,4 +1,5 @@
 import type { ReplayRecord } from '../../core/replay-record.ts';
+import { shardOf } from '../../core/shard-of.ts';
 import type { OwnEventNotes } from '../queue/own-event-notes.ts';
 import type { RedisReplayRuns, ReplayChange } from './redis-replay-runs.ts';
 import { skippedCount } from './replay-run.ts';
@@ -36,7 +37,7 @@ export async function tellEnd(
   { org, identity }: Ended,
   { version, state }: Pick<ReplayChange, 'version' | 'state'>,
 ): Promise<boolean> {
-  await notes.noteOfOrganization({ org, kind: 'replayFinished', about: identity, data: dataOf(state) }, shards);
+  await notes.noteOfOrganization({ org, kind: 'replayFinished', about: identity, data: dataOf(state) }, shardOf(org, shards));
   return (await runs.save(org, identity, { version, state: { ...state, isToTell: false }, place: 'end' })) === 'saved';
 }
 

@@ -4,6 +4,7 @@ import type { Logger } from '../../core/logger.ts';
 import type { ScriptArgument } from '../../redis/script.ts';
 import type { PageQuery, ViewPage } from '../shard/messages.ts';
 import { integer, list, text } from '../shard/script-reply.ts';
+import { endpointRotations } from './secret-rotations.ts';
 import {
   changedApplication,
   changedEndpoint,
@@ -51,20 +52,22 @@ const numberTriesMax = 5;
 const deletedEventTypeMs = 3_600_000;
 const retiredTransformMs = 60_000;
 
-type StoreOptions = WebhookScriptOptions & { clock: Clock; logger: Logger };
+type StoreOptions = WebhookScriptOptions & { clock: Clock; logger: Logger; shards?: () => number };
 
 export class RedisWebhookStore implements WebhookStore {
   readonly #scripts: WebhookScripts;
   readonly #clock: Clock;
   readonly #notes: WebhookNotes;
   readonly #sweeper: WebhookSweeper;
+  readonly #rotations: ReturnType<typeof endpointRotations> | undefined;
 
-  /** `epoch`: of the leader that writes what custom resources say; `writes`: of who answers users (`WebhookScripts`). */
-  constructor({ epoch, writes, ...options }: StoreOptions) {
+  /** `epoch`: of the leader that writes what custom resources say; `writes`: of who answers users (`WebhookScripts`); `shards`: of who rotates secrets. */
+  constructor({ epoch, writes, shards, ...options }: StoreOptions) {
     this.#scripts = new WebhookScripts({ ...options, writes, epoch });
     this.#clock = options.clock;
     this.#notes = new WebhookNotes(options);
     this.#sweeper = new WebhookSweeper(options);
+    this.#rotations = shards && endpointRotations({ ...options, shards });
   }
 
   application(org: string, id: string): Promise<WebhookApplication | null> {
@@ -120,7 +123,7 @@ export class RedisWebhookStore implements WebhookStore {
   }
 
   updateApplication(org: string, id: string, change: WebhookApplicationChange, expectedRevision?: number): Promise<WebhookApplication> {
-    return this.#update(applicationKind, org, id, (stored) => changedApplication(stored, change), expectedRevision);
+    return this.#update(applicationKind, org, id, { change: (stored) => changedApplication(stored, change), expectedRevision });
   }
 
   deleteApplication(org: string, id: string): Promise<void> {
@@ -160,7 +163,8 @@ export class RedisWebhookStore implements WebhookStore {
   }
 
   updateEndpoint(org: string, id: string, change: WebhookEndpointChange, expectedRevision?: number): Promise<WebhookEndpoint> {
-    return this.#update(endpointKind, org, id, (stored) => changedEndpoint(stored, change), expectedRevision);
+    const replacement = { change: (stored: WebhookEndpoint) => changedEndpoint(stored, change), expectedRevision, outbox: this.#rotations };
+    return this.#update(endpointKind, org, id, replacement);
   }
 
   deleteEndpoint(org: string, id: string): Promise<void> {
@@ -213,7 +217,7 @@ export class RedisWebhookStore implements WebhookStore {
   }
 
   updateSubscription(org: string, id: string, change: WebhookSubscriptionChange, expectedRevision?: number): Promise<WebhookSubscription> {
-    return this.#update(subscriptionKind, org, id, (stored) => changedSubscription(stored, change), expectedRevision);
+    return this.#update(subscriptionKind, org, id, { change: (stored) => changedSubscription(stored, change), expectedRevision });
   }
 
   async noteFilterError(org: string, id: string, { filterExpression, error }: FilterRun): Promise<void> {
@@ -362,11 +366,10 @@ export class RedisWebhookStore implements WebhookStore {
     kind: KindOfWebhooks<T>,
     org: string,
     id: string,
-    change: (stored: T) => T,
-    expectedRevision: number | undefined,
+    replacement: Omit<WebhookReplacement<T>, 'org' | 'row'>,
   ): Promise<T> {
     const [row] = await webhookRows(this.#scripts, kind, org, [id]);
-    const changed = row == null ? null : await this.#replace(kind, { org, row, change, expectedRevision });
+    const changed = row == null ? null : await this.#replace(kind, { org, row, ...replacement });
     if (changed === null) throw webhookNotFound(kind);
     return changed;
   }
@@ -376,8 +379,9 @@ export class RedisWebhookStore implements WebhookStore {
     kind: KindOfWebhooks<T>,
     replacement: WebhookReplacement<T>,
   ): Promise<T | null> {
-    const { object, isChanged } = await replaceWebhook({ scripts: this.#scripts, clock: this.#clock }, kind, replacement);
+    const { object, isChanged, carryOn } = await replaceWebhook({ scripts: this.#scripts, clock: this.#clock }, kind, replacement);
     if (object !== null && isChanged) await this.#note(kind, object);
+    await carryOn?.();
     return object;
   }
 

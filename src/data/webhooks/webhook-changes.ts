@@ -1,5 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
 import { PosthornError } from '../../core/errors.ts';
+import type { ScriptArgument } from '../../redis/script.ts';
 import { list, text } from '../shard/script-reply.ts';
 import { changesMatching, idArguments, type KindOfWebhooks } from './webhook-kinds.ts';
 import { definedOf } from './webhook-records.ts';
@@ -61,6 +62,14 @@ export async function webhookRows<T>(
   return replies.map((reply) => (typeof reply === 'string' ? null : kind.row(org, reply)));
 }
 
+/** What is written with a change, in the same script, and carried on after it. */
+export interface Outbox<T> {
+  /** Arguments of the script; none when the change asks for nothing. Called before each attempt to write. */
+  prepare(before: T, after: T): Promise<ScriptArgument[]>;
+  /** The change is written, with these. Never rejects. */
+  carryOn(after: T, prepared: readonly ScriptArgument[]): Promise<void>;
+}
+
 export interface WebhookReplacement<T> {
   org: string;
   /** As it was read last. */
@@ -68,19 +77,21 @@ export interface WebhookReplacement<T> {
   /** Returns what the object shall be; may throw. */
   change(stored: T): T;
   expectedRevision?: number | undefined;
+  outbox?: Outbox<T> | undefined;
   /** Not a change that a user has made: revision and time of the last one stay. */
   isSilent?: boolean;
 }
 
 /**
- * Changes an object, whoever else changes it meanwhile; what stays equal is not written. The object is null when it is gone. Throws
+ * Changes an object, whoever else changes it meanwhile; what stays equal is not written. The object is null when it is gone. `carryOn`: with what was
+ * written to the outbox; whoever does not call it leaves that to others. Throws
  * CONFLICT when the revision is not the expected one, another application has the external id, or the transform is being deleted.
  */
 export async function replaceWebhook<T extends Stamped>(
   { scripts, clock }: { scripts: WebhookScripts; clock: Clock },
   kind: KindOfWebhooks<T>,
-  { org, row: first, change, expectedRevision, isSilent = false }: WebhookReplacement<T>,
-): Promise<{ object: T | null; isChanged: boolean }> {
+  { org, row: first, change, expectedRevision, outbox, isSilent = false }: WebhookReplacement<T>,
+): Promise<{ object: T | null; isChanged: boolean; carryOn?: () => Promise<void> }> {
   let row = first;
   for (let tries = 0; tries < triesMax; tries++) {
     const { object, record, number } = row;
@@ -89,13 +100,20 @@ export async function replaceWebhook<T extends Stamped>(
     const wanted = change(object);
     if (kind.encode(wanted) === kind.encode(object)) return { object, isChanged: false };
     const stamps = isSilent ? {} : { updatedAtMs: clock.now(), revision: object.revision + 1 };
-    const replacement = withJson(record, kind.encode({ ...wanted, ...stamps }));
+    const stamped = { ...wanted, ...stamps };
+    const replacement = withJson(record, kind.encode(stamped));
     const indexed = kind.indexed(object).flatMap((before, i) => [before, kind.indexed(wanted)[i] ?? '']);
     const matches = changesMatching(kind, object, wanted) ? 1 : 0;
-    const [outcome, other] = list(await scripts.run('update', org, [kind.letters, number, record, replacement, matches, ...indexed]));
+    const prepared = (await outbox?.prepare(object, stamped)) ?? [];
+    const args = [kind.letters, number, record, replacement, matches, ...indexed, ...prepared];
+    const [outcome, other] = list(await scripts.run('update', org, args));
     switch (text(outcome)) {
       case 'updated':
-        return { object: kind.row(org, row.reply.with(1, replacement)).object, isChanged: true };
+        return {
+          object: kind.row(org, row.reply.with(1, replacement)).object,
+          isChanged: true,
+          ...(prepared.length > 0 && { carryOn: async () => outbox?.carryOn(stamped, prepared) }),
+        };
       case 'stored':
         row = kind.row(org, other);
         break;

@@ -47,7 +47,9 @@ async function fill(organization: string): Promise<void> {
   await store.deleteEventType(organization, 'etp_b', 'b');
   const candidates = new WebhookCandidates({ redis: redis.client, prefix });
   expect((await candidates.ofEventType(organization, 'etp_a', 0, 5)).candidates).toHaveLength(2);
-  await redis.client.hset(webhookKeys(prefix, organization).doomed, 'a99', '');
+  const { doomed, rotations } = webhookKeys(prefix, organization);
+  await redis.client.hset(doomed, 'a99', '');
+  await redis.client.hset(rotations, 'ep_a 2', '{}');
   for (const name of ['mk:0', 'mk:1']) await redis.client.hset(`${prefix}{wh:${organization}}:${name}`, 'mark', '1');
   await redis.client.zadd(sharedWebhookKeys(prefix).unfinished, 1, organization);
 }

@@ -15,6 +15,7 @@
  * - `tf` hash: transform id → how many subscriptions name it
  * - `gone` sorted set: ids of event types and transforms that no subscription may name, by until when (`includes/webhook-gone.lua`)
  * - `past` hash of what deleted objects were, `pt` sorted set of its fields by time (`includes/webhook-past.lua`)
+ * - `rot` hash: what `secret.rotated` has still to be published for (`secret-rotations.ts`)
  * - `doom` hash: `a<application>`, `e<endpoint>`, `t<event type>` that are deleted while what is below them still takes memory
  */
 export interface WebhookKeys {
@@ -27,12 +28,13 @@ export interface WebhookKeys {
   readonly versions: string;
   readonly endpoints: string;
   readonly doomed: string;
+  readonly rotations: string;
   readonly all: readonly string[];
 }
 
 /**
  * What all organizations share, in the slot `{wh}`: the stream of changes with its marker and sequence (`change-stream.ts`), and `unfinished`, a
- * sorted set of organizations in which something was deleted, by when (`webhook-sweeper.ts`).
+ * sorted set of organizations in which something was deleted, or a secret rotated, by when (`webhook-sweeper.ts`).
  */
 export interface SharedWebhookKeys {
   readonly marker: string;
@@ -67,6 +69,7 @@ const names = [
   'past',
   'pt',
   'epoch',
+  'rot',
 ];
 
 /** `prefix` stands before every key of the installation; `org` is the API id of the organization. */
@@ -81,6 +84,7 @@ export function webhookKeys(prefix: string, org: string): WebhookKeys {
     versions: `${base}v`,
     endpoints: `${base}ep`,
     doomed: `${base}doom`,
+    rotations: `${base}rot`,
     all: names.map((name) => base + name),
   };
 }

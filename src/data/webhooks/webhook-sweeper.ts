@@ -3,6 +3,7 @@ import type { Logger } from '../../core/logger.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { RecoveryScanner } from '../locks/recovery-scanner.ts';
 import { integer } from '../shard/script-reply.ts';
+import { RotationNotes } from './secret-rotations.ts';
 import { sharedWebhookKeys } from './webhook-keys.ts';
 import { WebhookScripts } from './webhook-scripts.ts';
 
@@ -12,18 +13,20 @@ const stepsAtOnce = 20;
 
 /**
  * Removes what is below deleted applications, endpoints and event types, in small steps. A deletion is announced before it is made, in a list
- * of organizations that all processes share, so that whoever looks there finishes what a process that died has begun.
+ * of organizations that all processes share, so that whoever looks there finishes what a process that died has begun. So is a rotated secret that is to be told.
  */
 export class WebhookSweeper {
   readonly #logger: Logger;
   readonly #unfinished: RecoveryScanner;
   readonly #scripts: WebhookScripts;
+  readonly #rotations: RotationNotes;
   readonly #underWay = new Set<string>();
 
   constructor(options: { redis: RedisClient; prefix: string; clock: Clock; logger: Logger }) {
     this.#logger = options.logger;
     this.#unfinished = new RecoveryScanner({ ...options, key: sharedWebhookKeys(options.prefix).unfinished });
     this.#scripts = new WebhookScripts(options);
+    this.#rotations = new RotationNotes(options);
   }
 
   /** To be called before the script that deletes. Throws UNAVAILABLE. */
@@ -41,7 +44,7 @@ export class WebhookSweeper {
     }
     if (this.#underWay.has(org)) return;
     this.#underWay.add(org);
-    void this.#finish(org)
+    void this.#removeAll(org)
       .catch((error: unknown) =>
         this.#logger.warn({ err: error, organization: org }, 'the data of deleted webhook objects could not be removed; retrying later'),
       )
@@ -63,6 +66,12 @@ export class WebhookSweeper {
   }
 
   async #finish(org: string, signal?: AbortSignal): Promise<boolean> {
+    const isSwept = await this.#removeAll(org, signal);
+    await this.#rotations.notePending(org);
+    return isSwept;
+  }
+
+  async #removeAll(org: string, signal?: AbortSignal): Promise<boolean> {
     while (!signal?.aborted) if (!(await this.#step(org))) return true;
     return false;
   }

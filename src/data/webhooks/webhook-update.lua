@@ -2,7 +2,8 @@
 -- Puts a record in the place of the one that was read.
 -- KEYS: see includes/webhooks.lua.
 -- ARGV[1] kind ap, ep or sb, [2] number, [3] record that was read, [4] record to store, [5] 1 when what matches an event changes; of an application
--- [6] external id that was read or '', [7] the one to store, [8] name in lower case that was read, [9] the one to store.
+-- [6] external id that was read or '', [7] the one to store, [8] name in lower case that was read, [9] the one to store; of an endpoint whose
+-- rotated secret is to be told, [6] field and [7] value of that in `rot`, [8] how many may be there.
 -- Reply: {'updated'} (also when sent again) | {'stored', row} (it is another by now) | {'gone'} | {'taken', row of the application with that external id} |
 -- {'retired'} (its transform is being deleted).
 -- @include "includes/webhooks.lua"
@@ -39,6 +40,9 @@ if kind == 'ap' then
     call('ZREM', P .. 'an', ARGV[8] .. '\0' .. number)
     call('ZADD', P .. 'an', 0, ARGV[9] .. '\0' .. number)
   end
+end
+if kind == 'ep' and ARGV[6] and call('HLEN', P .. 'rot') < tonumber(ARGV[8]) then
+  call('HSET', P .. 'rot', ARGV[6], ARGV[7])
 end
 if kind == 'sb' then
   local before, after = transform_of(stored), transform_of(wanted)

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { eventually } from '../../support/eventually.ts';
+import { notedData } from '../../support/noted-events.ts';
 import { breakOff } from '../broken-off.ts';
 import { type Answer, type FacadeWorld, startFacadeWorld } from '../facade-world.ts';
 
@@ -100,6 +101,31 @@ describe('a rotation that was broken off before its answer was kept', () => {
       expect((await post(path, body)).body.secretVersion).toBe(3);
     },
   );
+
+  test('a rotation that was broken off, and is asked for again, is told once to a source for own events, without the secret', async () => {
+    const source = (await post('sources', { name: 'Own', provider: 'posthorn' })).body;
+    const { id, secret } = (await post('webhook-endpoints', { applicationId, url: 'https://customer.example/told' })).body.data;
+    const { first, second, key } = await twice(`webhook-endpoints/${id}/rotate-secret`, { gracePeriodSeconds: 60 });
+    expect([second.body, (await post(`webhook-endpoints/${id}/rotate-secret`, { gracePeriodSeconds: 60 }, key)).body]).toEqual([
+      first.body,
+      first.body,
+    ]);
+    const told = await notedData(world.redis.client, 'test:');
+    expect(told).toEqual([
+      {
+        kind: 'endpoint',
+        applicationId,
+        endpointId: id,
+        url: 'https://customer.example/told',
+        secretVersion: 2,
+        by: 'api',
+        rotatedAt: expect.any(String),
+        previousSecretExpiresAt: first.body.previousSecretExpiresAt,
+      },
+    ]);
+    for (const each of [secret, first.body.secret]) expect(JSON.stringify(told)).not.toContain(each.slice('whsec_'.length, 12));
+    await world.request('DELETE', `/api/sources/${source.id}`);
+  });
 });
 
 test('an upsert that was broken off updates what it has made when it is sent again', async () => {

@@ -4,8 +4,8 @@
 
 -- What Posthorn's own events are made of: entries of the stream `ends` at targets whose organization has a source for them (oe in the target's hash). They
 -- have w the organization of the target, rt its route (a name that readers of the release before pass over), d, at and n as in ends.lua, m a message or `-`, k the kind: q a dead letter, o a circuit that opens, c one that
--- closes, d a webhook endpoint that was disabled, w one that soon will be, r a replay that has ended, m a step of the messages of a month (both with rt `-`, what
--- they are about in d and their data in y); y the reason or other details, x how many of the kind were left out before.
+-- closes, d a webhook endpoint that was disabled, w one that soon will be, r a replay that has ended, m a step of the messages of a month, s a signing
+-- secret that was rotated (all three with rt `-`, what they are about in d and their data in y); y the reason or other details, x how many of the kind were left out before.
 --
 -- `oe:<organization>` hash, by kind: `<minute> <entries in it> <left out since the last entry>`; mn the month and step that were noted last.
 local own_per_minute = 20

@@ -1,0 +1,94 @@
+import { z } from 'zod';
+import type { Clock } from '../../core/clock.ts';
+import type { Logger } from '../../core/logger.ts';
+import { parsePlainJson } from '../../core/plain-json.ts';
+import { shardOf } from '../../core/shard-of.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { throwUnavailable } from '../../redis/unavailable.ts';
+import { RecoveryScanner } from '../locks/recovery-scanner.ts';
+import { OwnEventNotes } from '../queue/own-event-notes.ts';
+import { readHasOwnSource } from '../registry/own-sources.ts';
+import type { Outbox } from './webhook-changes.ts';
+import { sharedWebhookKeys, webhookKeys } from './webhook-keys.ts';
+import type { WebhookEndpoint } from './webhooks.ts';
+
+/** Of one organization. Each is pending for some milliseconds, and for longer when its process has died: of more, those are lost. */
+const maxPending = 1000;
+
+/** A rotation that is to be noted, as the webhook store keeps it. The shard is in it, so that whoever notes it again makes the same event. */
+const pendingRotation = z.object({ shard: z.int().min(0), data: z.record(z.string(), z.unknown()) });
+
+interface RotationOptions {
+  redis: RedisClient;
+  prefix: string;
+  clock: Clock;
+  logger: Logger;
+  /** How many there are. */
+  shards: () => number;
+}
+
+/**
+ * Notes `secret.rotated` of webhook endpoints for organizations that have a source for it. The script that stores the new secret stores the rotation as pending; it is
+ * noted after that, by whoever has rotated or, when that process dies, by `WebhookSweeper`. A repeated note is the same event.
+ */
+export function endpointRotations(options: RotationOptions): Outbox<WebhookEndpoint> {
+  const { redis, prefix, logger, shards } = options;
+  const unfinished = new RecoveryScanner({ ...options, key: sharedWebhookKeys(prefix).unfinished });
+  const notes = new RotationNotes(options);
+  return {
+    prepare: async (before, after) => {
+      const { org, id, secret } = after;
+      if (secret.version === before.secret.version || !(await readHasOwnSource({ redis, prefix }, org))) return [];
+      await unfinished.announce(org);
+      const pending: z.input<typeof pendingRotation> = { shard: shardOf(org, shards()), data: dataOf(before, after) };
+      return [`${id} ${secret.version}`, JSON.stringify(pending), maxPending];
+    },
+    carryOn: async ({ org }, [name, pending]) => {
+      await notes
+        .note(org, String(name), String(pending))
+        .catch((error: unknown) => logger.debug({ err: error, organization: org }, 'a secret.rotated event was not noted; retrying later'));
+    },
+  };
+}
+
+/** Pending rotations become notes for Posthorn's own events. Everything throws UNAVAILABLE. */
+export class RotationNotes {
+  readonly #options: { redis: RedisClient; prefix: string };
+  readonly #notes: OwnEventNotes;
+
+  constructor(options: { redis: RedisClient; prefix: string }) {
+    this.#options = options;
+    this.#notes = new OwnEventNotes(options);
+  }
+
+  /** `name`: of the rotation among those of the organization. */
+  async note(org: string, name: string, pending: string): Promise<void> {
+    const { redis, prefix } = this.#options;
+    const { shard, data } = pendingRotation.parse(parsePlainJson(pending));
+    await this.#notes.noteOfOrganization({ org, kind: 'secretRotated', about: name, data }, shard);
+    await redis.hdel(webhookKeys(prefix, org).rotations, name).catch(throwUnavailable);
+  }
+
+  /** What processes that died have left. */
+  async notePending(org: string): Promise<void> {
+    const { redis, prefix } = this.#options;
+    const pending = await redis.hgetall(webhookKeys(prefix, org).rotations).catch(throwUnavailable);
+    for (const [name, each] of Object.entries(pending)) await this.note(org, name, each);
+  }
+}
+
+/** Nothing of a secret, not even its shown part. */
+function dataOf(before: WebhookEndpoint, after: WebhookEndpoint): Record<string, unknown> {
+  const { id, applicationId, url, secret, managedBy, updatedAtMs } = after;
+  const earlier = secret.previous.find(({ sealed }) => sealed === before.secret.sealed);
+  return {
+    kind: 'endpoint',
+    applicationId,
+    endpointId: id,
+    url,
+    secretVersion: secret.version,
+    by: managedBy === null ? 'api' : 'resource',
+    rotatedAt: new Date(updatedAtMs).toISOString(),
+    previousSecretExpiresAt: earlier === undefined ? null : new Date(earlier.validUntilMs).toISOString(),
+  };
+}
