@@ -25,7 +25,7 @@ beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), 'posthorn-proxy-'));
   socketPath = join(directory, 'api', 'api.sock');
   proxy = apiProxy(socketPath, { logger: silentLogger });
-  front = createHttpServer(proxy.listener).listen(0, '127.0.0.1');
+  front = createHttpServer(proxy.listener, { limits: { lingering: { maxMs: 60_000 } } }).listen(0, '127.0.0.1');
   await once(front, 'listening');
   port = (front.address() as AddressInfo).port;
 });
@@ -228,7 +228,7 @@ test('more requests than the API is to have at once are 503 until others have en
   await eventually('all to be under way', 30_000, () => held.length === open.length);
   expect((await fetch(`http://127.0.0.1:${port}/api/sources`)).status).toBe(503);
   held.shift()?.();
-  const again = await eventually('the next to be passed on', 10_000, async () => {
+  const again = await eventually('the next to be passed on', 60_000, async () => {
     const asked = sendRaw(`GET /api/sources HTTP/1.1\r\n${close}\r\n`);
     await eventually('it', 5000, () => held.length === open.length);
     held.at(-1)?.();

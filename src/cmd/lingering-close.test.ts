@@ -16,7 +16,10 @@ const refuse: RequestListener = (_request, response) => {
   response.writeHead(404, { 'Content-Type': 'text/plain' }).end('nothing here');
 };
 
-async function serve(handler: RequestListener, lingering: NonNullable<HttpServerOptions['limits']>['lingering'] = {}): Promise<number> {
+async function serve(
+  handler: RequestListener,
+  lingering: NonNullable<HttpServerOptions['limits']>['lingering'] = { maxMs: 60_000 },
+): Promise<number> {
   const server = createHttpServer(handler, { limits: { lingering } }).listen(0, '127.0.0.1');
   ends.push(() => {
     server.close();

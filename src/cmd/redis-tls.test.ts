@@ -38,7 +38,7 @@ async function startSecured(
   const environment = { POSTHORN_REDIS_MODE: mode, POSTHORN_REDIS_URL: `rediss://127.0.0.1:${port}` };
   if (mode === 'cluster') {
     await redis.client.call('CLUSTER', 'ADDSLOTSRANGE', 0, 16383);
-    await eventually('the cluster', 10_000, async () => String(await redis.client.cluster('INFO')).includes('cluster_state:ok'));
+    await eventually('the cluster', 30_000, async () => String(await redis.client.cluster('INFO')).includes('cluster_state:ok'));
   }
   return { check: (own) => startProgram(['check'], { ...environment, ...own }).ended, stop: () => redis.stop() };
 }

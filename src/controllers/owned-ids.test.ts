@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, expect, test } from '@jest/globals';
 import { controllerSuite } from '../../test/support/controller-suite.ts';
 import { eventually } from '../../test/support/eventually.ts';
@@ -59,8 +58,7 @@ test.each(kinds)('the id of a deleted %s is not given to another organization, a
   await eventually(async () => expect(await suite.controllers.registry.get(record, id)).toBeNull());
   // Whatever looks at the other object again finds the same.
   await put(kind, 'thief', { ...spec, description: 'changed' }, id).catch(() => put(kind, 'thief', spec, id));
-  await sleep(300);
-  expect(await reasonOf(kind, 'thief')).toBe('IdTaken');
+  await eventually(async () => expect(await reasonOf(kind, 'thief')).toBe('IdTaken'));
   expect(await suite.controllers.registry.get(record, id)).toBeNull();
 
   // It is younger than the other object, and has the id all the same.
@@ -110,8 +108,7 @@ test.each(webhookKinds.map(([kind]) => kind))(
       { ...webhookKinds.find(([each]) => each === kind)?.[1], ...(kind === 'WebhookApplication' && { name: 'changed' }) },
       id,
     );
-    await sleep(300);
-    expect(await reasonOf(kind, 'thief')).toBe('IdTaken');
+    await eventually(async () => expect(await reasonOf(kind, 'thief')).toBe('IdTaken'));
     await putWebhooks('victim', kind, id);
     await eventually(async () => expect(await reasonOf(kind, 'victim')).toBe('Ready'));
   },

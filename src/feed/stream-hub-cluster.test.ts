@@ -19,7 +19,7 @@ beforeAll(async () => {
   redis = await clusterClient(cluster);
   acceptor = new RedisMessageAcceptor({ redis, prefix, clock: patientClock, shards: () => shards });
   world = startHub({ client: redis, blocking: 'redis://127.0.0.1:1' }, { prefix, shards });
-}, 90_000);
+});
 afterAll(async () => {
   world.close();
   redis.disconnect();

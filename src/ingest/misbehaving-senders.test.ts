@@ -20,7 +20,7 @@ describe('senders that misbehave', () => {
       yield head('Content-Length: 10000\r\n');
       for (; sent < 1000; sent++) yield 'x';
     };
-    const answer = await ingest.sendRaw(drip(), 30_000);
+    const answer = await ingest.sendRaw(drip());
     expect(answer).toMatch(/^HTTP\/1.1 408 /);
     expect(answer).toContain('REQUEST_TIMEOUT');
     expect(sent).toBeLessThan(200);
@@ -30,7 +30,10 @@ describe('senders that misbehave', () => {
   test('a sender that hangs up in the middle leaves nothing behind', async () => {
     await ingest.reset({ requestsInFlight: 1 });
     await ingest.publishSource();
-    await ingest.sendRaw([head('Content-Length: 100\r\n'), 'half'], 50);
+    // Now the configuration is known, and the request is read at once.
+    expect((await ingest.send('/ingest/acme/github', { method: 'PUT' })).status).toBe(405);
+    const before = ingest.heard;
+    await ingest.sendRaw([head('Content-Length: 100\r\n'), 'half'], () => ingest.heard > before);
     await eventually('the count', 30_000, async () => (await ingest.outcomes())['aborted'] === 1);
     expect((await ingest.send('/ingest/acme/github')).status).toBe(200);
     expect(ingest.kept.events).toHaveLength(1);
@@ -40,7 +43,8 @@ describe('senders that misbehave', () => {
     await ingest.reset({ requestsInFlight: 1 });
     await ingest.publishSource();
     await ingest.redis.client.client('PAUSE', 400, 'ALL');
-    await ingest.sendRaw([head('Content-Length: 100\r\n'), 'half'], 20);
+    const before = ingest.heard;
+    await ingest.sendRaw([head('Content-Length: 100\r\n'), 'half'], () => ingest.heard > before);
     await eventually('the count', 30_000, async () => (await ingest.outcomes())['aborted'] === 1);
     expect((await ingest.send('/ingest/acme/github')).status).toBe(200);
   });

@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { eventually } from '../../test/support/eventually.ts';
 import { IngestUnderTest } from '../../test/support/ingest.ts';
 import { largePayload, mebibyte } from '../../test/support/large-payloads.ts';
 import type { IngestLimits } from './limits.ts';
@@ -58,7 +59,9 @@ const ways: [string, { header: string; beginning: Buffer | string; ofSource: num
 describe.each(ways)('beside bodies that trickle in with %s', (_what, { header, beginning, ofSource }) => {
   test.each(honest)('one of 25 MiB is taken at another source, %s, and the others are told to send again', async (slug) => {
     await serve({ roomDeadlineMs: 30_000 });
+    const before = ingest.heard;
     const answers = trickling.flatMap((each) => Array.from({ length: ofSource }, () => trickle(each, header, beginning)));
+    await eventually('all to have begun', 30_000, () => ingest.heard >= before + answers.length);
     // They have been read by then.
     for (const each of trickling) expect((await ingest.send(`/ingest/acme/${each}`)).status).toBe(200);
     expect((await ingest.send(`/ingest/acme/${slug}`, { body: largePayload(25 * mebibyte) })).status).toBe(200);
@@ -79,7 +82,7 @@ test('one source has half of the room of its organization', async () => {
 });
 
 test('a body that comes slowly is taken when nobody waits for its room', async () => {
-  await serve({ bodyDeadlineMs: 5000 });
+  await serve({ bodyDeadlineMs: 20_000 });
   const body = largePayload(2 * mebibyte);
   const socket = connect(Number(new URL(ingest.url('/')).port), '127.0.0.1');
   sockets.add(socket);
@@ -92,7 +95,7 @@ test('a body that comes slowly is taken when nobody waits for its room', async (
 });
 
 test('a body that did not arrive in time has no room any more, though its sender stays', async () => {
-  await serve({ roomDeadlineMs: 20_000, bodyDeadlineMs: 1500, drainDeadlineMs: 60_000 });
+  await serve({ roomDeadlineMs: 60_000, bodyDeadlineMs: 1500, drainDeadlineMs: 60_000 });
   const late = trickle('a1', `Content-Length: ${maxPayloadBytes}`, '{');
   expect((await ingest.send('/ingest/acme/a1')).status).toBe(200);
   isEnding = true;

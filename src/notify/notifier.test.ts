@@ -342,6 +342,7 @@ test('alerts are in no list, counter or statistic of the organization, and every
   await ended(await send(2), 'dlq');
   await ops.arrived(1);
   await eventually(() => expect(logLines.join('')).toContain('given up'));
+  await eventually(async () => expect((await checkShards({ redis: redis.client, prefix, shards })).unfinished).toBe(0));
   expect((await reader.events('org_a', {}, { limit: 50 })).items).toHaveLength(2);
   expect((await reader.deliveries('org_a', {}, { limit: 50 })).items).toHaveLength(2);
   expect((await reader.deliveries('org_a', { routeId: 'rte_a' }, { limit: 50 })).items).toHaveLength(2);

@@ -42,7 +42,7 @@ const below = (schema: Fields, ...path: string[]): Fields =>
 
 test('the CustomResourceDefinitions of this release lack nothing', async () => {
   await complains([]);
-}, 90_000);
+}, 180_000);
 
 test.each<[string, PosthornKind, (schema: Fields) => void, string]>([
   [
@@ -86,4 +86,4 @@ test.each<[string, PosthornKind, (schema: Fields) => void, string]>([
 test('a kind that the API server does not have is named', async () => {
   await controlPlane.request('DELETE', `${crds}/${crdFor('PayloadSchema').metadata.name}`);
   await complains(['the CustomResourceDefinition payloadschemas.posthorn.dev is missing']);
-}, 90_000);
+}, 180_000);

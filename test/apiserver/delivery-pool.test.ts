@@ -289,5 +289,5 @@ describe('a deleted pool', () => {
       () => expect(store.get('Namespace', { name: namespace })).rejects.toMatchObject({ code: 'RESOURCE_NOT_FOUND' }),
       60_000,
     );
-  }, 90_000);
+  }, 150_000);
 });

@@ -42,7 +42,7 @@ describe('resources that a Git-like loop applies', () => {
 
   const kubectl = async (...args: string[]): Promise<string> => {
     const kubeconfig = ['--kubeconfig', world.controlPlane.kubeconfigPath];
-    return (await run(join(kubernetesAssets(), 'kubectl'), [...kubeconfig, ...args], { timeout: 30_000 })).stdout;
+    return (await run(join(kubernetesAssets(), 'kubectl'), [...kubeconfig, ...args], { timeout: 60_000 })).stdout;
   };
   /** As Argo CD and Flux do; without force, so that it fails when anybody else has taken a field. */
   const sync = () => kubectl('apply', '--server-side', `--field-manager=${manager}`, '-f', file);
@@ -93,7 +93,7 @@ describe('resources that a Git-like loop applies', () => {
     writeFileSync(file, JSON.stringify({ apiVersion: 'v1', kind: 'List', items: inGit }));
     await sync();
     for (const manifest of [...inGit, shop.apiKeyManifest]) await world.waitUntilReady(manifest);
-    await eventually('the api to be ready', 30_000, async () => (await fetch(`${url}/readyz`)).ok);
+    await eventually('the api to be ready', 60_000, async () => (await fetch(`${url}/readyz`)).ok);
   }, 180_000);
   afterAll(async () => {
     await receiver?.stop();
@@ -108,7 +108,7 @@ describe('resources that a Git-like loop applies', () => {
     // The controllers would have written by now, were there anything that they write each time.
     await sleep(roundMs);
     expect(await read()).toEqual(before);
-  }, 60_000);
+  }, 120_000);
 
   test('every second while the API writes beside them and circuits open are not fought over: no generation grows but by the writes of the API', async () => {
     const before = await read();
@@ -122,7 +122,7 @@ describe('resources that a Git-like loop applies', () => {
       expect((await ingest(ingestUrl, `${shop.name}/github`, githubDeliveryOf('push', shop.githubSecret))).status).toBe(200);
       await sleep(Math.max(0, began + roundMs - performance.now()));
     }
-    await eventually('the circuit to be shown', 30_000, async () => {
+    await eventually('the circuit to be shown', 60_000, async () => {
       const state = (await read()).get('Route failing')?.status?.circuit?.state;
       return state === undefined || state === 'closed' ? undefined : true;
     });
@@ -147,10 +147,10 @@ describe('resources that a Git-like loop applies', () => {
     await kubectl('apply', ...files);
     expect(await kubectl('diff', ...files)).toBe('');
     // With what the controllers have added since.
-    const wait = ['wait', '--for=condition=Ready', '--timeout=20s', '-n', 'acme'];
+    const wait = ['wait', '--for=condition=Ready', '--timeout=60s', '-n', 'acme'];
     await kubectl(...wait, 'filter/main-branch', 'webhookapplication/shop-17');
     expect(await kubectl('diff', ...files)).toBe('');
-  }, 60_000);
+  }, 180_000);
 
   test('resources that a Git-like loop applies need no permission that the roles do not have', () => {
     expect(world.forbidden()).toEqual([]);

@@ -47,4 +47,4 @@ test('it lets no organization have its own namespace', async () => {
   expect(metadata.labels).not.toHaveProperty('posthorn.dev/organization');
   const { items } = await get('/apis/rbac.authorization.k8s.io/v1/namespaces/posthorn-system/rolebindings');
   expect(items.filter(({ metadata: { name } }: Any) => name.startsWith('posthorn-organization-'))).toEqual([]);
-}, 90_000);
+}, 150_000);

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
 import { PosthornError } from '../../src/core/errors.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
 import { KubernetesAccess } from '../../src/store/kubernetes/kubernetes-access.ts';
 import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
 import { type FacadeWorld, startFacadeWorld } from '../facade/facade-world.ts';
@@ -28,7 +29,10 @@ beforeAll(async () => {
       return api.request(method, path, options);
     },
   };
+  // A client may guess again after a second: while a slow machine answers its guesses none goes by.
+  const nowMs = Date.now();
   world = await startFacadeWorld({
+    clock: { ...systemClock, now: () => nowMs },
     kubernetesAccess: new KubernetesAccess({ api: counting, audiences: ['posthorn', 'webhooks'] }),
     trustedProxies: ['127.0.0.0/8'],
   });
@@ -178,9 +182,8 @@ test('a client whose tokens are refused again and again gets 429 without a furth
   reviews = [];
   const statuses = await Promise.all(Array.from({ length: 150 }, async (_, i) => (await ask(`a.guess.${i}`)).status));
   const refused = statuses.filter((status) => status === 401).length;
-  expect(refused).toBeGreaterThanOrEqual(60);
-  expect(refused).toBeLessThan(80);
+  expect(refused).toBe(60);
   expect(statuses.filter((status) => status === 429)).toHaveLength(150 - refused);
   expect(reviews).toHaveLength(refused);
   expect((await ask(token)).status).toBe(200);
-}, 60_000);
+});

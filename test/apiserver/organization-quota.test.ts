@@ -67,7 +67,7 @@ const quota = (): Promise<ClusterObject | null> => objects.get(quotaKind, { name
 const makeNamespace = () =>
   plane.request('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
 
-const withinMs = 30_000;
+const withinMs = 60_000;
 const expectQuota = (most: string): Promise<void> =>
   eventually(async () => {
     const found = await quota();

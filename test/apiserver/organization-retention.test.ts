@@ -32,11 +32,14 @@ afterAll(async () => {
   await receiver?.close();
 }, 60_000);
 
-const post = (): Promise<number> =>
-  fetch(ingestUrl, { method: 'POST', body: '{"a":1}', headers: { 'content-type': 'application/json' } }).then(
-    ({ status }) => status,
-    () => 0,
-  );
+/** Events that ingest has taken: one or two more until it hears that the organization has gone. */
+let accepted = 0;
+async function post(): Promise<number> {
+  const sent = fetch(ingestUrl, { method: 'POST', body: '{"a":1}', headers: { 'content-type': 'application/json' } });
+  const status = await sent.then((answer) => answer.status).catch(() => 0);
+  if (status === 200) accepted++;
+  return status;
+}
 const becomes = (status: number) => eventually(async () => expect(await post()).toBe(status), 60_000);
 const find = (): Promise<Any> =>
   world.controlPlane.request('GET', `/apis/${apiVersion}/organizations/acme`).catch((error: Error) => {
@@ -70,7 +73,7 @@ test('what an organization has queued waits while it is deleted, and goes out on
   await world.apply([organization]);
   await world.waitUntilReady(organization);
   expect((await find()).status.id).toBe(id);
-  await eventually(() => expect(receiver.requests).toHaveLength(1), 60_000);
+  await eventually(() => expect(receiver.requests).toHaveLength(accepted), 60_000);
   await becomes(200);
   expect(world.forbidden()).toEqual([]);
 }, 300_000);

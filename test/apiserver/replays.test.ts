@@ -19,7 +19,6 @@ import { type RedisServer, startRedis } from '../support/redis.ts';
 
 const prefix = 'run:';
 const namespace = 'acme';
-const waitMs = 20_000;
 let controlPlane: ControlPlane;
 let redis: RedisServer;
 let api: KubernetesApi;
@@ -39,7 +38,7 @@ beforeAll(async () => {
   runs = new RedisReplayRuns({ redis: redis.client, prefix });
   controllers = startControllers({ store: new KubernetesStore({ api: controllersApi, clock: systemClock }), redis: redis.client, prefix });
   await store.apply({ kind: 'Organization', metadata: { name: namespace }, spec: { namespace } }, { manager: 'test' });
-  await kubectl('wait', '--for=condition=Ready', `organization/${namespace}`, '--timeout=30s');
+  await kubectl('wait', '--for=condition=Ready', `organization/${namespace}`, '--timeout=60s');
   org = idOf('Organization', await store.get('Organization', { name: namespace }));
 }, 120_000);
 afterAll(async () => {
@@ -69,7 +68,7 @@ const plan = { candidates: 3, isEstimate: false, bytes: 300, targets: 1, oldestM
 
 test('kubectl waits for a replay and shows its progress, which two managers write into one status', async () => {
   const object = await apply('again');
-  await kubectl('wait', '--for=condition=Ready', 'replay/again', '--timeout=30s');
+  await kubectl('wait', '--for=condition=Ready', 'replay/again', '--timeout=60s');
   await note(object, 0, {
     phase: 'Running',
     plan,
@@ -77,7 +76,7 @@ test('kubectl waits for a replay and shows its progress, which two managers writ
     delivered: 1,
     waiting: { reason: 'CircuitOpen', message: 'The circuit is open.', sinceMs: 0 },
   });
-  await kubectl('wait', '--for=condition=Waiting', 'replay/again', '--timeout=30s');
+  await kubectl('wait', '--for=condition=Waiting', 'replay/again', '--timeout=60s');
   expect((await kubectl('get', 'replays', '-o', 'wide', '--no-headers')).trim().split(/ +/).slice(0, 9)).toEqual([
     'again',
     'True',
@@ -90,10 +89,10 @@ test('kubectl waits for a replay and shows its progress, which two managers writ
     'CircuitOpen',
   ]);
   await kubectl('patch', 'replay', 'again', '--type', 'merge', '-p', '{"spec":{"suspend":true}}');
-  await kubectl('wait', '--for=jsonpath={.status.phase}=Suspended', 'replay/again', '--timeout=30s');
-  await kubectl('wait', '--for=jsonpath={.status.observedGeneration}=2', 'replay/again', '--timeout=30s');
+  await kubectl('wait', '--for=jsonpath={.status.phase}=Suspended', 'replay/again', '--timeout=60s');
+  await kubectl('wait', '--for=jsonpath={.status.observedGeneration}=2', 'replay/again', '--timeout=60s');
   await note(object, 1, { phase: 'Succeeded', plan, queued: 3, delivered: 3, queuedAtMs: systemClock.now(), endedAtMs: systemClock.now() });
-  await kubectl('wait', '--for=condition=Complete', 'replay/again', '--timeout=30s');
+  await kubectl('wait', '--for=condition=Complete', 'replay/again', '--timeout=60s');
   const { status } = await store.get('Replay', { namespace, name: 'again' });
   expect(status?.conditions?.map(({ type, status: holds }) => `${type}=${holds}`).sort()).toEqual([
     'Accepted=True',
@@ -107,8 +106,8 @@ test('kubectl waits for a replay and shows its progress, which two managers writ
 
 test('a finished replay is deleted when its time is over, and its record goes with it', async () => {
   const object = await apply('short', { ttlSecondsAfterFinished: 0 });
-  await kubectl('wait', '--for=condition=Ready', 'replay/short', '--timeout=30s');
+  await kubectl('wait', '--for=condition=Ready', 'replay/short', '--timeout=60s');
   await note(object, 0, { phase: 'Succeeded', plan, endedAtMs: systemClock.now() });
-  await kubectl('wait', '--for=delete', 'replay/short', '--timeout=30s');
-  await eventually(async () => expect(await controllers.registry.get('replay', idOf('Replay', object))).toBeNull(), waitMs);
+  await kubectl('wait', '--for=delete', 'replay/short', '--timeout=60s');
+  await eventually(async () => expect(await controllers.registry.get('replay', idOf('Replay', object))).toBeNull());
 });

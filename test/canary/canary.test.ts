@@ -58,7 +58,7 @@ async function send(
     method,
     headers,
     ...(sent === undefined ? {} : { body: sent }),
-    signal: AbortSignal.timeout(30_000),
+    signal: AbortSignal.timeout(60_000),
   });
   const text = await response.text();
   if (options.shows !== true) answers.push(`${method} ${path} ${response.status}\n${[...response.headers].join('\n')}\n${text}`);
@@ -110,7 +110,7 @@ beforeAll(async () => {
   await putThroughApi();
   await haveSecretsMade();
   await makeItWork();
-}, 240_000);
+}, 360_000);
 afterAll(async () => {
   await program?.stop();
   await receivers?.ok.close();
@@ -132,7 +132,7 @@ async function putIntoManifests(manifests: string): Promise<void> {
   for (const { name, secret, object } of await secretHolders(put, [receivers.ok.url, receivers.failing.url]))
     writeFileSync(join(manifests, `${name}.yaml`), `${JSON.stringify(secret)}\n---\n${JSON.stringify(object)}\n`);
   writeFileSync(join(manifests, 'customer.yaml'), JSON.stringify(customer));
-  await eventually('the manifests to be loaded', 30_000, async () => {
+  await eventually('the manifests to be loaded', 60_000, async () => {
     const { status } = await send('GET', '/api/destinations/canary-0');
     return status === 200;
   });

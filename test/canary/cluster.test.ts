@@ -66,13 +66,16 @@ beforeAll(async () => {
     }),
   );
   await applyManifests();
-  await eventually('api and ingest to be ready', 30_000, async () =>
+  await eventually('api and ingest to be ready', 60_000, async () =>
     (await Promise.all([url, ingestUrl].map((each) => fetch(`${each}/readyz`)))).every(({ ok }) => ok),
   );
-  await eventually('every custom resource to be judged', 60_000, async () => (await resources()).every(isJudged));
+  await eventually(async () => {
+    const others = (await resources()).filter((each) => !isJudged(each));
+    expect(others.map(({ kind, metadata }) => [kind, members(metadata)['name']])).toEqual([]);
+  }, 150_000);
   await changeThroughApi();
   await makeItWork();
-}, 240_000);
+}, 400_000);
 afterAll(async () => {
   await Promise.all([receivers?.ok.close(), receivers?.failing.close()]);
   await world?.stop();

@@ -45,7 +45,7 @@ test.each(faultKinds)(
     expect(sender.sent.size).toBeGreaterThan(before);
     await servesAgain(sender, [sink], deadlineMs);
   },
-  90_000,
+  150_000,
 );
 
 test('after all of that nothing accepted is lost, nothing else has come, and each message is in one place', async () => {

@@ -15,7 +15,7 @@ import { startRedis } from '../support/redis.ts';
 import { startRedisCluster, startRedisSentinel } from '../support/redis-group.ts';
 
 const perSecond = 20;
-const patienceMs = 30_000;
+const patienceMs = 60_000;
 const users = readFileSync(new URL('../../config/redis/users.acl', import.meta.url), 'utf8');
 const rules = /^user posthorn (.+)$/m.exec(users)?.[1]?.split(' ') ?? [];
 const roles = ['standalone', 'controller', 'api', 'ingest', 'delivery'];

@@ -30,10 +30,10 @@ beforeAll(async () => {
   await controlPlane.request('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace, labels } });
   await installed('install');
   // The controller manager makes it in every namespace, a moment later; no pod is admitted before.
-  await eventually('the service account of the namespace', 30_000, () =>
+  await eventually('the service account of the namespace', 60_000, () =>
     get(`/api/v1/namespaces/${namespace}/serviceaccounts/default`).catch(() => undefined),
   );
-}, 120_000);
+}, 180_000);
 afterAll(async () => {
   await Promise.all([controlPlane.stop(), redis.stop()]);
   rmSync(directory, { recursive: true });
@@ -128,31 +128,32 @@ test('a controller whose manifests the API server would refuse is not ready, and
   const { data } = await get(configMap);
   await controlPlane.request('PATCH', configMap, { data: { 'delivery-pool.yaml': JSON.stringify(pool) } }, 'application/merge-patch+json');
   const controller = await release.start('controller', { POSTHORN_REDIS_URL: redis.url, POSTHORN_OPS_PORT: String(opsPort) });
-  const event: Any = await eventually(`the Event (${controller.output()})`, 30_000, async () => {
+  const event: Any = await eventually(`the Event (${controller.output()})`, 60_000, async () => {
     const { items } = await get(`/api/v1/namespaces/${namespace}/events`);
     return items.find(({ reason }: Any) => reason === 'BootstrapFailed');
   });
   expect(event).toMatchObject({ type: 'Warning', involvedObject: { kind: 'ConfigMap', name: 'posthorn-bootstrap' } });
   expect(event.message).toContain('DeliveryPool default: spec.replicas');
-  const readyz = await fetch(`http://127.0.0.1:${opsPort}/readyz`);
-  expect([readyz.status, await readyz.text()]).toEqual([503, expect.stringContaining('spec.replicas')]);
-  expect(await (await fetch(`http://127.0.0.1:${opsPort}/metrics`)).text()).toMatch(/^posthorn_bootstrap_complaints 1$/m);
+  const says = async (path: string): Promise<string> => (await fetch(`http://127.0.0.1:${opsPort}/${path}`)).text();
+  await eventually(async () => expect(await says('readyz')).toContain('spec.replicas'));
+  expect((await fetch(`http://127.0.0.1:${opsPort}/readyz`)).status).toBe(503);
+  await eventually(async () => expect(await says('metrics')).toMatch(/^posthorn_bootstrap_complaints 1$/m));
   await controller.stop();
   await controlPlane.request('PATCH', configMap, { data }, 'application/merge-patch+json');
-});
+}, 180_000);
 
 test('a controller with the rights of the chart makes the organization default, its admin key and the workers, and uninstall lets go of them', async () => {
   const apiKey = plain((await secret('posthorn-api-key'))['api-key']);
   const controller = await release.start('controller', { POSTHORN_REDIS_URL: redis.url });
   const organization = '/apis/posthorn.dev/v1alpha1/organizations/default';
-  const key: Any = await eventually(`the admin key to be ready (${controller.output()})`, 30_000, async () => {
+  const key: Any = await eventually(`the admin key to be ready (${controller.output()})`, 60_000, async () => {
     const object = await get('/apis/posthorn.dev/v1alpha1/namespaces/default/apikeys/admin').catch(() => null);
     return object?.status?.conditions?.some(({ type, status }: Any) => type === 'Ready' && status === 'True') ? object : undefined;
   });
   expect(key.spec).toMatchObject({ role: 'admin', sha256: hashApiKey(apiKey) });
   expect((await get(organization)).spec).toMatchObject({ namespace: 'default', plan: 'enterprise' });
   expect((await get(organization)).metadata.finalizers).toEqual(['posthorn.dev/purge']);
-  const workers = await eventually(`the Deployment of the workers (${controller.output()})`, 30_000, () =>
+  const workers = await eventually(`the Deployment of the workers (${controller.output()})`, 60_000, () =>
     get(`/apis/apps/v1/namespaces/${namespace}/deployments/posthorn-delivery-default`).catch(() => undefined),
   );
   expect(workers.spec).toMatchObject({ replicas: 2, template: { spec: { automountServiceAccountToken: false } } });
@@ -182,7 +183,7 @@ test('a controller with the rights of the chart makes the organization default, 
   expect(await runUninstall()).toEqual([0, 'pools of workers deleted: 0\ncontrollers stopped; organizations that stay: 1\n']);
   expect((await get(organization)).metadata.finalizers).toBeUndefined();
   await expect(get(`/apis/apps/v1/namespaces/${namespace}/deployments/posthorn-controller`)).rejects.toThrow('404');
-});
+}, 300_000);
 
 test('an uninstallation whose job does not end leaves nothing of the job behind, and the release can be rolled back', async () => {
   const where = ['--namespace', namespace, '--kubeconfig', controlPlane.kubeconfigPath];
@@ -198,11 +199,11 @@ test('an uninstallation whose job does not end leaves nothing of the job behind,
     const lists: Any[] = await Promise.all(all.map((path) => get(path.replace('N', namespace))));
     return lists.flatMap(({ items }) => items.map(({ metadata }: Any) => metadata.name)).filter((name) => /-uninstall/.test(name));
   };
-  await eventually('what the job needed to go', 30_000, async () => ((await left()).length === 0 ? true : undefined));
+  await eventually('what the job needed to go', 60_000, async () => ((await left()).length === 0 ? true : undefined));
   await helm('rollback', 'posthorn', ...where);
   expect((await get(`/apis/apps/v1/namespaces/${namespace}/deployments/posthorn-controller`)).spec.replicas).toBe(2);
   expect(await left()).toEqual([]);
-}, 120_000);
+}, 180_000);
 
 test('an uninstalled release leaves the CRDs with their resources and the keys that seal secrets', async () => {
   await helm('uninstall', 'posthorn', '--no-hooks', '--namespace', namespace, '--kubeconfig', controlPlane.kubeconfigPath);
@@ -216,18 +217,18 @@ test('an uninstalled release leaves the CRDs with their resources and the keys t
 test('with crds.keep=false an uninstalled release leaves no resource and no CRD', async () => {
   await installed('install', '--set', 'crds.keep=false');
   const controller = await release.start('controller', { POSTHORN_REDIS_URL: redis.url });
-  await eventually(`the organization to be held (${controller.output()})`, 30_000, async () =>
+  await eventually(`the organization to be held (${controller.output()})`, 60_000, async () =>
     (await get('/apis/posthorn.dev/v1alpha1/organizations/default')).metadata.finalizers === undefined ? undefined : true,
   );
   const pool = `/apis/posthorn.dev/v1alpha1/namespaces/${namespace}/deliverypools/default`;
-  await eventually('the pool', 30_000, () => get(pool).catch(() => undefined));
+  await eventually('the pool', 60_000, () => get(pool).catch(() => undefined));
   const [code, output] = await runUninstall('--delete-organizations');
   await controller.stop();
   expect([code, output.split('\n').slice(0, 2)]).toEqual([0, ['pools of workers deleted: 1', 'organizations deleted: 1']]);
   await helm('uninstall', 'posthorn', '--no-hooks', '--namespace', namespace, '--kubeconfig', controlPlane.kubeconfigPath);
-  await eventually('the CRDs to go', 30_000, async () => {
+  await eventually('the CRDs to go', 60_000, async () => {
     const { items } = await get('/apis/apiextensions.k8s.io/v1/customresourcedefinitions');
     return items.some(({ spec }: Any) => spec.group === 'posthorn.dev') ? undefined : true;
   });
   expect(plain((await secret('posthorn-encryption'))['POSTHORN_ENCRYPTION_KEYS'])).toMatch(/^k1:/);
-}, 120_000);
+}, 300_000);

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { parse } from 'yaml';
+import { eventually } from '../support/eventually.ts';
 import { chart } from '../support/helm.ts';
 import { freePort } from '../support/ports.ts';
 import { type Program, startProgram } from '../support/program.ts';
@@ -22,7 +23,12 @@ beforeAll(async () => {
   mkdirSync(join(data, 'manifests'));
   program = startProgram(['standalone', '--manifests', join(data, 'manifests')], environment);
   await program.waitForOutput(/posthorn ready/);
-  metrics = await (await fetch(`http://127.0.0.1:${opsPort}/metrics`)).text();
+  // A process that is too slow is left out.
+  metrics = await eventually(async () => {
+    const text = await (await fetch(`http://127.0.0.1:${opsPort}/metrics`)).text();
+    for (const name of ['standalone', 'controller', 'api', 'ingest', 'delivery']) expect(text).toContain(`process="${name}`);
+    return text;
+  });
 });
 afterAll(async () => {
   await program.stop();

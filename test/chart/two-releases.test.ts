@@ -75,17 +75,17 @@ test('the controllers of each have the rights and the policies to make their org
       return isReady(found) ? found : undefined;
     });
     expect(organization.spec).toMatchObject({ installation, namespace: installation, plan: 'enterprise' });
-    await eventually(`the admin key of ${installation}`, 30_000, async () =>
+    await eventually(`the admin key of ${installation}`, 60_000, async () =>
       isReady(await get(`${group}/namespaces/${installation}/apikeys/admin`).catch(() => ({}))) ? true : undefined,
     );
-    await eventually(`the workers of ${installation}`, 30_000, () =>
+    await eventually(`the workers of ${installation}`, 60_000, () =>
       get(`/apis/apps/v1/namespaces/${namespace}/deployments/posthorn-delivery-default`).catch(() => undefined),
     );
     expect(output()).not.toMatch(/"level":"error"|forbidden/i);
   }
   const { metadata } = await get('/api/v1/namespaces/two');
   expect(metadata.labels).toMatchObject({ 'posthorn.dev/organization': 'two', 'posthorn.dev/installation': 'two' });
-}, 120_000);
+}, 400_000);
 
 test('the policy on hosts of each judges its own organizations', async () => {
   const made = async (namespace: string, host: string): Promise<string> => {
@@ -101,8 +101,8 @@ test('the policy on hosts of each judges its own organizations', async () => {
       ['default', 'two'].flatMap((namespace) => ['one.example', 'two.example'].map((host) => made(namespace, host))),
     );
     expect(outcomes).toEqual(['made', 'refused', 'refused', 'made']);
-  }, 30_000);
-}, 60_000);
+  }, 60_000);
+}, 120_000);
 
 test('pools of each are made in its namespace; those of another installation than default have its label', async () => {
   const made = async (namespace: string, installation?: string): Promise<string> => {
@@ -117,8 +117,8 @@ test('pools of each are made in its namespace; those of another installation tha
     expect([await made('posthorn-system'), await made('posthorn-system', 'two')]).toEqual(['made', 'refused']);
     expect([await made('posthorn-two'), await made('posthorn-two', 'two')]).toEqual(['refused', 'made']);
     expect([await made('default'), await made('default', 'two')]).toEqual(['refused', 'refused']);
-  }, 30_000);
-}, 60_000);
+  }, 60_000);
+}, 120_000);
 
 test('no object of the cluster that one release has is in the other, and those of the installation default are called as the release alone', async () => {
   const clusterWide = async (...args: string[]): Promise<string[]> =>

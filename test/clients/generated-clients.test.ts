@@ -24,7 +24,7 @@ beforeAll(async () => {
   standalone = await startStandalone({ environment: { POSTHORN_ALLOW_INSECURE_ENDPOINTS: 'true', POSTHORN_LOG_LEVEL: 'warn' } });
   document = join(directory, 'openapi.json');
   writeFileSync(document, await (await fetch(`${standalone.url}/openapi.json`)).text());
-}, 90_000);
+}, 180_000);
 afterAll(async () => {
   await standalone?.stop();
   await receiver?.close();
@@ -64,7 +64,7 @@ testWith('typescript/node_modules/openapi-typescript')(
     await run(at, join(bin, 'tsc'), [...strict, '--typeRoots', 'types', '--types', 'node', 'smoke.ts']);
     expect(await run(at, process.execPath, ['smoke.ts'])).toBe('done\n');
   },
-  120_000,
+  300_000,
 );
 
 testWith('python/bin/openapi-python-client')(
@@ -83,7 +83,7 @@ testWith('python/bin/openapi-python-client')(
     cpSync(join(programs, 'smoke.py'), join(at, 'smoke.py'));
     expect(await run(at, join(bin, 'python'), ['smoke.py'])).toBe('done\n');
   },
-  120_000,
+  300_000,
 );
 
 testWith('bin/oapi-codegen')(

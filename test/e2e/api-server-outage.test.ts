@@ -114,11 +114,11 @@ describe('without the API server', () => {
     const eventType = await rest.send('POST', '/api/event-types', { name: 'order.lost' });
     expect([eventType.status, eventType.headers.get('x-error-code')]).toEqual([503, 'UNAVAILABLE']);
     await world.controlPlane.startApiServer();
-    await eventually('writes to work again', 30_000, async () => {
+    await eventually('writes to work again', 60_000, async () => {
       const { status } = await rest.send('POST', '/api/destinations', { name: 'After', url: 'https://example.com' });
       return status === 201;
     });
-  }, 120_000);
+  }, 240_000);
 
   test('what was changed meanwhile is in force when it is back, deletions too', async () => {
     line.cut();
@@ -141,7 +141,7 @@ describe('without the API server', () => {
       await arrives(added);
       return kept.requests.length === before;
     });
-  }, 120_000);
+  }, 240_000);
 
   test('an outage longer than the leader lock ends the leader, and the next one carries on', async () => {
     line.cut();
@@ -153,5 +153,5 @@ describe('without the API server', () => {
     const destination = shop.destination('last', added.url('/last'));
     await world.apply([destination]);
     await world.waitUntilReady(destination);
-  }, 120_000);
+  }, 240_000);
 });

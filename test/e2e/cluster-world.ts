@@ -39,7 +39,7 @@ export async function startInstalledWorld(authority: CertificateAuthority = crea
         '--for=condition=Ready',
         `${kind.toLowerCase()}/${metadata.name}`,
         ...inNamespace(metadata.namespace),
-        '--timeout=30s',
+        '--timeout=60s',
       ]);
     },
     redis: (...command) => kubectl(['-n', system, 'exec', 'statefulset/posthorn-redis', '--', 'redis-cli', ...command]),

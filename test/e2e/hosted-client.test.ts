@@ -89,10 +89,10 @@ withClient('the Python client of the hosted API, with another base URL', () => {
       environment: { POSTHORN_ALLOW_INSECURE_ENDPOINTS: 'true', POSTHORN_AUTH_FAILURES_PER_MINUTE: '10' },
     });
     for (const kind of kinds) {
-      const { stdout } = await run(python ?? '', ['-B', script, kind, standalone.url, standalone.key], { timeout: 80_000 });
+      const { stdout } = await run(python ?? '', ['-B', script, kind, standalone.url, standalone.key], { timeout: 150_000 });
       outcomes.set(kind, outcome.parse(JSON.parse(stdout)));
     }
-  }, 180_000);
+  }, 360_000);
   afterAll(() => standalone?.stop());
 
   test.each(kinds)('%s: every public method is called', (kind) => {

@@ -20,7 +20,7 @@ beforeAll(async () => {
   await publisher.publish(epoch, 'route', routeRecord({ destinations: [{ id: 'dst_a', shard: 0 }] }));
   await publisher.markComplete();
   await Promise.all([start('ingest'), start('api'), start('api', 'api that takes events', { POSTHORN_API_INGEST: 'true' })]);
-}, 60_000);
+}, 120_000);
 afterAll(async () => {
   await Promise.all(programs.map((program) => program.stop()));
   await redis?.stop();
@@ -44,7 +44,7 @@ async function start(role: 'ingest' | 'api', name: string = role, environment: R
   origins[`${name} ops`] = `http://127.0.0.1:${opsPort}`;
   await eventually(
     `${role} to be ready (${program.output()})`,
-    30_000,
+    60_000,
     async () => (await fetch(`${origins[name]}/readyz`).catch(() => null))?.status === 200,
   );
 }

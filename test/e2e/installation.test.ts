@@ -34,7 +34,7 @@ describeInCluster('the chart in a cluster', () => {
     const pool = ['wait', 'deliverypool/default', ...inSystem, '--timeout=60s'];
     await kubectl([...pool, '--for=create']);
     await kubectl([...pool, '--for=condition=Ready']);
-    await kubectl(['wait', 'organization/default', '--for=condition=Ready', '--timeout=30s']);
+    await kubectl(['wait', 'organization/default', '--for=condition=Ready', '--timeout=60s']);
   };
 
   beforeAll(async () => {
@@ -43,7 +43,7 @@ describeInCluster('the chart in a cluster', () => {
     values = join(directory, 'values.yaml');
     writeFileSync(values, await helm('get', 'values', 'posthorn', ...inSystem, '--output', 'yaml'));
     uid = await uidOfDefault();
-  }, 30_000);
+  }, 60_000);
   afterAll(async () => {
     for (const end of ends.reverse()) await end();
   }, 60_000);
@@ -99,9 +99,9 @@ describeInCluster('the chart in a cluster', () => {
         await kubectl(['delete', kind, metadata.name, '--namespace', 'default', '--ignore-not-found']);
     });
     await kubectlApply(resources);
-    await kubectl(['wait', '--for=condition=Ready', 'route/all-orders', '--timeout=30s', '--namespace', 'default']);
+    await kubectl(['wait', '--for=condition=Ready', 'route/all-orders', '--timeout=60s', '--namespace', 'default']);
     const event = { headers: { 'content-type': 'application/json' }, body: Buffer.from('{"order":7}') };
-    expect((await ingest(`http://127.0.0.1:${forward.port}`, 'default/orders', event)).status).toBe(200);
+    await eventually(async () => expect((await ingest(`http://127.0.0.1:${forward.port}`, 'default/orders', event)).status).toBe(200));
     await receiver.waitForRequests(1);
     expect(receiver.requests[0]?.body.toString()).toBe('{"order":7}');
     expect(await uidOfDefault()).toBe(uid);

@@ -36,7 +36,7 @@ beforeAll(async () => {
     POSTHORN_OPS_PORT: String(await freePort()),
   });
   await leads(1);
-}, 90_000);
+}, 120_000);
 afterAll(async () => {
   await controller?.stop();
   store?.close();
@@ -68,7 +68,7 @@ test('a leader whose lock is gone with Redis waits for it, in the same process, 
   expect(Number(await redis.client.get(keys.epoch))).toBeGreaterThan(epoch);
   // Once for each cache, the lock and the rest.
   expect(lines).toBeLessThan(40);
-}, 120_000);
+}, 240_000);
 
 test('a leader whose lock another has taken waits until it is free, and leads again', async () => {
   await redis.client.set(leaderKey, 'another');
@@ -76,4 +76,4 @@ test('a leader whose lock another has taken waits until it is free, and leads ag
   await redis.client.del(leaderKey);
   await leads(3);
   await publishes('again');
-}, 120_000);
+}, 240_000);

@@ -44,7 +44,7 @@ describe('two controllers', () => {
   };
   const changeAll = (path: string) => world.apply(destinations.map((name) => shop.destination(name, `https://example.com${path}`)));
   const allPublished = (path: string) =>
-    eventually(`all destinations to be published with ${path}`, 30_000, async () => {
+    eventually(`all destinations to be published with ${path}`, 60_000, async () => {
       const paths = await publishedPaths();
       return paths.length === destinations.length && paths.every((each) => each === path);
     });
@@ -60,7 +60,7 @@ describe('two controllers', () => {
     await world.apply(shop.secrets);
     await changeAll('/first');
     await allPublished('/first');
-  }, 120_000);
+  }, 240_000);
   afterAll(async () => {
     first?.signal('SIGCONT');
     await world?.stop();
@@ -73,7 +73,7 @@ describe('two controllers', () => {
     expect(second.output()).not.toContain('controllers are running');
     await changeAll('/both');
     await allPublished('/both');
-  });
+  }, 150_000);
 
   test('a leader that was stopped for longer than its lease publishes nothing when it goes on, and ends', async () => {
     // Stopped in the middle of its work, so that it has changes to publish when it goes on.
@@ -97,7 +97,7 @@ describe('two controllers', () => {
     expect([...seen]).toEqual(['/second']);
     expect(await world.redis.client.get(keys.sequence)).toBe(sequence);
     expect(await world.redis.client.get(keys.epoch)).toBe(epoch);
-  }, 120_000);
+  }, 240_000);
 
   test('a leader that is asked to end hands over at once', async () => {
     const { hostname: host, port } = new URL(world.controlPlane.url);
@@ -111,7 +111,7 @@ describe('two controllers', () => {
     await third.waitForOutput(/controllers are running/);
     await changeAll('/third');
     await allPublished('/third');
-  });
+  }, 150_000);
 
   test('a leader that is cut off from the API server gives way, publishes nothing more, and comes back as one that waits', async () => {
     const fourth = await startReady();
@@ -128,5 +128,5 @@ describe('two controllers', () => {
     await changeAll('/healed');
     await allPublished('/healed');
     expect(returned.output()).not.toContain('controllers are running');
-  }, 120_000);
+  }, 240_000);
 });

@@ -92,11 +92,11 @@ describeInCluster('the permissions of the chart', () => {
       object('Destination', 'kept', { type: 'http', http: { url: 'https://nobody.invalid/hooks' } }),
       object('Route', 'kept', { sourceRef: { name: 'kept' }, destinationRefs: [{ name: 'kept' }], filter }),
     ]);
-    await inTenant('wait', '--for=condition=Ready', 'destination/keep', 'route/kept', '--timeout=30s');
+    await inTenant('wait', '--for=condition=Ready', 'destination/keep', 'route/kept', '--timeout=60s');
     await applyOrganization({ limits: { objectsPerKind: 100 }, archive: { destinationRef: { name: 'keep' } } });
     // What a filter holds back has ended.
     const event = { headers: { 'content-type': 'application/json' }, body: Buffer.from('{"id":"one"}') };
-    expect((await ingest(`http://127.0.0.1:${senders.port}`, `${tenant}/kept`, event)).status).toBe(200);
+    await eventually(async () => expect((await ingest(`http://127.0.0.1:${senders.port}`, `${tenant}/kept`, event)).status).toBe(200));
   };
 
   beforeAll(async () => {
@@ -107,10 +107,10 @@ describeInCluster('the permissions of the chart', () => {
     senders = await portForward(system, 'service/posthorn-ingest', 80);
     rest = restWith(Buffer.from(key, 'base64').toString('utf8'));
     await applyOrganization({ limits: { objectsPerKind: 100 } });
-    await kubectl(['wait', '--for=condition=Ready', `organization/${tenant}`, '--timeout=30s']);
+    await kubectl(['wait', '--for=condition=Ready', `organization/${tenant}`, '--timeout=60s']);
     await kubectlApply([object('HttpCronJob', 'yearly', { schedule: '0 0 1 1 *', url: 'https://nobody.invalid/run' })]);
     await beginArchiveToNowhere();
-  }, 150_000);
+  }, 240_000);
   afterAll(async () => {
     await Promise.all([forward?.stop(), senders?.stop()]);
     await kubectl(['delete', 'organization', tenant, '--ignore-not-found', '--wait=true', '--timeout=60s']);
@@ -122,7 +122,7 @@ describeInCluster('the permissions of the chart', () => {
     const organization = { name: `${tenant}-brief` };
     const spec = { namespace: organization.name, deletionPolicy: 'Delete' };
     await kubectlApply([{ apiVersion: 'posthorn.dev/v1alpha1', kind: 'Organization', metadata: organization, spec }]);
-    await kubectl(['wait', '--for=condition=Ready', `organization/${organization.name}`, '--timeout=30s']);
+    await kubectl(['wait', '--for=condition=Ready', `organization/${organization.name}`, '--timeout=60s']);
     await kubectl(['delete', 'organization', organization.name, '--timeout=60s']);
     await kubectl(['wait', '--for=delete', `namespace/${organization.name}`, '--timeout=60s']);
   }, 180_000);
@@ -130,7 +130,7 @@ describeInCluster('the permissions of the chart', () => {
   test('let the controller delete a replay whose time is over', async () => {
     await kubectlApply([object('Replay', 'brief', { what: 'deliveries', dryRun: true, ttlSecondsAfterFinished: 0 })]);
     await inTenant('wait', '--for=delete', 'replay/brief', '--timeout=60s');
-  }, 90_000);
+  }, 150_000);
 
   test('let the API make, change and delete resources of each kind with their secrets, and ask who a token is', async () => {
     const made: string[] = [];
@@ -191,7 +191,7 @@ describeInCluster('the permissions of the chart', () => {
     await kubectlApply(objects);
     try {
       const [, ...resources] = objects.map(({ kind, metadata }) => `${kind}/${metadata.name}`);
-      await inDefault('wait', '--for=condition=Ready', ...resources, '--timeout=30s');
+      await inDefault('wait', '--for=condition=Ready', ...resources, '--timeout=60s');
       for (const family of ['applications', 'endpoints', 'subscriptions']) {
         const byName = `/api/webhook-${family}/${tenant}`;
         const { status, body } = await rest.send('GET', byName);
@@ -207,16 +207,16 @@ describeInCluster('the permissions of the chart', () => {
       await inDefault('wait', '--for=condition=Delivering=False', `webhookendpoint/${tenant}`, '--timeout=60s');
       expect(await inDefault('get', 'webhookendpoint', tenant, '-o', 'jsonpath={.status.circuit.state}')).toBe('open');
     } finally {
-      for (const { kind, metadata } of objects) await inDefault('delete', kind, metadata.name, '--timeout=30s');
+      for (const { kind, metadata } of objects) await inDefault('delete', kind, metadata.name, '--timeout=60s');
     }
   }, 150_000);
 
   test('let the controller make a pool, leave it to an autoscaler and open its network, and end it', async () => {
     const names = ['horizontalpodautoscaler/posthorn-delivery-permissions', 'networkpolicy/posthorn-delivery-permissions'];
     await pool({ autoscaling: { mode: 'hpa', min: 1, max: 1 } });
-    for (const made of names) await inSystem('wait', '--for=create', made, '--timeout=30s');
+    for (const made of names) await inSystem('wait', '--for=create', made, '--timeout=60s');
     await pool({ replicas: 0, networkPolicy: { enabled: false } });
-    for (const gone of names) await inSystem('wait', '--for=delete', gone, '--timeout=30s');
+    for (const gone of names) await inSystem('wait', '--for=delete', gone, '--timeout=60s');
     await inSystem('delete', 'deliverypool', 'permissions', '--wait=true', '--timeout=60s');
   }, 150_000);
 
@@ -232,7 +232,7 @@ describeInCluster('the permissions of the chart', () => {
     await kubectlApply([object('NotificationChannel', 'mails', { type: 'email', email })]);
     // The controller looks twice a minute.
     await inTenant('wait', '--for=condition=RecipientsConfirmed=False', 'notificationchannel/mails', '--timeout=60s');
-    await inTenant('wait', '--for=condition=Ready', 'notificationchannel/mails', '--timeout=30s');
+    await inTenant('wait', '--for=condition=Ready', 'notificationchannel/mails', '--timeout=60s');
   }, 150_000);
 
   test('let the controller write what it finds of each kind, keep quotas, and tell of the same thing once more', async () => {
@@ -246,7 +246,7 @@ describeInCluster('the permissions of the chart', () => {
     const signed = { url: 'https://nobody.invalid', signingSecretRef: { name: 'late', key: 'secret' } };
     const secret = `--from-literal=secret=whsec_${randomBytes(32).toString('base64')}`;
     const lateIsReady = (status: 'True' | 'False') =>
-      inTenant('wait', `--for=condition=Ready=${status}`, 'destination/late', '--timeout=30s');
+      inTenant('wait', `--for=condition=Ready=${status}`, 'destination/late', '--timeout=60s');
     await kubectlApply([object('Destination', 'late', { type: 'http', http: signed })]);
     await lateIsReady('False');
     await inTenant('create', 'secret', 'generic', 'late', secret);
@@ -261,7 +261,7 @@ describeInCluster('the permissions of the chart', () => {
     // The times of cron jobs are written every half a minute.
     await eventually(
       async () => expect(await inTenant('get', 'httpcronjob', 'yearly', '-o', 'json')).toContain('nextScheduleTime'),
-      45_000,
+      90_000,
     );
     await kubectl(['delete', 'organization', tenant, '--wait=true', '--timeout=60s']);
   }, 300_000);
@@ -271,7 +271,7 @@ describeInCluster('the permissions of the chart', () => {
     const scaledObject = `scaledobject/${name}`;
     const read = async () => withSpec.parse(JSON.parse(await inSystem('get', scaledObject, '-o', 'json')));
     await pool({ autoscaling: { mode: 'keda', min: 1, max: 3, targetBacklogPerPod: 500 } });
-    await inSystem('wait', '--for=create', scaledObject, '--timeout=30s');
+    await inSystem('wait', '--for=create', scaledObject, '--timeout=60s');
     const made = await read();
     const metric = { format: 'prometheus', valueLocation: 'posthorn_backlog_messages', targetValue: '500' };
     const url = expect.stringMatching(/^http:\/\/posthorn-delivery-permissions\.posthorn-system\.svc:\d+\/metrics$/);
@@ -291,7 +291,7 @@ describeInCluster('the permissions of the chart', () => {
     await inSystem('delete', scaledObject);
     await inSystem('wait', '--for=create', scaledObject, '--timeout=60s');
     await pool({ replicas: 0 });
-    await inSystem('wait', '--for=delete', scaledObject, '--timeout=30s');
+    await inSystem('wait', '--for=delete', scaledObject, '--timeout=60s');
     await inSystem('delete', 'deliverypool', 'permissions', '--wait=true', '--timeout=60s');
   }, 300_000);
 });

@@ -31,7 +31,7 @@ export class RestClient {
       method,
       headers: { authorization: `Bearer ${this.#apiKey}`, ...(text === undefined ? {} : { 'content-type': 'application/json' }) },
       ...(text === undefined ? {} : { body: text }),
-      signal: AbortSignal.timeout(10_000),
+      signal: AbortSignal.timeout(30_000),
     });
     const answer = await response.text();
     return { status: response.status, body: answer === '' ? null : JSON.parse(answer), headers: response.headers };
@@ -48,7 +48,7 @@ export async function ingest(
     method: 'POST',
     headers: delivery.headers,
     body: new Uint8Array(delivery.body),
-    signal: AbortSignal.timeout(10_000),
+    signal: AbortSignal.timeout(30_000),
   });
   return { status: response.status, body: ingestAnswer.parse(await response.json()) };
 }

@@ -127,7 +127,7 @@ test.each(Object.keys(ways))(
     for (let n = 60; n < 80; n++) await send(n);
     await saved;
     await rest.send('PATCH', '/api/destinations/shop', { isActive: true });
-    await eventually(() => expect(arrived().size).toBe(80), 30_000);
+    await eventually(() => expect(arrived().size).toBe(80), 60_000);
     const before = arrived();
 
     await standalone?.program.stop();
@@ -164,4 +164,4 @@ test('an RDB file alone is not read by a Redis with an append-only file', async 
   expect(existsSync(join(data, 'dump.rdb'))).toBe(true);
   // The client connects again by itself.
   await eventually(async () => expect(await redis.client.exists('kept')).toBe(0));
-}, 60_000);
+});

@@ -38,7 +38,7 @@ export async function startStandaloneWorld(): Promise<World> {
     },
     remove: async (manifest) => unlinkSync(fileOf(manifest)),
     waitUntilReady: async ({ kind, metadata }) => {
-      await eventually(`${kind} ${metadata.name} to be ready`, 30_000, async () => {
+      await eventually(`${kind} ${metadata.name} to be ready`, 60_000, async () => {
         const object = await store.get(kinds.parse(kind), metadata);
         const ready = object.status?.conditions?.find(({ type }) => type === 'Ready');
         return ready?.status === 'True' && ready.observedGeneration === object.metadata.generation;

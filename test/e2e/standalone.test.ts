@@ -107,7 +107,7 @@ describe.each(['on one port', 'with ingest on a port of its own'])('standalone %
     await becomes('repaired', 200);
     await becomes('good', 404);
     expect(await statusOf('beside')).toBe(200);
-    expect(await metrics()).toMatch(/posthorn_manifest_errors\{process="standalone"\} 0/);
+    await eventually(async () => expect(await metrics()).toMatch(/posthorn_manifest_errors\{process="standalone"\} 0/));
   });
 
   test('takes a new file and a changed one without a restart', async () => {

@@ -41,7 +41,7 @@ export class SteadyLoad {
     });
     const namespace = this.#shop.name;
     await kubectlApply([this.#shop.organization([`${address}/32`])]);
-    await kubectl(['wait', '--for=condition=Ready', `organization/${namespace}`, '--timeout=30s']);
+    await kubectl(['wait', '--for=condition=Ready', `organization/${namespace}`, '--timeout=60s']);
     const tls = { caBundle: authority.text };
     await kubectlApply([
       { ...this.#object('Source'), spec: { provider: 'generic', dedup: { strategy: 'idempotency_key' } } },
@@ -49,7 +49,7 @@ export class SteadyLoad {
       { ...this.#object('Route'), spec: { sourceRef: { name: 'load' }, destinationRefs: [{ name: 'load' }] } },
     ]);
     for (const kind of ['source', 'destination', 'route'])
-      await kubectl(['-n', namespace, 'wait', '--for=condition=Ready', `${kind}/load`, '--timeout=30s']);
+      await kubectl(['-n', namespace, 'wait', '--for=condition=Ready', `${kind}/load`, '--timeout=60s']);
     await this.sendTo('api');
     const url = `http://entrance.${namespace}.svc/ingest/${namespace}/load`;
     this.#sender = await startSenderPod({ namespace, image: await imageOf('deployment/posthorn-api'), url, perSecond });
@@ -76,13 +76,13 @@ export class SteadyLoad {
   async moveTo(pool: string | null): Promise<void> {
     const organization = `organization/${this.#shop.name}`;
     await kubectl(['patch', organization, '--type=merge', '-p', JSON.stringify({ spec: { deliveryPool: pool } })]);
-    await kubectl(['wait', '--for=condition=Ready', organization, '--timeout=30s']);
+    await kubectl(['wait', '--for=condition=Ready', organization, '--timeout=60s']);
   }
 
   /** Waits until more has arrived. */
   async goesOn(events = 20): Promise<void> {
     const before = this.#arrived.size;
-    await eventually('events to arrive', 30_000, () => this.#arrived.size >= before + events);
+    await eventually('events to arrive', 60_000, () => this.#arrived.size >= before + events);
   }
 
   /** The highest number that has arrived. */
@@ -91,7 +91,7 @@ export class SteadyLoad {
   }
 
   /** Waits until each event that has been accepted by now has arrived; throws with the numbers of those that have not. */
-  async losesNothing(deadlineMs = 30_000): Promise<void> {
+  async losesNothing(deadlineMs = 60_000): Promise<void> {
     const accepted = (await this.#sender?.sent())?.accepted ?? [];
     await this.#waitFor(accepted, deadlineMs);
   }
@@ -100,7 +100,7 @@ export class SteadyLoad {
   async end(): Promise<Sent> {
     const sent = await this.#sender?.stop();
     if (sent === undefined) throw new Error('nothing has been sent');
-    await this.#waitFor(sent.accepted, 30_000);
+    await this.#waitFor(sent.accepted, 60_000);
     return sent;
   }
 

@@ -20,11 +20,11 @@ test('over the one port of standalone a stream shows what is ingested, and says 
     const [answer] = (await once(asked, 'response')) as [IncomingMessage];
     const seen = new SeenEvents();
     answer.setEncoding('utf8').on('data', (text: string) => seen.add(text));
-    await eventually('the event to be accepted', 20_000, async () => {
+    await eventually('the event to be accepted', 30_000, async () => {
       const sent = await fetch(url + new URL(source.ingestUrl).pathname, { method: 'POST', body: '{}' });
       return sent.ok;
     });
-    await eventually('the row', 20_000, () => seen.types().includes('event.received') || undefined);
+    await eventually('the row', 30_000, () => seen.types().includes('event.received') || undefined);
     expect(seen.all[0]?.data).toMatchObject({ sourceId: source.id, sourceName: 'Shop', status: 'no_routes' });
     const ended = once(answer, 'end');
     await standalone.program.stop();

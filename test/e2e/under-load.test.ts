@@ -294,5 +294,5 @@ describeInCluster('an installation that is sent 20 events a second', () => {
     const { accepted, refused } = await load.end();
     expect(accepted.length).toBeGreaterThan(200);
     expect(refused).toEqual([]);
-  }, 60_000);
+  }, 120_000);
 });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Webhook } from 'standardwebhooks';
 import type { Mailer } from '../../src/delivery/targets/channel/mailer.ts';
+import { awayFromTheEndOf } from '../support/away-from-the-end-of.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { mailerTo, type SmtpReceiver, startSmtpReceiver } from '../support/smtp-receiver.ts';
@@ -120,6 +121,7 @@ describe('a test of a channel', () => {
   });
 
   test('a test of a channel of type email that would exceed the e-mails of the day is not sent, and says so', async () => {
+    await awayFromTheEndOf(86_400_000);
     await world.addOrganization('umbrella');
     const key = await world.addKey('umbrella');
     const addresses = Array.from({ length: 50 }, (_, i) => `n${i}@example.com`);

@@ -110,7 +110,7 @@ test('No turn of the event loop is long for a hundred samples of payloads that a
     bytes = (await answer.arrayBuffer()).byteLength;
   });
   expect(bytes).toBeGreaterThan(100 * payload.length);
-}, 60_000);
+});
 
 test('without an attempt the reason is told', async () => {
   await fail({}, { type: 'dead', attempt: null, reason: 'secret_decryption_failed' });

@@ -82,7 +82,7 @@ test('after a downgrade the messages of a throttled destination wait, and go out
   await expectConditions('Destination', 'down', 'PlanTooLow', 'Suspended');
   const held = await send();
   await eventually(async () => expect(await world.redis.client.scard('test:{s0}:paused')).toBe(1));
-  expect(await status(held)).toBe('pending');
+  await eventually(async () => expect(await status(held)).toBe('pending'));
   expect(to.requests).toHaveLength(1);
   const tried = await world.request('POST', '/api/destinations/gated/test', { key, body: {} });
   expect(tried).toMatchObject({
@@ -116,7 +116,10 @@ test('a warehouse keeps its messages below the plan pro', async () => {
   const before = await world.redis.client.scard('test:{s0}:paused');
   const held = await send();
   await eventually(async () => expect(await world.redis.client.scard('test:{s0}:paused')).toBe(before + 1));
-  expect((await world.request('GET', `/api/deliveries/${held}`, { key })).body).toMatchObject({ status: 'pending', attempts: 0 });
+  await eventually(async () => {
+    const { body } = await world.request('GET', `/api/deliveries/${held}`, { key });
+    expect(body).toMatchObject({ status: 'pending', attempts: 0 });
+  });
   await plan('lake', 'pro');
   await expectConditions('Destination', 'lake', 'Accepted', 'Programmed');
 });

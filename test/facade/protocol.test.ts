@@ -232,10 +232,16 @@ describe('every answer', () => {
   test('every answer tells the rate limit of an organization that has one, and 429 beyond it', async () => {
     await world.addOrganization('small', 'free');
     const key = await world.addKey('small', { role: 'viewer' });
+    const { client } = world.redis;
+    const counters = () => client.keys('test:{rate:*');
+    const before = await counters();
     const first = await world.request('GET', '/api/sources', { key });
     expect(first.headers.get('x-ratelimit-limit')).toBe('1000');
     expect(Number(first.headers.get('x-ratelimit-remaining'))).toBeLessThan(1000);
-    const answers = await inBatches(1050, () => world.request('GET', '/api/sources', { key }));
+    // A slow machine does not make so many requests within a minute.
+    const [counter = ''] = (await counters()).filter((each) => !before.includes(each));
+    await client.incrby(counter, 950);
+    const answers = await inBatches(100, () => world.request('GET', '/api/sources', { key }));
     const refused = answers.filter(({ status }) => status === 429);
     expect(refused.length).toBeGreaterThan(0);
     expect(Number(refused[0]?.headers.get('retry-after'))).toBeGreaterThan(0);

@@ -47,7 +47,7 @@ beforeAll(async () => {
   }
   // The newest ones are read as tallies.
   await fold(3);
-}, 60_000);
+});
 afterAll(() => world.stop());
 
 const post = async (path: string, body: object) => (await world.request('POST', `/api/${path}`, { body })).body;

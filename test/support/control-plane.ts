@@ -85,7 +85,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
           ...(body === undefined ? {} : { 'content-type': contentType }),
         },
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        headersTimeout: 15_000,
+        headersTimeout: 60_000,
       });
       return { status: response.statusCode, text: await response.body.text() };
     });

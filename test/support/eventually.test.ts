@@ -1,6 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { eventually, Hopeless } from './eventually.ts';
 
+/** Time for a second check on a machine that stands still for a while. */
+const patienceMs = 1000;
+
 /** A check that gives these results one after the other, then the last one again and again. Errors are thrown. */
 function answering<T>(...results: (T | Error)[]): () => T {
   let calls = 0;
@@ -18,7 +21,7 @@ test('eventually repeats an assertion until it does not throw, whatever it retur
 
 test('eventually throws the last error of an assertion itself', async () => {
   const last = new Error('the last');
-  await expect(eventually(answering(new Error('the first'), last), 50)).rejects.toBe(last);
+  await expect(eventually(answering(new Error('the first'), last), patienceMs)).rejects.toBe(last);
 });
 
 test.each([
@@ -35,7 +38,8 @@ test('eventually with a name says what it waited for and why the last check fail
     message: 'waited 50 ms for the answer: no connection',
     cause: last,
   });
-  await expect(eventually('the answer', 50, answering(new Error('before'), undefined))).rejects.toThrow(/^waited 50 ms for the answer$/);
+  const answer = answering(new Error('before'), undefined);
+  await expect(eventually('the answer', patienceMs, answer)).rejects.toThrow(/^waited 1000 ms for the answer$/);
 });
 
 test('eventually ends at once when the check throws Hopeless', async () => {

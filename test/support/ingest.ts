@@ -19,6 +19,7 @@ import type { IngestLimits } from '../../src/ingest/limits.ts';
 import { blockingConnection, commandConnection, type RedisClient } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
 import { Sandbox } from '../../src/sandbox/sandbox.ts';
+import { eventually } from './eventually.ts';
 import { silentLogger } from './logger.ts';
 import { type PacedRequest, sendPaced } from './paced-sender.ts';
 import { patientBy } from './patient-clock.ts';
@@ -67,6 +68,8 @@ export class IngestUnderTest {
   readonly registry: RedisRegistryReader;
   epoch = 0;
   kept = new KeptEvents();
+  /** Requests of which the handler has heard. */
+  heard = 0;
   metrics = new Registry();
   readonly #sandbox = new Sandbox({ clock: patientBy(3), processes: 1, maxPayloadBytes: largestPayloadBytes });
   #server: Server | null = null;
@@ -189,8 +192,8 @@ export class IngestUnderTest {
     });
   }
 
-  /** Writes the pieces to a bare socket, one per 20 ms; answers what came back until the other side closes or `forMs` are over. */
-  async sendRaw(pieces: Iterable<string | Buffer>, forMs = 30_000): Promise<string> {
+  /** Writes the pieces to a bare socket, one per 20 ms; answers what came back until the other side closes, or it is enough. */
+  async sendRaw(pieces: Iterable<string | Buffer>, isEnough: (received: string) => boolean = () => false): Promise<string> {
     const socket = connect(this.#port, '127.0.0.1');
     let received = '';
     socket.on('error', () => {});
@@ -198,14 +201,12 @@ export class IngestUnderTest {
       received += chunk.toString('latin1');
     });
     await once(socket, 'connect');
-    const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()));
     for (const piece of pieces) {
       if (!socket.writable) break;
       socket.write(piece);
       await sleep(20);
     }
-    await Promise.race([closed, sleep(forMs)]);
-    socket.destroy();
+    await eventually('the end', 60_000, () => socket.closed || isEnough(received)).finally(() => socket.destroy());
     return received;
   }
 
@@ -245,6 +246,7 @@ export class IngestUnderTest {
     };
     const handle = createIngestHandler({ ...common, ...options });
     const listener: RequestListener = (request, response) => {
+      this.heard += 1;
       if (!handle(request, response)) response.writeHead(421).end();
     };
     const server = createHttpServer(listener, { limits: { lingering: { maxMs: 60_000 } } });

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -42,13 +43,15 @@ describe('the ports that are chosen', () => {
       while (Date.now() < startAtMs);
       const got = ports.filter((port) => reservePort(port, { directory }));
       console.log(JSON.stringify(got));
-      await new Promise((resolve) => setTimeout(resolve, 2000));`;
+      for await (const _ of process.stdin);`;
     const task = JSON.stringify({ directory, ports, startAtMs: Date.now() + 3000 });
-    const asked = await Promise.all(
-      Array.from({ length: 4 }, () =>
-        run(process.execPath, ['--input-type=module', '-e', program, new URL('./ports.ts', import.meta.url).pathname, task]),
-      ),
+    const asking = Array.from({ length: 4 }, () =>
+      run(process.execPath, ['--input-type=module', '-e', program, new URL('./ports.ts', import.meta.url).pathname, task]),
     );
+    // Each lives until all have asked.
+    await Promise.all(asking.map((asked) => Promise.race([asked, once(asked.child.stdout ?? asked.child, 'data')])));
+    for (const { child } of asking) child.stdin?.end();
+    const asked = await Promise.all(asking);
     const got = asked.flatMap(({ stdout }) => JSON.parse(stdout) as number[]);
     expect(got.length).toBeGreaterThan(0);
     expect(got.length).toBe(new Set(got).size);
@@ -92,6 +95,7 @@ describe('a port that somebody takes before its server binds it', () => {
       expect(taken).toHaveLength(1);
       await server.stop();
     },
+    180_000,
   );
 
   test('a port that somebody takes before its server binds it lets a line of Toxiproxy listen on another one', async () => {
@@ -106,14 +110,18 @@ describe('a port that somebody takes before its server binds it', () => {
   test.each([
     ['etcd', 1],
     ['kube-apiserver', 2],
-  ])('a port that somebody takes before its server binds it lets %s start on another one', async (_, nth) => {
-    const { afterChoice } = portFaults;
-    let chosen = 0;
-    portFaults.afterChoice = async (port) => (++chosen === nth ? afterChoice(port) : undefined);
-    const plane = await startControlPlane({ controllerManager: true });
-    expect(taken).toHaveLength(1);
-    await plane.stop();
-  });
+  ])(
+    'a port that somebody takes before its server binds it lets %s start on another one',
+    async (_, nth) => {
+      const { afterChoice } = portFaults;
+      let chosen = 0;
+      portFaults.afterChoice = async (port) => (++chosen === nth ? afterChoice(port) : undefined);
+      const plane = await startControlPlane({ controllerManager: true });
+      expect(taken).toHaveLength(1);
+      await plane.stop();
+    },
+    240_000,
+  );
 
   test('a port that somebody takes before its server binds it is given up after five of them, and any other failure at once', async () => {
     let tries = 0;

@@ -105,7 +105,7 @@ export function startProgram(args: readonly string[], environment: Record<string
   return {
     pid: child.pid ?? 0,
     output: () => output,
-    waitForOutput: (pattern, deadlineMs = 30_000) =>
+    waitForOutput: (pattern, deadlineMs = 60_000) =>
       eventually(`output like ${pattern} (so far: ${output.slice(-2000)})`, deadlineMs, () => {
         const match = pattern.exec(output);
         if (match === null && closed) throw new Hopeless(`the program ended: ${output}`);

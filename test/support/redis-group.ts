@@ -116,7 +116,7 @@ export async function clusterClient({ hosts }: RedisGroup, login?: string): Prom
   const client = commandConnection({ mode: 'cluster', url: `redis://${login === undefined ? '' : `${login}@`}${hosts}` });
   client.on('error', () => {});
   await client.connect();
-  await eventually('the cluster', 30_000, async () => (await client.get('posthorn:x').catch(() => '')) === null);
+  await eventually('the cluster', deadlineMs, async () => (await client.get('posthorn:x').catch(() => '')) === null);
   return client;
 }
 

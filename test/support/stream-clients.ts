@@ -103,7 +103,7 @@ export function startHub(
         }
         hasEnded = true;
       })();
-      await eventually('the stream to begin', 10_000, () => seen.lastId !== '' || request.lastEventId != null);
+      await eventually('the stream to begin', 30_000, () => seen.lastId !== '' || request.lastEventId != null);
       return { seen, stream, ended: () => hasEnded, hangUp: () => leaving.abort() };
     },
     close: () => hub.close(),
@@ -116,7 +116,7 @@ export function eventsOf({ seen }: TestClient): unknown[] {
 }
 
 export function sees(client: TestClient, count: number): Promise<true> {
-  return eventually(`${count} events`, 20_000, () => eventsOf(client).length >= count || undefined);
+  return eventually(`${count} events`, 30_000, () => eventsOf(client).length >= count || undefined);
 }
 
 /** The value of a metric without labels. */

@@ -97,12 +97,18 @@ test('an organization that has used up its e-mails of the day is told so at its 
     expect(await condition('Route', 'mails')).toBe('False MailBudgetSpent');
   });
   expect(await condition('NotificationChannel', 'mail', 'Ready')).toBe('True Ready');
-  const events = controllers.events.filter(({ reason }) => reason === 'MailBudgetSpent');
-  expect(events.map(({ object, type }) => [object.metadata.name, type]).sort()).toEqual([
-    ['mail', 'Warning'],
-    ['mails', 'Warning'],
-  ]);
-  expect(events[0]?.message).toBe('the organization has used its e-mail budget of 2026-11-25 (UTC); no e-mail is sent before midnight');
+  const events = () => controllers.events.filter(({ reason }) => reason === 'MailBudgetSpent');
+  await eventually(() =>
+    expect(
+      events()
+        .map(({ object, type }) => [object.metadata.name, type])
+        .sort(),
+    ).toEqual([
+      ['mail', 'Warning'],
+      ['mails', 'Warning'],
+    ]),
+  );
+  expect(events()[0]?.message).toBe('the organization has used its e-mail budget of 2026-11-25 (UTC); no e-mail is sent before midnight');
   offsetMs += dayMs;
   await eventually(async () => {
     expect(await condition('NotificationChannel', 'mail')).toBe('True MailBudgetLeft');

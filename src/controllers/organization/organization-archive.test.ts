@@ -88,14 +88,18 @@ test('the condition Archiving says that nothing can be written, and that somethi
   await written.set(org, null);
   await written.failed(org, 'the store answered 403 (AccessDenied)', { firstMs: 1000, maxMs: 1000 });
   await eventually(async () => expect(await condition('Archiving')).toBe('False CannotBeWritten'));
-  expect(controllers.events.at(-1)).toMatchObject({
-    type: 'Warning',
-    reason: 'CannotBeWritten',
-    message: expect.stringContaining('the store answered 403 (AccessDenied)'),
-  });
+  await eventually(() =>
+    expect(controllers.events.at(-1)).toMatchObject({
+      type: 'Warning',
+      reason: 'CannotBeWritten',
+      message: expect.stringContaining('the store answered 403 (AccessDenied)'),
+    }),
+  );
   await redis.client.hset(`${shardBase(prefix, 0)}ar:${org}`, field.archive.lost, 7, field.archive.lastLossMs, systemClock.now());
   await eventually(async () => expect(await condition('Archiving')).toBe('False HistoryLost'));
-  expect(controllers.events.at(-1)).toMatchObject({ type: 'Warning', message: expect.stringMatching(/^7 messages were removed/) });
+  await eventually(() =>
+    expect(controllers.events.at(-1)).toMatchObject({ type: 'Warning', message: expect.stringMatching(/^7 messages were removed/) }),
+  );
   await put();
   await eventually(async () => expect(await condition('Archiving')).toBeUndefined());
 });

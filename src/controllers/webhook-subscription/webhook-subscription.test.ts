@@ -129,8 +129,10 @@ test('it ends with its endpoint and comes back with it', async () => {
   await apply();
   const id = await ready();
   await world.delete('WebhookEndpoint', 'hooks');
-  expect(conditionOf(await seen('EndpointNotFound'), 'Programmed')).toMatchObject({ reason: 'NothingInForce' });
-  expect(await stored(id)).toBeNull();
+  await eventually(async () =>
+    expect(conditionOf(await seen('EndpointNotFound'), 'Programmed')).toMatchObject({ reason: 'NothingInForce' }),
+  );
+  await eventually(async () => expect(await stored(id)).toBeNull());
   await endpoint();
   await ready();
   expect((await stored(id))?.endpointId).toBe(await world.idOf('WebhookEndpoint', 'hooks'));
@@ -143,7 +145,7 @@ test('it ends with the application of its endpoint, says so, and comes back with
   const id = await ready();
   await world.delete('WebhookApplication', 'shop');
   await seen('EndpointNotProgrammed');
-  expect(await stored(id)).toBeNull();
+  await eventually(async () => expect(await stored(id)).toBeNull());
   await world.apply('WebhookApplication', 'shop', {});
   await ready();
   expect((await stored(id))?.applicationId).toBe(await world.idOf('WebhookApplication', 'shop'));
@@ -174,7 +176,7 @@ test('it ends with its event type, as those that the API made do, and comes back
   await world.delete('WebhookEventType', 'order.paid');
   await world.delete('WebhookEventType', 'order.sent');
   await seen('EventTypeNotFound');
-  expect(await stored(id)).toBeNull();
+  await eventually(async () => expect(await stored(id)).toBeNull());
   await eventually(async () => expect(await stored(made.id)).toBeNull());
   await world.apply('WebhookEventType', 'order.paid', { name: 'order.paid' });
   await ready();

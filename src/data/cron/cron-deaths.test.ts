@@ -58,7 +58,7 @@ test.each<Death>(['before', 'after'])(
       look: async (world) => {
         const runs = new CronRuns({ redis: redis.client, prefix });
         // Turns of a process that has died end by themselves.
-        await eventually('the turn', 5000, async () => (await runs.turn('next', 1)).isOurs);
+        await eventually('the turn', 30_000, async () => (await runs.turn('next', 1)).isOurs);
         await run(redis.client, 'next', world);
         expect(await runs.organizationsWaiting()).toBe(0);
         // What the dead process was given, also by an answer that it has not heard: it is made no more.

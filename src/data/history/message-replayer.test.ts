@@ -114,7 +114,7 @@ describe.each(operations)('%s', (_, work, wanted) => {
       await dieEverywhere(redis.client, moment, { prepare: () => deadLetters(), work, look });
       expect([nothing, wanted]).toEqual(expect.arrayContaining([...ends].map((each) => JSON.parse(each))));
     },
-    60_000,
+    180_000,
   );
 });
 
@@ -136,7 +136,7 @@ describe('an equal request with the same mark', () => {
       };
       await dieEverywhere(redis.client, moment, { prepare: () => deadLetters(), work, look });
     },
-    60_000,
+    180_000,
   );
 
   test('an equal request with the same mark has the first answer also when the messages are archived meanwhile', async () => {

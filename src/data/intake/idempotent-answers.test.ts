@@ -47,8 +47,8 @@ test('a claim that its holder left half can be taken over once it has run out, a
   await claimed(answersWith({ claimMs: 60_000 }), org, 'held');
   const outcome = await answersWith().claim(org, 'held', 'r');
   expect(outcome).toEqual({ state: 'underWay', endsInMs: expect.any(Number) });
-  const answers = answersWith({ claimMs: 200 });
-  const late = await claimed(answers, org, 'k');
+  const answers = answersWith();
+  const late = await claimed(answersWith({ claimMs: 200 }), org, 'k');
   let next: IdempotencyClaim | undefined;
   await eventually(async () => {
     const taken = await answers.claim(org, 'k', 'r');

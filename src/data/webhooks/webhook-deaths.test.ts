@@ -94,7 +94,7 @@ test.each(writes.flatMap(([name, work, done]) => (['before', 'after'] as const).
       },
     });
   },
-  60_000,
+  180_000,
 );
 
 test('what subscribed to many event types is answered again to a request with its mark', async () => {

@@ -91,7 +91,7 @@ test.each<Death>(['before', 'after'])(
     };
     await dieEverywhere(redis.client, moment, { prepare, work: purge, look });
   },
-  60_000,
+  180_000,
 );
 
 describe('signing secrets', () => {

@@ -93,7 +93,7 @@ test('thousands of things that were deleted at once are all finished', async () 
   const deleted = Array.from({ length: 3000 }, (_, i) => [`e${i + 1}`, '']);
   await redis.client.hset(keys.doomed, Object.fromEntries(deleted));
   await redis.client.zadd(unfinished, 0, org);
-  await sweeper.sweep(AbortSignal.timeout(5000));
+  await sweeper.sweep(AbortSignal.timeout(60_000));
   expect(await redis.client.exists(keys.doomed)).toBe(0);
 });
 
@@ -125,7 +125,7 @@ describe.each(deletions)('deleting %s', (_, remove, left) => {
         expect(await sizes()).toEqual(isMade ? left : whole);
       }
     },
-    60_000,
+    180_000,
   );
 });
 

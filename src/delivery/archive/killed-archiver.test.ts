@@ -51,7 +51,7 @@ test('workers that are killed while they write an archive lose no message and wr
     /** What a dead worker held would be given out after 150 s. */
     const holdEnds = () => redis.client.zadd(`${base}az`, 'XX', 0, 'org_a');
     let worker = await startWorker();
-    await eventually(async () => expect(await redis.client.exists(`${base}arc`)).toBe(1));
+    await eventually(async () => expect(await redis.client.exists(`${base}arc`)).toBe(1), 60_000);
     const sent: string[] = [];
     const send = async (): Promise<void> => {
       const events = Array.from({ length: 50 }, () => newEvent({ destinations: [], filteredRoutes: ['rte_a'] }));
@@ -66,6 +66,7 @@ test('workers that are killed while they write an archive lose no message and wr
         await pause(100);
       }
       worker.signal('SIGKILL');
+      await worker.ended;
       await send();
       await prune();
       await holdEnds();
@@ -74,7 +75,7 @@ test('workers that are killed while they write an archive lose no message and wr
     await eventually(async () => {
       await prune();
       expect(await redis.client.exists(`${base}fin`, `${base}fin:org_a`)).toBe(0);
-    });
+    }, 120_000);
     const lines = [...(await store.objects()).values()].flatMap((content) => content.toString().trim().split('\n'));
     const stored = lines.map((line) => String(JSON.parse(line).id));
     expect(stored.length).toBe(sent.length);
@@ -86,4 +87,4 @@ test('workers that are killed while they write an archive lose no message and wr
     await store.stop();
     await redis.stop();
   }
-}, 180_000);
+}, 300_000);

@@ -111,7 +111,7 @@ describe('a failed attempt says what happened', () => {
     ['that is unknown', unknownName, 'dns', null],
     ['for which DNS does not answer', silent, 'timeout', null],
   ])('a failed attempt at a name %s has no phase that ended', async (_, lookup, errorType, dnsMs) => {
-    destination('http://receiver.test/', { timeoutMs: 300 });
+    destination('http://receiver.test/', { timeoutMs: 3000 });
     worker({ lookup });
     const [attempt] = await attemptsOf(await suite.send());
     expect(attempt?.errorType).toBe(errorType);
@@ -139,7 +139,7 @@ describe('a failed attempt says what happened', () => {
 
   test('a failed attempt at a receiver that does not answer in time has the headers that were sent, and no first byte', async () => {
     const port = await rawReceiver(null);
-    destination(`http://127.0.0.1:${port}/`, { timeoutMs: 300 });
+    destination(`http://127.0.0.1:${port}/`, { timeoutMs: 3000 });
     worker();
     const [attempt] = await attemptsOf(await suite.send());
     expect(attempt?.errorType).toBe('timeout');
@@ -149,7 +149,7 @@ describe('a failed attempt says what happened', () => {
 
   test('a failed attempt at a receiver that stops within its answer has its headers, the first byte and the bytes that came', async () => {
     const port = await rawReceiver('HTTP/1.1 200 OK\r\nx-step: 1\r\ncontent-length: 100\r\n\r\nbegin');
-    destination(`http://127.0.0.1:${port}/`, { timeoutMs: 300 });
+    destination(`http://127.0.0.1:${port}/`, { timeoutMs: 3000 });
     worker();
     const [attempt] = await attemptsOf(await suite.send());
     expect(attempt?.errorType).toBe('timeout');

@@ -6,6 +6,7 @@ import { deliverySuite } from '../../../test/support/delivery-suite.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { chunksOf, largeJson, largePayload, mebibyte, sha256 } from '../../../test/support/large-payloads.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
+import { patientBy } from '../../../test/support/patient-clock.ts';
 import { destinationRecord, routeRecord } from '../../../test/support/records.ts';
 import { expectShortTurns } from '../../../test/support/short-work.ts';
 import { recordLayoutVersion, type TransformRecord } from '../../core/records.ts';
@@ -159,12 +160,13 @@ describe('a transform of a payload above 1 MiB', () => {
     suite.registry.put('destination', destinationRecord({ url: to.url }));
     const code = '(() => { for (;;); })()';
     suite.registry.put('transform', { v: recordLayoutVersion, id: 'trf_a', org: 'org_a', type: 'javascript', code, generation: 1 });
-    worker({ maxPayloadBytes: 32 * mebibyte });
+    // A busy machine lets the code compute for as long as it may until its deadline.
+    worker({ maxPayloadBytes: 32 * mebibyte, clock: patientBy(6) });
     const event = await send({ payload: largeJson(2 * mebibyte) });
     await eventually(
       async () => expect(await suite.reader.delivery('org_a', messageId(event))).toMatchObject({ status: 'transform_failed' }),
-      90_000,
+      180_000,
     );
     expect(to.requests).toHaveLength(0);
-  });
+  }, 240_000);
 });

@@ -12,10 +12,10 @@ const shards = 4;
 const suite = deliverySuite({ shards });
 const slots = 64;
 /** Far below the time-out of an attempt that hangs. */
-const soonMs = 15_000;
+const soonMs = 30_000;
 
 function put(org: string, name: string, to: Receiver, shard: number): void {
-  suite.registry.put('destination', destinationRecord({ url: to.url, timeoutMs: 60_000 }, { id: `dst_${name}`, org }));
+  suite.registry.put('destination', destinationRecord({ url: to.url, timeoutMs: 300_000 }, { id: `dst_${name}`, org }));
   suite.registry.put('route', routeRecord({ id: `rte_${name}`, org, destinations: [{ id: `dst_${name}`, shard }] }));
 }
 
@@ -47,10 +47,8 @@ test('the first event of a new destination is delivered at once beside 200 recei
   for (const org of ['b', 'c']) {
     for (let shard = 0; shard < shards; shard++) {
       const before = fast.requests.length;
-      const began = performance.now();
       await send(`org_${org}`, `${org}${shard}`, shard);
-      await eventually(() => expect(fast.requests.length).toBe(before + 1));
-      expect(performance.now() - began).toBeLessThan(soonMs);
+      await eventually(() => expect(fast.requests.length).toBe(before + 1), soonMs);
     }
   }
   expect(await slowOf('org_a')).toBe(16 + 4);
@@ -84,10 +82,8 @@ test('receivers that were fast and hang all at once leave slots for other organi
   // All at once: a target that hangs for a second is known to be slow.
   await Promise.all(Array.from({ length: 4 * slots }, (_, i) => send('org_a', `a${i % 4}`, 0)));
   await eventually(() => expect(turning.requests.length).toBeGreaterThanOrEqual(40 + slots / 2));
-  const began = performance.now();
   await send('org_b', 'b', 0);
-  await eventually(() => expect(fast.requests.length).toBe(1));
-  expect(performance.now() - began).toBeLessThan(soonMs);
+  await eventually(() => expect(fast.requests.length).toBe(1), soonMs);
   expect(turning.requests.length).toBeLessThanOrEqual(40 + slots - slots / 8);
 });
 

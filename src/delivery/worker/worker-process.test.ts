@@ -62,7 +62,7 @@ test('what a killed worker held arrives through another under the same webhook-i
   await startWorker();
   first.signal('SIGKILL');
   await first.ended;
-  const requests = await to.arrived(10);
+  const requests = await to.arrived(10, 60_000);
   const sent = events.map(({ targets }) => targets[0]?.messageId).sort();
   const ids = requests.map(({ headers }) => headers['webhook-id']);
   expect(ids.slice(0, 5).sort()).toEqual(sent);

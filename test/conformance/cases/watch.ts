@@ -54,8 +54,10 @@ export function watchCases(c: StoreContext): void {
       const { version } = await c.store.list('Route', { namespace: c.namespace });
       const stop = new AbortController();
       const seen: unknown[] = [];
-      setTimeout(() => stop.abort(), 200);
-      for await (const event of c.store.watch('Route', version, stop.signal, { namespace: c.namespace })) seen.push(event.type);
+      for await (const event of c.store.watch('Route', version, stop.signal, { namespace: c.namespace })) {
+        seen.push(event.type);
+        setTimeout(() => stop.abort(), 200);
+      }
       expect(seen).toEqual(['bookmark']);
     });
   });

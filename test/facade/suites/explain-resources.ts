@@ -78,9 +78,12 @@ export function describeExplainResources(start: () => Promise<FacadeWorld>): voi
       expect(body.id).toMatch(/^rte_/);
       return body.id as string;
     });
-    await eventually(async () => expect((await explain(id)).body.state).toBe('not_ready'));
-    const { body } = await explain(id);
-    expect(textOf(body, 'condition')).toContainEqual(expect.stringMatching(/^Ready is False \(SourceNotFound\)/));
+    const body = await eventually(async () => {
+      const answer = await explain(id);
+      expect(textOf(answer.body, 'condition')).toContainEqual(expect.stringMatching(/^Ready is False \(SourceNotFound\)/));
+      return answer.body;
+    });
+    expect(body.state).toBe('not_ready');
     expect(textOf(body, 'managed')).toEqual([expect.stringContaining('argocd')]);
     expect(body.summary).toMatch(/is not ready\. .+/);
     expect(body.advice[0].command).toContain(`"$URL/api/routes/${id}"`);

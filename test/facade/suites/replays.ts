@@ -310,12 +310,15 @@ export function describeReplays(start: () => Promise<FacadeWorld>): void {
         expect(body.phase).toBe('Suspended');
         return body;
       });
-      const { summary, advice } = await explain(id);
-      expect(summary).toBe('The replay "told-of-git" is suspended. It is a dry run, which sends nothing; it has found nothing yet.');
-      expect(advice).toEqual([
-        { text: 'Resume the replay where it is managed, for example in Git: by argocd.' },
-        { text: 'Cancel the replay; what is queued is delivered all the same.', command: patch(id, { cancel: true }) },
-      ]);
+      // Before a controller has seen it, it is told to wait for that.
+      await eventually(async () => {
+        const { summary, advice } = await explain(id);
+        expect(summary).toBe('The replay "told-of-git" is suspended. It is a dry run, which sends nothing; it has found nothing yet.');
+        expect(advice).toEqual([
+          { text: 'Resume the replay where it is managed, for example in Git: by argocd.' },
+          { text: 'Cancel the replay; what is queued is delivered all the same.', command: patch(id, { cancel: true }) },
+        ]);
+      });
     });
   });
 

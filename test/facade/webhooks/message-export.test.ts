@@ -317,7 +317,7 @@ test('50,000 events of 4 KiB are exported whole, to a slow reader, too, by a pro
       get({ port, path: `/api/outbound-messages/export?limit=50000${query}`, headers }, resolve).on('error', reject);
     });
   try {
-    await eventually(async () => expect((await fetch(`http://127.0.0.1:${port}/api/outbound-messages`)).status).toBe(401));
+    await eventually(async () => expect((await fetch(`http://127.0.0.1:${port}/api/outbound-messages`)).status).toBe(401), 60_000);
     const json = await answerTo('');
     await redisIsQuiet();
     const ids = new Set<string>();
@@ -332,7 +332,7 @@ test('50,000 events of 4 KiB are exported whole, to a slow reader, too, by a pro
   } finally {
     await api.stop();
   }
-}, 180_000);
+}, 300_000);
 
 /** Resolves when no script is run any more. */
 async function redisIsQuiet(): Promise<void> {

@@ -147,7 +147,7 @@ test('a batch whose transforms are all broken off ends in passes, and other ware
   const [own, foreign] = [await send(5, plain, numbered), await send(5, other, numbered)];
   await all('delivered', own, 60_000);
   await all('delivered', foreign, 60_000, 'org_b');
-  await all('transform_failed', slow, 240_000);
+  await all('transform_failed', slow, 360_000);
   const endsMs = async (org: string, ids: readonly string[]): Promise<number[]> =>
     await Promise.all(ids.map(async (id) => (await suite.reader.delivery(org, id))?.completedAtMs ?? 0));
   expect(Math.min(...(await endsMs('org_a', slow)))).toBeGreaterThan(
@@ -160,7 +160,7 @@ test('a batch whose transforms are all broken off ends in passes, and other ware
     [],
   );
   await expectNoFindings();
-}, 420_000);
+}, 540_000);
 
 test.each([null, '{"doubled": payload.order * 2}'])(
   'an event whose payload is gone is a dead letter, and the others of its batch are written (transform: %s)',
@@ -174,7 +174,7 @@ test.each([null, '{"doubled": payload.order * 2}'])(
     expect(await suite.reader.delivery('org_a', ids[1] ?? '')).toMatchObject({ status: 'dlq', deadLetterReason: 'payload_not_found' });
     expect((await files()).map(({ records }) => records.length)).toEqual([2]);
   },
-  60_000,
+  180_000,
 );
 
 describe('while a store is down', () => {

@@ -58,7 +58,6 @@ test.each([
     });
     expect((await store.objects()).size).toBe(0);
   },
-  30_000,
 );
 
 test('where the installation lends it, the identity of the pods is used', async () => {

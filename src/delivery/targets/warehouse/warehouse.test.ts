@@ -23,14 +23,14 @@ import { recordSealingContext, type SealedRecordField } from '../../../core/seal
 import type { DeliveryOptions } from '../../start-delivery.ts';
 
 const receivedAtMs = Date.UTC(2026, 2, 1, 23, 59, 58);
-const retryPolicy = { maxRetries: 20, initialDelayMs: 100, maxDelayMs: 1000, backoffMultiplier: 2 };
+const retryPolicy = { maxRetries: 1000, initialDelayMs: 100, maxDelayMs: 1000, backoffMultiplier: 2 };
 const authority = createCertificateAuthority();
 
 const suite = deliverySuite();
 const { ends } = suite;
 
 beforeEach(() =>
-  suite.registry.put('route', routeRecord({ circuit: { failureThreshold: 100, cooldownSeconds: 300, probeSuccessThreshold: 1 } })),
+  suite.registry.put('route', routeRecord({ circuit: { failureThreshold: 1000, cooldownSeconds: 300, probeSuccessThreshold: 1 } })),
 );
 
 const sealed = (value: string, field: SealedRecordField): string =>
@@ -118,7 +118,8 @@ describe.each(types)('a store of type %s', (type) => {
   });
 
   test('takes files of several MiB', async () => {
-    const { server } = await start(type);
+    // They are in one batch.
+    const { server } = await start(type, {}, { batchAgeMs: 3000 });
     await allDelivered(await send(4, { receivedAtMs, payload: Buffer.from(JSON.stringify('x'.repeat(1_000_000))) }));
     expect([...(await server.objects()).values()].map(({ length }) => length)).toEqual([expect.closeTo(4_000_000, -4)]);
   });
