@@ -9,6 +9,8 @@ import type { WebhookMessages } from '../webhooks/webhook-messages.ts';
 import { EventOriginals, type EventRouting, eventOriginal, originalId } from './event-originals.ts';
 
 const perPage = 100;
+/** Of one step: those after the first are read only where the ones before were full. */
+const pagesPerStep = 2;
 /** Each is judged by all routes of its source. */
 const eventsPerPage = 20;
 
@@ -55,6 +57,19 @@ export class ReplayCandidates {
     }
     const { views, nextCursor } = await this.#list(record, upToMs, page);
     return { candidates: views.filter((view) => mayBeReplayed(view, {})), next: nextCursor };
+  }
+
+  /** What a step may replay: `limit` candidates at most, from one page or two. */
+  async next(record: ReplayRecord, upToMs: number, { cursor, limit }: { cursor: string | null; limit: number }): Promise<CandidatePage> {
+    const found: Candidate[] = [];
+    let next = cursor;
+    for (let pages = 0; pages < pagesPerStep; pages++) {
+      const page = await this.page(record, upToMs, { cursor: next, limit: limit - found.length });
+      found.push(...page.candidates);
+      ({ next } = page);
+      if (next === null || page.candidates.length < perPage || found.length >= limit) break;
+    }
+    return { candidates: found, next };
   }
 
   async #list(

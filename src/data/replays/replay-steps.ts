@@ -184,7 +184,7 @@ export class ReplaySteps {
     const { most, monthlyMessages } = options;
     // One at a time until the month has room again.
     const limit = state.waiting?.reason === 'QuotaReached' ? 1 : most;
-    const page = await candidates.page(record, state.beganAtMs, { cursor: state.cursor, limit });
+    const page = await candidates.next(record, state.beganAtMs, { cursor: state.cursor, limit });
     const ids = page.candidates.map(({ id }) => id);
     const month = monthOf(clock.now());
     const isLast = page.next === null;

@@ -12,7 +12,7 @@ const renewMs = 5000;
 /** After that a replay whose lease another worker has is looked at again. */
 const othersMs = 2000;
 const idleDelays = { firstMs: 50, maxMs: 5000 };
-const maxPerStep = 100;
+const maxPerStep = 200;
 /** Of a replay with a low rate: a step costs about the same, whatever it queues. */
 const stepsPerSecond = 10;
 /** However little has changed: Redis may have been emptied, and replays whose objects are gone are ended. */
