@@ -1,6 +1,6 @@
 import { PosthornError } from './errors.ts';
 
-/** So long deliveries need to make room. */
+/** Deliveries need this long to make room. */
 const retryAfterSeconds = 10;
 
 /** Redis uses nearly all the memory that it may (UNAVAILABLE): nothing was stored. */

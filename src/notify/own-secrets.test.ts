@@ -86,7 +86,6 @@ test('a rotated secret is told to the routes of the source, as the documented JS
       kind: 'endpoint',
       applicationId: endpoint.applicationId,
       endpointId: endpoint.id,
-      url: endpoint.url,
       secretVersion: 2,
       by: 'api',
       rotatedAt,

@@ -10,7 +10,7 @@ import { RedisMessageAcceptor } from '../../src/data/queue/message-acceptor.ts';
 import { OutboxCarrier } from '../../src/data/queue/outbox-carrier.ts';
 import { OwnEventNotes } from '../../src/data/queue/own-event-notes.ts';
 import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
-import type { EventRouting } from '../../src/data/replays/event-originals.ts';
+import { type EventRouting, replayedPayloadRoom } from '../../src/data/replays/event-originals.ts';
 import { RedisReplayRuns } from '../../src/data/replays/redis-replay-runs.ts';
 import { ReplayCandidates } from '../../src/data/replays/replay-candidates.ts';
 import { ReplayFeed } from '../../src/data/replays/replay-feed.ts';
@@ -63,13 +63,15 @@ export function replayParts(client: RedisClient, options: PartsOptions) {
   const reading = { redis: client, prefix, shards: () => shards };
   const runs = new RedisReplayRuns({ ...reading, ...(quotaSteps && { quotaSteps }) });
   const events = new RedisMessageReader(reading);
+  const payloadRoom = replayedPayloadRoom();
   const steps = new ReplaySteps({
     redis: client,
     prefix,
     shards,
     runs,
     feed: new ReplayFeed({ redis: client, prefix, shards, clock }),
-    candidates: new ReplayCandidates({ deliveries: events, messages: new WebhookMessages(reading), routing }),
+    candidates: new ReplayCandidates({ deliveries: events, messages: new WebhookMessages(reading), routing, payloadRoom }),
+    payloadRoom,
     events,
     routing,
     acceptor: new RedisMessageAcceptor({ redis: client, prefix, clock: patientClock }),

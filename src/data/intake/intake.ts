@@ -58,7 +58,7 @@ export interface Intake {
 }
 
 /** When the month (UTC) of a time ends. */
-export function monthsEndMs(ms: number): number {
+export function endOfMonthMs(ms: number): number {
   const at = new Date(ms);
   return Date.UTC(at.getUTCFullYear(), at.getUTCMonth() + 1);
 }
@@ -69,7 +69,7 @@ export function quotaExceeded(nowMs: number, monthlyMessages: number): PosthornE
     'QUOTA_EXCEEDED',
     `This would exceed the ${monthlyMessages} messages that the organization may queue in a month (UTC)`,
     {
-      retryAfterSeconds: (monthsEndMs(nowMs) - nowMs) / 1000,
+      retryAfterSeconds: (endOfMonthMs(nowMs) - nowMs) / 1000,
     },
   );
 }

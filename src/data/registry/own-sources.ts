@@ -11,7 +11,7 @@ export function hasOwnSource(registry: RegistryReader, org: string): Promise<boo
   }));
 }
 
-/** The same, read from Redis: for what is rarely asked. */
+/** The same for processes without a `RegistryReader`, such as controllers: one command each time. */
 export async function readHasOwnSource({ redis, prefix }: { redis: RedisClient; prefix: string }, org: string): Promise<boolean> {
   return (await redis.exists(registryKeys(prefix).index(ownSourcesKey(org))).catch(throwUnavailable)) === 1;
 }

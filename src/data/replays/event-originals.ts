@@ -1,11 +1,20 @@
 import { derivedTimedId } from '../../core/ids.ts';
 import type { ReplayRecord } from '../../core/replay-record.ts';
 import { replayedEventStatuses } from '../../core/replay-statuses.ts';
+import { Semaphore } from '../../core/semaphore.ts';
 import type { RedisMessageReader } from '../history/message-reader.ts';
 import type { EventView } from '../shard/messages.ts';
 
 /** Of one page; a page has at least one event, with all its targets. */
 const pageLimits = { originals: 100, payloadBytes: 4 * 1024 * 1024, judgingMs: 1000 };
+
+/** Bytes of payloads of events that a worker judges or queues again at the same time; a larger one goes alone. */
+const payloadRoomBytes = 32 * 1024 * 1024;
+
+/** One for all that replays events in a process. */
+export function replayedPayloadRoom(): Semaphore {
+  return new Semaphore(payloadRoomBytes);
+}
 
 /** One target that a route chooses today for an event that has reached none: what a replay of events counts as one original. */
 export interface EventOriginal {
@@ -78,10 +87,12 @@ type DatedOriginal = EventOriginal & { createdAtMs: number };
 export class EventOriginals {
   readonly #events: RedisMessageReader;
   readonly #routing: EventRouting;
+  readonly #payloadRoom: Semaphore;
 
-  constructor({ events, routing }: { events: RedisMessageReader; routing: EventRouting }) {
+  constructor({ events, routing, payloadRoom }: { events: RedisMessageReader; routing: EventRouting; payloadRoom: Semaphore }) {
     this.#events = events;
     this.#routing = routing;
+    this.#payloadRoom = payloadRoom;
   }
 
   /** `beforeMs`: only those that were stored before. `limit`: of the events that are looked at. */
@@ -121,7 +132,9 @@ export class EventOriginals {
   async #originalsOf({ org, filter }: ReplayRecord, event: EventView): Promise<DatedOriginal[]> {
     const { routeId, destinationId } = filter;
     if (event.status === 'filtered' && (await this.#hasReachedRoute(org, event.id))) return [];
-    const targets = await this.#routing.targets(event, routeId, () => wholeEvent(this.#events, org, event.id));
+    const targets = await this.#payloadRoom.run(event.size, () =>
+      this.#routing.targets(event, routeId, () => wholeEvent(this.#events, org, event.id)),
+    );
     return targets
       .filter((target) => destinationId === undefined || target.destinationId === destinationId)
       .map((target) => ({ ...target, eventId: event.id, createdAtMs: event.receivedAtMs }));

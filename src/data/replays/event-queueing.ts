@@ -1,5 +1,6 @@
 import type { Clock } from '../../core/clock.ts';
 import type { ReplayRecord } from '../../core/replay-record.ts';
+import type { Semaphore } from '../../core/semaphore.ts';
 import type { RedisMessageReader } from '../history/message-reader.ts';
 import type { ReplayOutcome } from '../history/replay-messages.ts';
 import { type Circuits, isCoolingDown } from '../queue/circuits.ts';
@@ -11,6 +12,7 @@ export interface EventQueueingOptions {
   routing: EventRouting;
   acceptor: MessageAcceptor;
   circuits: Pick<Circuits, 'ofTarget'>;
+  payloadRoom: Semaphore;
   clock: Clock;
 }
 
@@ -32,7 +34,7 @@ export class EventQueueing {
     createdAtMs: number,
     originals: readonly string[],
   ): Promise<void> {
-    const { events, acceptor } = this.#options;
+    const { events, acceptor, payloadRoom } = this.#options;
     const { org } = record;
     const standings = new Map<string, Standing>();
     for (const [eventId, group] of Map.groupBy(originals, (id) => eventOriginal(id).eventId)) {
@@ -43,12 +45,16 @@ export class EventQueueing {
         if (typeof standing === 'object') open.push({ id, original, ...standing });
         else outcomes.set(id, standing);
       }
-      const event = open.length === 0 ? null : await wholeEvent(events, org, eventId);
-      for (const { id, original, maxAttempts } of open) {
-        const ids = copyIds(record, createdAtMs, id);
-        if (event !== null) await acceptor.accept(repeated(event, original, { ...ids, maxAttempts, receivedAtMs: createdAtMs }));
-        outcomes.set(id, event === null ? 'payload' : 'done');
-      }
+      if (open.length === 0) continue;
+      const bytes = (await events.payloadSizes([eventId])).get(eventId) ?? 0;
+      await payloadRoom.run(bytes, async () => {
+        const event = await wholeEvent(events, org, eventId);
+        for (const { id, original, maxAttempts } of open) {
+          const ids = copyIds(record, createdAtMs, id);
+          if (event !== null) await acceptor.accept(repeated(event, original, { ...ids, maxAttempts, receivedAtMs: createdAtMs }));
+          outcomes.set(id, event === null ? 'payload' : 'done');
+        }
+      });
     }
   }
 

@@ -1,5 +1,6 @@
 import type { ReplayFilter, ReplayRecord } from '../../core/replay-record.ts';
 import { replayedDeliveryStatuses, replayedMessageStatuses } from '../../core/replay-statuses.ts';
+import type { Semaphore } from '../../core/semaphore.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import type { RedisMessageReader } from '../history/message-reader.ts';
 import { mayBeReplayed } from '../history/message-replayer.ts';
@@ -32,16 +33,23 @@ function replayedOrganization({ org, what }: Pick<ReplayRecord, 'org' | 'what'>)
   return what === 'messages' ? webhookOrganization(org) : org;
 }
 
+interface CandidatesOptions {
+  deliveries: RedisMessageReader;
+  messages: WebhookMessages;
+  routing: EventRouting;
+  payloadRoom: Semaphore;
+}
+
 /** Walks over what replays select, newest first. Rejects with UNAVAILABLE, and with another error of Posthorn for a filter that cannot be judged. */
 export class ReplayCandidates {
   readonly #deliveries: RedisMessageReader;
   readonly #messages: WebhookMessages;
   readonly #events: EventOriginals;
 
-  constructor({ deliveries, messages, routing }: { deliveries: RedisMessageReader; messages: WebhookMessages; routing: EventRouting }) {
+  constructor({ deliveries, messages, ...judging }: CandidatesOptions) {
     this.#deliveries = deliveries;
     this.#messages = messages;
-    this.#events = new EventOriginals({ events: deliveries, routing });
+    this.#events = new EventOriginals({ events: deliveries, ...judging });
   }
 
   /** `upToMs`: only what was created until then, so that the walk meets none that the replay makes. `limit`: of the page, at most 100. */
@@ -59,7 +67,7 @@ export class ReplayCandidates {
     return { candidates: views.filter((view) => mayBeReplayed(view, {})), next: nextCursor };
   }
 
-  /** What a step may replay: `limit` candidates at most, from one page or two. */
+  /** What a step may replay, from one page or two: `limit` candidates at most, of events `limit` events with all their targets. */
   async next(record: ReplayRecord, upToMs: number, { cursor, limit }: { cursor: string | null; limit: number }): Promise<CandidatePage> {
     const found: Candidate[] = [];
     let next = cursor;

@@ -83,14 +83,12 @@ export class ReplayQueueing {
     await shares.refuseOver(record.org, [...byShard.keys()]);
     const done = await Promise.allSettled(
       [...byShard].map(async ([shard, group]) => {
-        // At once: a step has few of these calls.
-        const calls = Array.from({ length: Math.ceil(group.length / replaysPerCall) }, async (_, i) => {
-          const some = group.slice(i * replaysPerCall, (i + 1) * replaysPerCall);
+        for (let first = 0; first < group.length; first += replaysPerCall) {
+          const some = group.slice(first, first + replaysPerCall);
           const pairs = some.map((id) => ({ id, newId: newIdOf(record, idTimeMs, id) }));
           const each = await replayMessages(this.#options, shard, pairs, { maxWaiting: maxWaitingAtTarget, elsewhere });
-          for (const [k, id] of some.entries()) outcomes.set(id, each[k] ?? 'gone');
-        });
-        for (const call of await Promise.allSettled(calls)) if (call.status === 'rejected') throw call.reason;
+          for (const [i, id] of some.entries()) outcomes.set(id, each[i] ?? 'gone');
+        }
         if (elsewhere !== undefined) await carrier.carry(shard);
       }),
     );

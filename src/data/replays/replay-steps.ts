@@ -47,7 +47,7 @@ export interface StepOptions {
 export interface Advance {
   outcome: 'ended' | 'progress' | 'idle';
   queued: number;
-  /** Absent: the next step may follow at once. */
+  /** Until the next step is of use. Absent: after progress at once; else not known. */
   pauseMs?: number;
 }
 
@@ -150,12 +150,12 @@ export class ReplaySteps {
   async #run(record: ReplayRecord, known: KnownReplay, options: StepOptions): Promise<Advance> {
     const { version } = known;
     if (known.state.step !== null && this.#written.get(record.identity) !== version) return await this.#reconcile(record, known);
-    const { state, ended, held } = await this.#seeEnds(record, known);
+    const { state, ended, held, lookInMs } = await this.#seeEnds(record, known);
     const open = known.open - ended.length;
     const hasFailed = tooManyFailed(record, state);
     if (hasFailed !== null) return await this.#end(record, { version, state }, { phase: 'Failed', failure: hasFailed, ended });
     if (state.queuedAtMs !== null && open === 0) return await this.#end(record, { version, state }, { phase: 'Succeeded', ended });
-    const maximum = record.destinationId === undefined && record.what !== 'events' ? maxOpen : maxOpenInFreshLane;
+    const maximum = maxOpenOf(record);
     const most = Math.min(options.most, maximum - open);
     if (most > 0 && state.queuedAtMs === null) {
       const step = { ...options, ended, most };
@@ -170,7 +170,7 @@ export class ReplaySteps {
     }
     if (state.queuedAtMs !== null && held != null) return await this.#wait(record, { version, state, open }, held, ended);
     const waiting = state.queuedAtMs !== null && held === null ? null : state.waiting;
-    if (ended.length === 0 && waiting === state.waiting) return idle;
+    if (ended.length === 0 && waiting === state.waiting) return lookInMs === undefined ? idle : { ...idle, pauseMs: lookInMs };
     return { ...(await this.#save(record, { version, state: { ...state, waiting }, ended }, 0)), pauseMs };
   }
 
@@ -291,14 +291,20 @@ export class ReplaySteps {
     return new Map(newIds.filter(([, newId]) => views.has(newId)));
   }
 
-  /** Counts messages that have ended since the last look. `held`: why none of the others is sent now; absent: not all of them were looked at. */
+  /**
+   * Counts messages that have ended since the last look. `held`: why none of the others is sent now; absent: not all of them were looked at. `lookInMs`: the next
+   * look is due then.
+   */
   async #seeEnds(
     record: ReplayRecord,
     { state, open }: KnownReplay,
-  ): Promise<{ state: ReplayState; ended: string[]; held?: Waiting | null }> {
+  ): Promise<{ state: ReplayState; ended: string[]; held?: Waiting | null; lookInMs?: number }> {
     const { runs, candidates, clock, lookEveryMs = defaultLookEveryMs } = this.#options;
     const { cursor, atMs } = this.#looks.get(record.identity) ?? { cursor: '0', atMs: Number.NEGATIVE_INFINITY };
-    if (open === 0 || clock.now() - atMs < lookEveryMs) return { state, ended: [] };
+    if (open === 0) return { state, ended: [] };
+    // A look at few messages costs little, and few may be queued before it.
+    const lookInMs = atMs - clock.now() + (maxOpenOf(record) === maxOpen ? lookEveryMs : lookEveryMs / 4);
+    if (lookInMs > 0) return { state, ended: [], lookInMs };
     const { next, ids } = await runs.open(record.org, record.identity, cursor);
     const views = await candidates.views(record, ids);
     const seen = { ...state };
@@ -379,6 +385,10 @@ export class ReplaySteps {
     this.#written.delete(identity);
     return { outcome: 'ended', queued: 0 };
   }
+}
+
+function maxOpenOf({ destinationId, what }: Pick<ReplayRecord, 'destinationId' | 'what'>): number {
+  return destinationId === undefined && what !== 'events' ? maxOpen : maxOpenInFreshLane;
 }
 
 function givenBack({ month }: NonNullable<ReplayState['step']>, messages: number): Pick<ReplayChange, 'month'> {

@@ -163,8 +163,8 @@ export class RedisWebhookStore implements WebhookStore {
   }
 
   updateEndpoint(org: string, id: string, change: WebhookEndpointChange, expectedRevision?: number): Promise<WebhookEndpoint> {
-    const replacement = { change: (stored: WebhookEndpoint) => changedEndpoint(stored, change), expectedRevision, outbox: this.#rotations };
-    return this.#update(endpointKind, org, id, replacement);
+    const changed = (stored: WebhookEndpoint) => changedEndpoint(stored, change);
+    return this.#update(endpointKind, org, id, { change: changed, expectedRevision, followUp: this.#rotations });
   }
 
   deleteEndpoint(org: string, id: string): Promise<void> {

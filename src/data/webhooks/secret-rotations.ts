@@ -8,7 +8,7 @@ import { throwUnavailable } from '../../redis/unavailable.ts';
 import { RecoveryScanner } from '../locks/recovery-scanner.ts';
 import { OwnEventNotes } from '../queue/own-event-notes.ts';
 import { readHasOwnSource } from '../registry/own-sources.ts';
-import type { Outbox } from './webhook-changes.ts';
+import type { FollowUp } from './webhook-changes.ts';
 import { sharedWebhookKeys, webhookKeys } from './webhook-keys.ts';
 import type { WebhookEndpoint } from './webhooks.ts';
 
@@ -31,7 +31,7 @@ interface RotationOptions {
  * Notes `secret.rotated` of webhook endpoints for organizations that have a source for it. The script that stores the new secret stores the rotation as pending; it is
  * noted after that, by whoever has rotated or, when that process dies, by `WebhookSweeper`. A repeated note is the same event.
  */
-export function endpointRotations(options: RotationOptions): Outbox<WebhookEndpoint> {
+export function endpointRotations(options: RotationOptions): FollowUp<WebhookEndpoint> {
   const { redis, prefix, logger, shards } = options;
   const unfinished = new RecoveryScanner({ ...options, key: sharedWebhookKeys(prefix).unfinished });
   const notes = new RotationNotes(options);
@@ -73,19 +73,20 @@ export class RotationNotes {
   async notePending(org: string): Promise<void> {
     const { redis, prefix } = this.#options;
     const pending = await redis.hgetall(webhookKeys(prefix, org).rotations).catch(throwUnavailable);
-    for (const [name, each] of Object.entries(pending)) await this.note(org, name, each);
+    const errors: unknown[] = [];
+    for (const [name, each] of Object.entries(pending)) await this.note(org, name, each).catch((error: unknown) => void errors.push(error));
+    if (errors.length > 0) throw errors[0];
   }
 }
 
-/** Nothing of a secret, not even its shown part. */
+/** Nothing of a secret, not even its shown part, and no URL, which may have a token in it. */
 function dataOf(before: WebhookEndpoint, after: WebhookEndpoint): Record<string, unknown> {
-  const { id, applicationId, url, secret, managedBy, updatedAtMs } = after;
+  const { id, applicationId, secret, managedBy, updatedAtMs } = after;
   const earlier = secret.previous.find(({ sealed }) => sealed === before.secret.sealed);
   return {
     kind: 'endpoint',
     applicationId,
     endpointId: id,
-    url,
     secretVersion: secret.version,
     by: managedBy === null ? 'api' : 'resource',
     rotatedAt: new Date(updatedAtMs).toISOString(),

@@ -63,7 +63,7 @@ export async function webhookRows<T>(
 }
 
 /** What is written with a change, in the same script, and carried on after it. */
-export interface Outbox<T> {
+export interface FollowUp<T> {
   /** Arguments of the script; none when the change asks for nothing. Called before each attempt to write. */
   prepare(before: T, after: T): Promise<ScriptArgument[]>;
   /** The change is written, with these. Never rejects. */
@@ -77,20 +77,20 @@ export interface WebhookReplacement<T> {
   /** Returns what the object shall be; may throw. */
   change(stored: T): T;
   expectedRevision?: number | undefined;
-  outbox?: Outbox<T> | undefined;
+  followUp?: FollowUp<T> | undefined;
   /** Not a change that a user has made: revision and time of the last one stay. */
   isSilent?: boolean;
 }
 
 /**
  * Changes an object, whoever else changes it meanwhile; what stays equal is not written. The object is null when it is gone. `carryOn`: with what was
- * written to the outbox; whoever does not call it leaves that to others. Throws
+ * written for the follow-up; whoever does not call it leaves that to others. Throws
  * CONFLICT when the revision is not the expected one, another application has the external id, or the transform is being deleted.
  */
 export async function replaceWebhook<T extends Stamped>(
   { scripts, clock }: { scripts: WebhookScripts; clock: Clock },
   kind: KindOfWebhooks<T>,
-  { org, row: first, change, expectedRevision, outbox, isSilent = false }: WebhookReplacement<T>,
+  { org, row: first, change, expectedRevision, followUp, isSilent = false }: WebhookReplacement<T>,
 ): Promise<{ object: T | null; isChanged: boolean; carryOn?: () => Promise<void> }> {
   let row = first;
   for (let tries = 0; tries < triesMax; tries++) {
@@ -104,7 +104,7 @@ export async function replaceWebhook<T extends Stamped>(
     const replacement = withJson(record, kind.encode(stamped));
     const indexed = kind.indexed(object).flatMap((before, i) => [before, kind.indexed(wanted)[i] ?? '']);
     const matches = changesMatching(kind, object, wanted) ? 1 : 0;
-    const prepared = (await outbox?.prepare(object, stamped)) ?? [];
+    const prepared = (await followUp?.prepare(object, stamped)) ?? [];
     const args = [kind.letters, number, record, replacement, matches, ...indexed, ...prepared];
     const [outcome, other] = list(await scripts.run('update', org, args));
     switch (text(outcome)) {
@@ -112,7 +112,7 @@ export async function replaceWebhook<T extends Stamped>(
         return {
           object: kind.row(org, row.reply.with(1, replacement)).object,
           isChanged: true,
-          ...(prepared.length > 0 && { carryOn: async () => outbox?.carryOn(stamped, prepared) }),
+          ...(prepared.length > 0 && { carryOn: async () => followUp?.carryOn(stamped, prepared) }),
         };
       case 'stored':
         row = kind.row(org, other);

@@ -66,9 +66,14 @@ export class WebhookSweeper {
   }
 
   async #finish(org: string, signal?: AbortSignal): Promise<boolean> {
-    const isSwept = await this.#removeAll(org, signal);
-    await this.#rotations.notePending(org);
-    return isSwept;
+    const isNoted = await this.#rotations.notePending(org).then(
+      () => true,
+      (error: unknown) => {
+        this.#logger.warn({ err: error, organization: org }, 'secret.rotated events were not noted; retrying later');
+        return false;
+      },
+    );
+    return (await this.#removeAll(org, signal)) && isNoted;
   }
 
   async #removeAll(org: string, signal?: AbortSignal): Promise<boolean> {

@@ -9,7 +9,7 @@ import { OwnEventNotes } from '../../data/queue/own-event-notes.ts';
 import { hasOwnSource } from '../../data/registry/own-sources.ts';
 import type { RegistryReader } from '../../data/registry/registry.ts';
 import { RedisRegistryPublisher } from '../../data/registry/registry-publisher.ts';
-import type { EventRouting } from '../../data/replays/event-originals.ts';
+import { type EventRouting, replayedPayloadRoom } from '../../data/replays/event-originals.ts';
 import { RedisReplayRuns } from '../../data/replays/redis-replay-runs.ts';
 import { ReplayCandidates } from '../../data/replays/replay-candidates.ts';
 import { ReplayFeed } from '../../data/replays/replay-feed.ts';
@@ -43,7 +43,9 @@ export function replayRunnerOf(options: {
   const reading = { redis, prefix, shards: () => shards };
   const runs = new RedisReplayRuns({ ...reading, quotaSteps: new QuotaSteps({ ...reading, registry, logger }) });
   const deliveries = new RedisMessageReader(reading);
-  const candidates = new ReplayCandidates({ deliveries, messages: new WebhookMessages(reading), routing: events.routing });
+  const payloadRoom = replayedPayloadRoom();
+  const messages = new WebhookMessages(reading);
+  const candidates = new ReplayCandidates({ deliveries, messages, routing: events.routing, payloadRoom });
   const steps = new ReplaySteps({
     ...options,
     ...events,
@@ -51,6 +53,7 @@ export function replayRunnerOf(options: {
     runs,
     feed: new ReplayFeed(options),
     candidates,
+    payloadRoom,
     circuits: new Circuits(reading),
     notes: new OwnEventNotes(reading),
     hasOwnSource: (org) => hasOwnSource(registry, org),

@@ -152,6 +152,36 @@ test('eight steps are under way at most, and an organization that waits has its 
   expect(begun.slice(0, 9).toSorted()).toEqual(organizations);
 });
 
+test('a replay that is deleted while its step is under way is cancelled after the step', async () => {
+  await deadLetters('org_a', 2);
+  const replay = replayRecord();
+  await publisher.publish(epoch, 'replay', replay);
+  const [began, hold] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const around = async (step: () => ReturnType<Advance>, org: string) => {
+    if (org !== 'org_a' || (await runOf(replay))?.phase !== 'Running') return await step();
+    began.resolve();
+    await hold.promise;
+    return await step();
+  };
+  await beside(
+    'w1',
+    async () => {
+      await began.promise;
+      await publisher.retract(epoch, 'replay', replay.id);
+      // The runner hears of it before it hears of these.
+      for (const later of dryRunsOf('org_b', 1)) {
+        await publisher.publish(epoch, 'replay', later);
+        await eventually(() => hasSucceeded(later));
+      }
+      expect((await runOf(replay))?.phase).toBe('Running');
+      hold.resolve();
+      await eventually(async () => expect((await runOf(replay))?.phase).toBe('Cancelled'));
+      expect(await runOf(replay)).toMatchObject({ queued: 2 });
+    },
+    { around },
+  );
+});
+
 test('a replay is carried on by one worker at a time, and by another when its lease is given back', async () => {
   await deadLetters('org_a', 1);
   const replay = replayRecord();

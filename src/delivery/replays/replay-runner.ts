@@ -18,7 +18,7 @@ const stepsPerSecond = 10;
 /** However little has changed: Redis may have been emptied, and replays whose objects are gone are ended. */
 const reviewMs = 30_000;
 const failureDelayMs = 1000;
-/** Steps under way at once, each of another organization: a step that waits for a slow judgement of events holds up no other organization. */
+/** Steps under way at once, each of another organization: a slow judgement of events holds up no other organization while fewer than these are slow. */
 const maxAtOnce = 8;
 
 export interface ReplayRunnerOptions {
@@ -45,8 +45,8 @@ interface Entry {
 }
 
 /**
- * Carries replays on. Of an organization one step is under way at a time, and organizations take turns, whatever number of replays each has. Any number of workers
- * may run it; a replay is leased to one of them.
+ * Carries replays on. A worker has one step of an organization under way at a time, and organizations take turns, whatever number of replays each has. Any number
+ * of workers may run it; a replay is leased to one of them.
  */
 export class ReplayRunner {
   readonly #options: ReplayRunnerOptions;
@@ -54,8 +54,8 @@ export class ReplayRunner {
   readonly #stopping = new AbortController();
   readonly #entries = new Map<string, Entry>();
   readonly #leased = new Map<string, Pick<ReplayRecord, 'org' | 'identity'>>();
-  /** The step under way of an organization. */
-  readonly #busy = new Map<string, Promise<void>>();
+  /** By organization: its step under way, and the identity of the replay. */
+  readonly #busy = new Map<string, { identity: string; step: Promise<void> }>();
   #mustLoad = true;
   #reviewedAtMs = 0;
   #lastOrganization = '';
@@ -77,16 +77,21 @@ export class ReplayRunner {
     this.#stopListening();
     this.#wakeup.signal();
     await this.#loop;
-    await Promise.all(this.#busy.values());
+    await Promise.all([...this.#busy.values()].map(({ step }) => step));
     const { runs, worker } = this.#options;
     await Promise.allSettled([...this.#leased.values()].map(({ org, identity }) => runs.lease(org, identity, worker, 0)));
   }
 
   #note(key: string): void {
     if (key === '*') this.#mustLoad = true;
-    else if (key.startsWith('replay:')) this.#entries.set(key.slice('replay:'.length), newEntry());
+    else if (key.startsWith('replay:')) this.#renew(key.slice('replay:'.length));
     else return;
     this.#wakeup.signal();
+  }
+
+  /** The replay is due; what is known of it may have changed, but for its organization. */
+  #renew(id: string): void {
+    this.#entries.set(id, { ...newEntry(), org: this.#entries.get(id)?.org ?? null });
   }
 
   async #run(): Promise<void> {
@@ -108,7 +113,7 @@ export class ReplayRunner {
     const { published, registry, clock } = this.#options;
     this.#mustLoad = false;
     const ids = new Set(await published.ids('replay'));
-    for (const id of this.#entries.keys()) if (!ids.has(id)) this.#entries.delete(id);
+    for (const id of this.#entries.keys()) if (!ids.has(id)) this.#renew(id);
     const organizations = new Set<string>();
     for (const id of ids) {
       if (!this.#entries.has(id)) this.#entries.set(id, newEntry());
@@ -128,7 +133,10 @@ export class ReplayRunner {
       const record = await registry.getOfAny('replay', id);
       if (record === null) await this.#forget(id);
       else if (entry.endedGeneration === record.generation) entry.dueAtMs = Number.POSITIVE_INFINITY;
-      else due.push({ id, entry: Object.assign(entry, { org: record.org }), record });
+      else {
+        entry.org = record.org;
+        due.push({ id, entry, record });
+      }
     }
     const byOrganization = Map.groupBy(due, ({ record }) => record.org);
     const organizations = [...byOrganization.keys()].sort();
@@ -142,7 +150,7 @@ export class ReplayRunner {
         this.#busy.delete(org);
         this.#wakeup.signal();
       });
-      this.#busy.set(org, step);
+      this.#busy.set(org, { identity: first.record.identity, step });
     }
   }
 
@@ -160,7 +168,11 @@ export class ReplayRunner {
 
   async #endGone(org: string): Promise<void> {
     const { registry, steps, worker } = this.#options;
-    await steps.endGone(org, worker, async (id, identity) => (await registry.getOf(org, 'replay', id))?.identity === identity);
+    // A replay whose step is under way is ended after it.
+    const underWay = this.#busy.get(org)?.identity;
+    const isThere = async (id: string, identity: string): Promise<boolean> =>
+      identity === underWay || (await registry.getOf(org, 'replay', id))?.identity === identity;
+    await steps.endGone(org, worker, isThere);
   }
 
   async #serve(id: string, entry: Entry, record: ReplayRecord): Promise<void> {
@@ -175,7 +187,7 @@ export class ReplayRunner {
       const most = this.#allowance(entry, record);
       const monthlyMessages = organization.monthlyMessages ?? null;
       const elsewhere = await this.#elsewhere(record);
-      const { outcome, queued, pauseMs = 0 } = await steps.advance(record, { most, monthlyMessages, ...elsewhere });
+      const { outcome, queued, pauseMs } = await steps.advance(record, { most, monthlyMessages, ...elsewhere });
       entry.tokens -= queued;
       if (outcome === 'ended') {
         this.#leased.delete(id);
@@ -183,7 +195,9 @@ export class ReplayRunner {
       } else if (outcome === 'progress') {
         const wanted = Math.min(maxPerStep / 2, Math.max(1, record.ratePerSecond / stepsPerSecond));
         const untilTokensMs = (1000 * Math.max(0, wanted - entry.tokens)) / record.ratePerSecond;
-        Object.assign(entry, { idleMs: 0, dueAtMs: clock.now() + Math.max(pauseMs, queued > 0 ? untilTokensMs : 0) });
+        Object.assign(entry, { idleMs: 0, dueAtMs: clock.now() + Math.max(pauseMs ?? 0, queued > 0 ? untilTokensMs : 0) });
+      } else if (pauseMs !== undefined) {
+        entry.dueAtMs = clock.now() + pauseMs;
       } else {
         entry.idleMs = Math.min(idleDelays.maxMs, Math.max(idleDelays.firstMs, entry.idleMs * 2));
         entry.dueAtMs = clock.now() + entry.idleMs;

@@ -116,7 +116,6 @@ describe('a rotation that was broken off before its answer was kept', () => {
         kind: 'endpoint',
         applicationId,
         endpointId: id,
-        url: 'https://customer.example/told',
         secretVersion: 2,
         by: 'api',
         rotatedAt: expect.any(String),

@@ -1,7 +1,7 @@
-import { monthOf, monthsEndMs } from '../../../data/intake/intake.ts';
+import { endOfMonthMs, monthOf } from '../../../data/intake/intake.ts';
 import type { Call } from '../../http/operation.ts';
 import { isoTime } from '../../records/record-fields.ts';
-import { type Advice, holds, type Step } from './explanation.ts';
+import { type Advice, counted, holds, type Step } from './explanation.ts';
 
 /** What is left of the messages that the organization may queue in this month; null: it may queue any number. */
 export async function monthOfOrganization({ services, caller }: Call): Promise<{ step: Step; advice: Advice[] } | null> {
@@ -10,9 +10,9 @@ export async function monthOfOrganization({ services, caller }: Call): Promise<{
   const nowMs = services.clock.now();
   const left = await services.intake.left({ org, receivedAtMs: nowMs, mark: null, windowMs: 0, monthlyMessages });
   const month = monthOf(nowMs);
-  const endsAt = isoTime(monthsEndMs(nowMs));
+  const endsAt = isoTime(endOfMonthMs(nowMs));
   const data = { month, monthlyMessages, left, endsAt };
-  const text = `The organization may queue ${left} more messages in the month ${month} (UTC), of ${monthlyMessages}.`;
+  const text = `The organization may still queue ${counted(left, 'message')} in the month ${month} (UTC), of ${counted(monthlyMessages, 'message')}.`;
   if (left > 0) return { step: holds('month', text, data), advice: [] };
   return {
     step: holds('month', `${text} Events that make messages are refused until ${endsAt}.`, data),

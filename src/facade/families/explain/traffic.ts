@@ -1,3 +1,4 @@
+import { ownProvider } from '../../../core/providers/providers.ts';
 import type { CircuitView } from '../../../data/queue/circuits.ts';
 import type { PosthornObject, ServedKind } from '../../../resources/kinds.ts';
 import { refersTo } from '../../../resources/references.ts';
@@ -8,14 +9,15 @@ import { advise, atTime, counted, happened, holds, type More, type Next, type St
 import { monthOfOrganization } from './month.ts';
 import { adviceOnWait } from './waits.ts';
 
-/** Reports counters, backlog and circuits of sources, routes and destinations. */
+/** Reports counters, backlog and circuits of sources, routes and destinations, and what is left of the month for sources and event types. */
 
 const maxTargets = 200;
 const maxCircuitsTold = 20;
 
 export async function trafficOf(call: Call, object: PosthornObject<ServedKind>, id: string): Promise<More> {
   if (isA(object, 'Source')) {
-    const [events, month] = await Promise.all([eventsStep(call, id, 'received'), monthOfOrganization(call)]);
+    const isCounted = object.spec.provider !== ownProvider;
+    const [events, month] = await Promise.all([eventsStep(call, id, 'received'), isCounted ? monthOfOrganization(call) : null]);
     return { steps: [events, ...(month === null ? [] : [month.step])], advice: [...sourceAdvice(call, object), ...(month?.advice ?? [])] };
   }
   if (isA(object, 'WebhookEventType')) {
