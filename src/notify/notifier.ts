@@ -144,35 +144,41 @@ export class Notifier {
       if (log === null || log.entries.length + log.own.length === 0) return;
       const byRoute = Map.groupBy(log.entries, ({ routeId }) => routeId);
       for (const [routeId, entries] of byRoute) await this.#decide(routeId, { shard, marker: log.marker, entries });
-      await this.#tell({ shard, marker: log.marker }, log.own);
+      const left = await this.#tell({ shard, marker: log.marker }, log.own);
       if (this.#isStopped) return;
-      await states.forget(shard, [...log.entries, ...log.own]);
+      await states.forget(shard, [...log.entries, ...log.own.filter((entry) => !left.has(entry))]);
     }
   }
 
-  /** Rejects without Redis only. */
-  async #tell(place: EntryPlace, entries: readonly OwnEntry[]): Promise<void> {
+  /** Returns those that are to be told after the next read. Rejects without Redis only. */
+  async #tell(place: EntryPlace, entries: readonly OwnEntry[]): Promise<Set<OwnEntry>> {
     const byOrganization = Map.groupBy(entries, ({ org }) => org);
-    await Promise.all([...byOrganization].map(([organization, own]) => this.#tellOf(organization, place, own)));
+    const left = await Promise.all([...byOrganization].map(([organization, own]) => this.#tellOf(organization, place, own)));
+    return new Set(left.flat());
   }
 
-  /** What cannot be told at once is dropped, with the rest: alerts, and other organizations, would wait for it. */
-  async #tellOf(organization: string, place: EntryPlace, entries: readonly OwnEntry[]): Promise<void> {
+  /**
+   * Returns those for which there was no time. When not even the first can be told in the time, or there is no room, all are dropped: alerts, and other
+   * organizations, would wait for them.
+   */
+  async #tellOf(organization: string, place: EntryPlace, entries: readonly OwnEntry[]): Promise<OwnEntry[]> {
     const { acceptOwn, logger } = this.#options;
     const deadline = AbortSignal.timeout(tellDeadlineMs);
-    let left = entries.length;
+    let told = 0;
     try {
       for (const entry of entries) {
-        if (this.#isStopped) return;
+        if (this.#isStopped) return [];
         deadline.throwIfAborted();
         for (const event of await ownEvents(this.#options, place, entry)) await acceptOwn(event, deadline);
-        left -= 1;
+        told += 1;
       }
     } catch (error) {
       if (isPosthornError(error, 'UNAVAILABLE')) throw error;
+      if (deadline.aborted && told > 0) return entries.slice(told);
       const level = deadline.aborted || isPosthornError(error, 'QUEUE_FULL', 'REQUEST_TIMEOUT') ? 'warn' : 'error';
-      logger[level]({ err: error, organization, events: left }, "Posthorn's own events were dropped");
+      logger[level]({ err: error, organization, events: entries.length - told }, "Posthorn's own events were dropped");
     }
+    return [];
   }
 
   /** Rejects without Redis only: a defect must not hold up the alerts of other routes. */

@@ -1,4 +1,5 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { pino } from 'pino';
 import { startAlertingWorker } from '../../test/support/alerting-worker.ts';
 import { awayFromTheEndOf } from '../../test/support/away-from-the-end-of.ts';
@@ -192,10 +193,30 @@ describe('a dead letter', () => {
     expect(ops.requests).toHaveLength(5);
   });
 
-  test('schemas that cannot be checked in time hold up no alert, and drop the events', async () => {
+  const checksSchema = (): void => {
     const jsonSchema = JSON.stringify({ type: 'object' });
     registry.put('payloadSchema', { v: 1, id: 'sch_a', org: 'org_a', version: 1, jsonSchema, generation: 1 });
     route({ id: 'rte_ops', sourceId: 'src_own', destinations: [{ id: 'dst_ops', shard: 1 }], schemaId: 'sch_a' });
+  };
+
+  test('events for which there is no time are told after the next read', async () => {
+    checksSchema();
+    const sandbox = new Sandbox({ clock: patientClock, processes: 1 });
+    const validate = sandbox.validate.bind(sandbox);
+    // Nine take longer than the 2 s that the events of an organization have at a time.
+    jest.spyOn(sandbox, 'validate').mockImplementation(async (...args) => {
+      await sleep(250);
+      return await validate(...args);
+    });
+    ends.push(startAlertingWorker(redis, { prefix, registry, shards }, sandbox));
+    await sendAndFail(14);
+    await ops.arrived(14);
+    await nothingUnderWay();
+    expect(ops.requests).toHaveLength(14);
+  });
+
+  test('schemas that cannot be checked in time hold up no alert, and drop the events', async () => {
+    checksSchema();
     const lines: string[] = [];
     const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
     const sandbox = new Sandbox({ clock: patientClock, processes: 1 });
