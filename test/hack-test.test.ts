@@ -52,7 +52,7 @@ test.each([
   const started = await eventually('what it starts', 30_000, () => /^(\d+) (\d+)\n$/.exec(read(numbers)) ?? undefined);
   child.kill(signal);
   expect(await ended).toEqual([code, null]);
-  // Whoever has adopted what was killed reaps it a moment later.
+  // The process that adopts the killed ones reaps them a moment later.
   await eventually(() => expect(started.slice(1).map(Number).filter(isAlive)).toEqual([]));
   expect(read(calls).trim().split('\n')).toEqual(called);
 });

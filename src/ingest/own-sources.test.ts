@@ -3,17 +3,17 @@ import { eventually } from '../../test/support/eventually.ts';
 import { IngestUnderTest, keyPrefix } from '../../test/support/ingest.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
+import { patientSandbox } from '../../test/support/patient-sandbox.ts';
 import { hopHeader } from '../core/hops.ts';
 import { derivedTimedId } from '../core/ids.ts';
 import type { OwnEvent } from '../core/own-event.ts';
 import { RedisMessageReader } from '../data/history/message-reader.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
 import { hasOwnSource } from '../data/registry/own-sources.ts';
-import { Sandbox } from '../sandbox/sandbox.ts';
 import { acceptOwnEvent } from './own-event.ts';
 
 let ingest: IngestUnderTest;
-const sandbox = new Sandbox({ clock: patientClock, processes: 1 });
+const sandbox = patientSandbox();
 beforeAll(async () => {
   ingest = await IngestUnderTest.start();
 });

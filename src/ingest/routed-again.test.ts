@@ -3,15 +3,15 @@ import { IngestUnderTest } from '../../test/support/ingest.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
+import { patientSandbox } from '../../test/support/patient-sandbox.ts';
 import { RedisMessageReader } from '../data/history/message-reader.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
 import { wholeEvent } from '../data/replays/event-originals.ts';
-import { Sandbox } from '../sandbox/sandbox.ts';
 import { eventRouting } from './routed-again.ts';
 
 const prefix = 'events:';
 let ingest: IngestUnderTest;
-const sandbox = new Sandbox({ clock: patientClock, processes: 1 });
+const sandbox = patientSandbox();
 beforeAll(async () => {
   ingest = await IngestUnderTest.start();
 });

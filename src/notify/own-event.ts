@@ -20,8 +20,7 @@ interface OwnPayload {
 }
 
 const ownData = z.record(z.string(), z.unknown());
-const rotatedSecret = z.looseObject({ rotatedAt: z.iso.datetime() });
-const finishedReplay = z.looseObject({ completedAt: z.iso.datetime() });
+const isoDateTime = z.iso.datetime();
 
 export interface OwnEventSources {
   registry: RegistryReader;
@@ -71,29 +70,28 @@ async function tellingOf(sources: OwnEventSources, org: string, entry: OwnEntry)
       const data = { ...target, percent, failingSince: isoTime(failingSinceMs), disabledAt: isoTime(disabledAtMs) };
       return { type: 'endpoint.disabling', data };
     }
-    case 'replayFinished': {
-      const data = finishedReplay.parse(parsePlainJson(entry.reason));
-      return {
-        type: 'replay.finished',
-        data,
-        occurrence: { atMs: Date.parse(data.completedAt), name: `replay ${org} ${entry.destinationId}` },
-      };
-    }
+    case 'replayFinished':
+      return occurred('replay.finished', entry, { noun: 'replay', timeField: 'completedAt' });
     case 'quotaReached':
       return { type: 'quota.reached', data: ownData.parse(parsePlainJson(entry.reason)) };
-    case 'secretRotated': {
-      const data = rotatedSecret.parse(parsePlainJson(entry.reason));
-      return {
-        type: 'secret.rotated',
-        data,
-        occurrence: { atMs: Date.parse(data.rotatedAt), name: `secret ${org} ${entry.destinationId}` },
-      };
-    }
+    case 'secretRotated':
+      return occurred('secret.rotated', entry, { noun: 'secret', timeField: 'rotatedAt' });
     case 'dead':
       return await deadLetter(sources, entry, target);
     default:
       return entry.kind satisfies never;
   }
+}
+
+/** Something about an organization that may be noted more than once. `timeField`: of its data, says when it happened. */
+function occurred(
+  type: string,
+  { org, destinationId, reason }: OwnEntry,
+  { noun, timeField }: { noun: string; timeField: string },
+): Telling {
+  const data = ownData.parse(parsePlainJson(reason));
+  const atMs = Date.parse(isoDateTime.parse(data[timeField]));
+  return { type, data, occurrence: { atMs, name: `${noun} ${org} ${destinationId}` } };
 }
 
 /** What was removed meanwhile is told with less. */

@@ -3,6 +3,7 @@ import { eventually } from '../../test/support/eventually.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
+import { patientSandbox } from '../../test/support/patient-sandbox.ts';
 import { dead, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
 import { RecordRegistry } from '../../test/support/record-registry.ts';
 import { organizationRecord, routeRecord, sourceRecord } from '../../test/support/records.ts';
@@ -25,7 +26,6 @@ import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
 import { acceptOwnEvent } from '../ingest/own-event.ts';
 import type { RedisClient } from '../redis/connection.ts';
 import { systemClock } from '../runtime/clock.ts';
-import { Sandbox } from '../sandbox/sandbox.ts';
 import { Notifier } from './notifier.ts';
 
 const prefix = 'test:';
@@ -50,7 +50,7 @@ test('on a Redis Cluster what happens in each shard becomes one own event for th
   const shared = { redis, prefix, shards: () => shards };
   const acceptor = new RedisMessageAcceptor({ ...shared, clock: patientClock });
   const reader = new RedisMessageReader(shared);
-  const sandbox = new Sandbox({ clock: patientClock, processes: 1 });
+  const sandbox = patientSandbox();
   const notifiers = ['a', 'b'].map(
     (name) =>
       new Notifier({

@@ -8,6 +8,7 @@ import { eventually } from '../../test/support/eventually.ts';
 import { MemoryDirectory, webhookApplication, webhookEndpoint } from '../../test/support/memory-directory.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
+import { patientSandbox } from '../../test/support/patient-sandbox.ts';
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
 import { RecordRegistry } from '../../test/support/record-registry.ts';
 import { destinationRecord, organizationRecord, routeRecord, sourceRecord } from '../../test/support/records.ts';
@@ -25,7 +26,6 @@ import { Circuits } from '../data/queue/circuits.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
 import { OwnEventNotes } from '../data/queue/own-event-notes.ts';
 import type { WebhookPlanSources } from '../delivery/plans/webhook-plan.ts';
-import { Sandbox } from '../sandbox/sandbox.ts';
 
 const prefix = 'test:';
 const shards = 3;
@@ -201,7 +201,7 @@ describe('a dead letter', () => {
 
   test('events for which there is no time are told after the next read', async () => {
     checksSchema();
-    const sandbox = new Sandbox({ clock: patientClock, processes: 1 });
+    const sandbox = patientSandbox();
     const validate = sandbox.validate.bind(sandbox);
     // Nine take longer than the 2 s that the events of an organization have at a time.
     jest.spyOn(sandbox, 'validate').mockImplementation(async (...args) => {
@@ -219,7 +219,7 @@ describe('a dead letter', () => {
     checksSchema();
     const lines: string[] = [];
     const logger = pino({ level: 'warn' }, { write: (line: string) => void lines.push(line) });
-    const sandbox = new Sandbox({ clock: patientClock, processes: 1 });
+    const sandbox = patientSandbox();
     sandbox.close();
     ends.push(startAlertingWorker(redis, { prefix, registry, shards, logger }, sandbox));
     await sendAndFail(2);

@@ -3,12 +3,12 @@ import { startAlertingWorker } from '../../test/support/alerting-worker.ts';
 import { type Death, dieEverywhere } from '../../test/support/dying-client.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import { silentLogger } from '../../test/support/logger.ts';
+import { notedData } from '../../test/support/noted-events.ts';
 import { type Receiver, startReceiver } from '../../test/support/receiver.ts';
 import { RecordRegistry } from '../../test/support/record-registry.ts';
 import { destinationRecord, organizationRecord, routeRecord, sourceRecord } from '../../test/support/records.ts';
 import { carryOn, replayParts, replayRecord, startReplayWorld } from '../../test/support/replays.ts';
 import { newTimedId } from '../core/ids.ts';
-import { AlertStates } from '../data/alerts/alert-states.ts';
 import { RedisMessageReplayer } from '../data/history/message-replayer.ts';
 import { type ClaimOutcome, monthOf, RedisIntake } from '../data/intake/intake.ts';
 import { intakeKeys } from '../data/intake/intake-keys.ts';
@@ -69,12 +69,7 @@ async function claimed(...counts: number[]): Promise<void> {
   for (const messages of counts) await claim(messages);
   await settled();
 }
-/** Data of what is noted. */
-async function noted(): Promise<{ percent: number; messages: number }[]> {
-  const states = new AlertStates({ redis: world.redis.client, prefix });
-  const logs = await Promise.all([0, 1].map((shard) => states.read(shard, 'r')));
-  return logs.flatMap((log) => (log?.own ?? []).map(({ reason }) => JSON.parse(reason)));
-}
+const noted = () => notedData(world.redis.client, prefix, world.shards);
 const counted = () => world.redis.client.hget(keys.quota, month);
 
 test('80 and 100 percent of a month are told to the routes of the source, as the documented JSON, once, and do not count to it', async () => {

@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
 import { PosthornError } from '../../src/core/errors.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
 import { KubernetesAccess } from '../../src/store/kubernetes/kubernetes-access.ts';
 import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
 import { type FacadeWorld, startFacadeWorld } from '../facade/facade-world.ts';
 import { type ControlPlane, startControlPlane } from '../support/control-plane.ts';
 import { eventually } from '../support/eventually.ts';
 import { kubernetesApi } from '../support/kubernetes-api.ts';
+import { standingClock } from '../support/patient-clock.ts';
 
 let controlPlane: ControlPlane;
 let api: KubernetesApi;
@@ -29,10 +29,9 @@ beforeAll(async () => {
       return api.request(method, path, options);
     },
   };
-  // A client may guess again after a second: while a slow machine answers its guesses none goes by.
-  const nowMs = Date.now();
+  // The limit of guesses refills every second, and a slow machine needs longer for the answers.
   world = await startFacadeWorld({
-    clock: { ...systemClock, now: () => nowMs },
+    clock: standingClock(),
     kubernetesAccess: new KubernetesAccess({ api: counting, audiences: ['posthorn', 'webhooks'] }),
     trustedProxies: ['127.0.0.0/8'],
   });

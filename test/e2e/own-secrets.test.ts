@@ -61,7 +61,7 @@ afterAll(async () => {
 
 const told = () => ops.requests.map(({ body }) => JSON.parse(body.toString()));
 
-/** Repeats what an object that is not in force yet refuses. */
+/** Repeats the request until the objects that it needs are in force. */
 async function post(path: string, body: object, key?: string): Promise<Record<string, unknown>> {
   return await eventually(path, 30_000, async () => {
     const answer = await fetch(`${standalone.url}/api/${path}`, {

@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { newApiKey } from '../../src/core/api-keys.ts';
-import { systemClock } from '../../src/runtime/clock.ts';
+import { standingClock } from '../support/patient-clock.ts';
 import { type Answer, type FacadeWorld, startFacadeWorld } from './facade-world.ts';
 
 let world: FacadeWorld;
 beforeAll(async () => {
-  // A client may guess again after a second: while a slow machine answers its guesses none goes by.
-  const nowMs = Date.now();
-  world = await startFacadeWorld({ trustedProxies: ['127.0.0.0/8'], clock: { ...systemClock, now: () => nowMs } });
+  // The limit of guesses refills every second, and a slow machine needs longer for the answers.
+  world = await startFacadeWorld({ trustedProxies: ['127.0.0.0/8'], clock: standingClock() });
 });
 afterAll(() => world.stop());
 

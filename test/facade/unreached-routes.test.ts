@@ -8,12 +8,12 @@ import { RedisIntake } from '../../src/data/intake/intake.ts';
 import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
 import { createIngestHandler } from '../../src/ingest/handler.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
-import { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { testKeyring } from '../support/controllers.ts';
 import { eventually } from '../support/eventually.ts';
 import { silentLogger } from '../support/logger.ts';
 import { newEvent } from '../support/new-event.ts';
 import { patientClock } from '../support/patient-clock.ts';
+import { patientSandbox } from '../support/patient-sandbox.ts';
 import { settleAll, takeFrom } from '../support/queue-worker.ts';
 import { field } from '../support/redis-fields.ts';
 import { type FacadeWorld, startFacadeWorld } from './facade-world.ts';
@@ -27,7 +27,7 @@ const secret = 'canary-credential-of-a-sender-0123456789';
 beforeAll(async () => {
   world = await startFacadeWorld();
   org = await world.organizationId('acme');
-  const sandbox = new Sandbox({ clock: patientClock, processes: 1 });
+  const sandbox = patientSandbox();
   const handler = createIngestHandler({
     registry: world.registry,
     acceptor: world.acceptor,

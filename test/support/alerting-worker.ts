@@ -8,9 +8,10 @@ import { acceptOwnEvent } from '../../src/ingest/own-event.ts';
 import { Notifier } from '../../src/notify/notifier.ts';
 import type { RedisClient } from '../../src/redis/connection.ts';
 import { systemClock } from '../../src/runtime/clock.ts';
-import { Sandbox } from '../../src/sandbox/sandbox.ts';
+import type { Sandbox } from '../../src/sandbox/sandbox.ts';
 import { silentLogger } from './logger.ts';
 import { patientClock } from './patient-clock.ts';
+import { patientSandbox } from './patient-sandbox.ts';
 import { startTestDelivery } from './test-delivery.ts';
 
 type Own = Pick<DeliveryOptions, 'prefix' | 'registry'> & Partial<DeliveryOptions>;
@@ -20,7 +21,7 @@ export function startAlertingWorker(redis: { client: RedisClient; url: string },
   const { prefix, registry, shards = 1, logger = silentLogger } = own;
   const shared = { redis: redis.client, prefix, shards: () => shards };
   const acceptor = new RedisMessageAcceptor({ ...shared, clock: patientClock });
-  const sandbox = ownSandbox ?? new Sandbox({ clock: patientClock, processes: 1 });
+  const sandbox = ownSandbox ?? patientSandbox();
   const notifier = new Notifier({
     states: new AlertStates({ redis: redis.client, prefix }),
     acceptor,

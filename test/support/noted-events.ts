@@ -7,13 +7,14 @@ export interface NotedEvent {
   payload: Record<string, unknown> & { data: Record<string, unknown> };
 }
 
-/** The data of the own events of organizations themselves that are noted in shard 0; the notes stay. */
-export async function notedData(redis: RedisClient, prefix: string): Promise<Record<string, unknown>[]> {
-  const log = await new AlertStates({ redis, prefix }).read(0, 'r');
-  return (log?.own ?? []).map(({ reason }) => JSON.parse(reason));
+/** Returns the data of the own events about organizations that the shards have noted. The notes stay. */
+export async function notedData(redis: RedisClient, prefix: string, shards = 1): Promise<Record<string, unknown>[]> {
+  const states = new AlertStates({ redis, prefix });
+  const logs = await Promise.all(Array.from({ length: shards }, (_, shard) => states.read(shard, 'r')));
+  return logs.flatMap((log) => (log?.own ?? []).map(({ reason }) => JSON.parse(reason)));
 }
 
-/** The own events that the notes of the shards make, with repetitions; the notes are gone then. */
+/** Returns the own events that the notes of the shards make, with repetitions, and removes the notes. */
 export async function takeNotedEvents(
   redis: RedisClient,
   { prefix, shards, ...sources }: OwnEventSources & { prefix: string; shards: number },

@@ -67,7 +67,7 @@ export class RedisWebhookStore implements WebhookStore {
     this.#clock = options.clock;
     this.#notes = new WebhookNotes(options);
     this.#sweeper = new WebhookSweeper(options);
-    this.#rotations = shards && endpointRotations({ ...options, shards });
+    this.#rotations = shards && endpointRotations({ ...options, shards, announce: (org) => this.#sweeper.announce(org) });
   }
 
   application(org: string, id: string): Promise<WebhookApplication | null> {

@@ -1,45 +1,43 @@
 import { z } from 'zod';
-import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
 import { parsePlainJson } from '../../core/plain-json.ts';
 import { shardOf } from '../../core/shard-of.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
-import { RecoveryScanner } from '../locks/recovery-scanner.ts';
 import { OwnEventNotes } from '../queue/own-event-notes.ts';
 import { readHasOwnSource } from '../registry/own-sources.ts';
 import type { FollowUp } from './webhook-changes.ts';
-import { sharedWebhookKeys, webhookKeys } from './webhook-keys.ts';
+import { webhookKeys } from './webhook-keys.ts';
 import type { WebhookEndpoint } from './webhooks.ts';
 
 /** Of one organization. Each is pending for some milliseconds, and for longer when its process has died: of more, those are lost. */
 const maxPending = 1000;
 
-/** A rotation that is to be noted, as the webhook store keeps it. The shard is in it, so that whoever notes it again makes the same event. */
+/** A pending rotation, as the webhook store keeps it. The event's id depends on the shard, so a process that notes the rotation again uses the same one. */
 const pendingRotation = z.object({ shard: z.int().min(0), data: z.record(z.string(), z.unknown()) });
 
 interface RotationOptions {
   redis: RedisClient;
   prefix: string;
-  clock: Clock;
   logger: Logger;
+  /** Lets `WebhookSweeper` look at the organization; called before the secret is stored. */
+  announce: (org: string) => Promise<void>;
   /** How many there are. */
   shards: () => number;
 }
 
 /**
- * Notes `secret.rotated` of webhook endpoints for organizations that have a source for it. The script that stores the new secret stores the rotation as pending; it is
- * noted after that, by whoever has rotated or, when that process dies, by `WebhookSweeper`. A repeated note is the same event.
+ * Notes `secret.rotated` of webhook endpoints for organizations that have a source for it. The script that stores the new secret also stores the rotation as pending.
+ * The process that rotates the secret notes the event after that. `WebhookSweeper` notes it if that process dies. A repeated note makes the same event.
  */
 export function endpointRotations(options: RotationOptions): FollowUp<WebhookEndpoint> {
-  const { redis, prefix, logger, shards } = options;
-  const unfinished = new RecoveryScanner({ ...options, key: sharedWebhookKeys(prefix).unfinished });
+  const { redis, prefix, logger, announce, shards } = options;
   const notes = new RotationNotes(options);
   return {
     prepare: async (before, after) => {
       const { org, id, secret } = after;
       if (secret.version === before.secret.version || !(await readHasOwnSource({ redis, prefix }, org))) return [];
-      await unfinished.announce(org);
+      await announce(org);
       const pending: z.input<typeof pendingRotation> = { shard: shardOf(org, shards()), data: dataOf(before, after) };
       return [`${id} ${secret.version}`, JSON.stringify(pending), maxPending];
     },

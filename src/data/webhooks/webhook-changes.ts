@@ -62,7 +62,7 @@ export async function webhookRows<T>(
   return replies.map((reply) => (typeof reply === 'string' ? null : kind.row(org, reply)));
 }
 
-/** What is written with a change, in the same script, and carried on after it. */
+/** Work after a change. The script that writes the change also stores what the work needs. */
 export interface FollowUp<T> {
   /** Arguments of the script; none when the change asks for nothing. Called before each attempt to write. */
   prepare(before: T, after: T): Promise<ScriptArgument[]>;
@@ -83,8 +83,8 @@ export interface WebhookReplacement<T> {
 }
 
 /**
- * Changes an object, whoever else changes it meanwhile; what stays equal is not written. The object is null when it is gone. `carryOn`: with what was
- * written for the follow-up; whoever does not call it leaves that to others. Throws
+ * Changes an object, also when another process changes it at the same time; an equal object is not written. The object is null when it is gone. `carryOn` completes the
+ * follow-up that was written; if it is not called, another process completes it. Throws
  * CONFLICT when the revision is not the expected one, another application has the external id, or the transform is being deleted.
  */
 export async function replaceWebhook<T extends Stamped>(

@@ -12,8 +12,8 @@ const removedPerStep = 100;
 const stepsAtOnce = 20;
 
 /**
- * Removes what is below deleted applications, endpoints and event types, in small steps. A deletion is announced before it is made, in a list
- * of organizations that all processes share, so that whoever looks there finishes what a process that died has begun. So is a rotated secret that is to be told.
+ * Removes what is below deleted applications, endpoints and event types, in small steps, and notes pending rotations of secrets. Each is announced before it is made:
+ * all processes share the list of announced organizations. A process that reads the list finishes what a process that died has begun.
  */
 export class WebhookSweeper {
   readonly #logger: Logger;
