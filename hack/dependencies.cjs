@@ -7,6 +7,13 @@ const family = ['facade/families/shared', 'facade/records', 'facade/http', 'stor
 
 module.exports = {
   core: [],
+  // The console: what it knows of the rest is the API.
+  'web/api': [],
+  'web/ui': [],
+  'web/screens': ['web/api', 'web/ui', 'web/app'],
+  'web/app': ['web/api', 'web/ui'],
+  'web/routes.tsx': ['web'],
+  'web/main.tsx': ['web'],
   redis: ['core'],
   resources: ['core'],
   compile: ['resources', 'core'],

@@ -29,7 +29,7 @@ const licences = new Set([
 ]);
 
 /** Licences that packages for development may also have. No image contains those packages. */
-const developmentLicences = new Set(['CC-BY-4.0']);
+const developmentLicences = new Set(['CC-BY-4.0', 'MPL-2.0']);
 
 /** Packages whose install script is known. None runs, since .npmrc says ignore-scripts. */
 const knownInstallScripts = new Set([

@@ -1,0 +1,106 @@
+import { basePath } from './base.ts';
+import type { Operations } from './schema.ts';
+
+export type OperationName = keyof Operations;
+export type Answer<Name extends OperationName> = Operations[Name]['answer'];
+
+export interface Input<Name extends OperationName> {
+  path?: Operations[Name]['path'];
+  query?: Operations[Name]['query'];
+  body?: Operations[Name]['body'];
+}
+
+export interface CallOptions {
+  /** Slug or id; null: that of the credential. */
+  organization: string | null;
+  signal?: AbortSignal;
+}
+
+const deadlineMs = 30_000;
+
+/** What the API refused, or `status` 0 and code `UNREACHABLE` when it did not answer. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly requestId: string | null;
+
+  constructor(message: string, { status, code, requestId = null }: { status: number; code: string; requestId?: string | null }) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.requestId = requestId;
+  }
+
+  /** The same request may succeed later. */
+  get isPassing(): boolean {
+    return this.status === 0 || this.status === 429 || this.status >= 500;
+  }
+}
+
+let csrfToken: string | null = null;
+
+/** Sent with each request that changes something. */
+export function setCsrfToken(token: string | null): void {
+  csrfToken = token;
+}
+
+/** Throws ApiError. */
+export async function call<Name extends OperationName>(name: Name, input: Input<Name>, options: CallOptions): Promise<Answer<Name>> {
+  const [method = 'GET', template = ''] = name.split(' ');
+  const url = urlOf(template, input, options.organization);
+  const headers = new Headers({ accept: 'application/json' });
+  if (input.body !== undefined) headers.set('content-type', 'application/json');
+  if (method !== 'GET' && csrfToken !== null) headers.set('x-posthorn-csrf', csrfToken);
+  const signals = [AbortSignal.timeout(deadlineMs), ...(options.signal === undefined ? [] : [options.signal])];
+  const body = input.body === undefined ? undefined : JSON.stringify(input.body);
+  const response = await answered(
+    fetch(url, { method, headers, body, credentials: 'same-origin', signal: AbortSignal.any(signals) }),
+    options.signal,
+  );
+  if (!response.ok) throw await refusal(response);
+  return response.status === 204 ? null : await response.json();
+}
+
+/** The address that `call` uses, below the host. */
+export function urlOf<Name extends OperationName>(template: string, { path, query }: Input<Name>, organization: string | null): string {
+  const named: Record<string, unknown> = { ...path };
+  const filled = template.replace(/\{(\w+)\}/g, (_all, key: string) => encodeURIComponent(String(named[key] ?? '')));
+  const search = new URLSearchParams();
+  for (const [key, value] of Object.entries(query ?? {})) {
+    if (value === undefined || value === null || value === '') continue;
+    search.set(key, Array.isArray(value) ? value.join(',') : String(value));
+  }
+  const scope = organization === null ? '' : `/organizations/${encodeURIComponent(organization)}`;
+  return `${basePath}/api${scope}${filled}${search.size === 0 ? '' : `?${search}`}`;
+}
+
+async function answered(response: Promise<Response>, signal: AbortSignal | undefined): Promise<Response> {
+  try {
+    return await response;
+  } catch (thrown) {
+    // The caller no longer wants the answer.
+    if (signal?.aborted === true) throw thrown;
+    const isLate = thrown instanceof DOMException && thrown.name === 'TimeoutError';
+    const message = isLate ? `The API did not answer within ${deadlineMs / 1000} s.` : 'The API does not answer.';
+    throw new ApiError(message, { status: 0, code: 'UNREACHABLE' });
+  }
+}
+
+async function refusal(response: Response): Promise<ApiError> {
+  const text = await response.text().catch(() => '');
+  return new ApiError(messageIn(text) ?? `The API answered ${response.status}.`, {
+    status: response.status,
+    code: response.headers.get('x-error-code') ?? 'UNKNOWN',
+    requestId: response.headers.get('x-request-id'),
+  });
+}
+
+function messageIn(text: string): string | null {
+  try {
+    const { message, error } = JSON.parse(text);
+    if (typeof message === 'string') return message;
+    return typeof error === 'string' ? error : null;
+  } catch {
+    return null;
+  }
+}

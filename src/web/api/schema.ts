@@ -1,0 +1,674 @@
+// Made by hack/gen-web-api.ts from the OpenAPI document. Do not edit.
+
+export interface Operations {
+  'GET /events': {
+    path: Record<string, never>;
+    query: { limit?: number; cursor?: string; sourceId?: string; id?: Array<string>; status?: Array<"pending" | "delivered" | "partial" | "failed" | "filtered" | "no_routes">; where?: string; from?: TimeOrDay; to?: TimeOrDay; fromDate?: TimeOrDay; toDate?: TimeOrDay };
+    body: undefined;
+    answer: ListEventsResult;
+  };
+  'GET /events/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: Event;
+  };
+  'GET /deliveries': {
+    path: Record<string, never>;
+    query: { limit?: number; cursor?: string; offset?: number; eventId?: string; routeId?: string; destinationId?: string; status?: Array<"pending" | "processing" | "retrying" | "circuit_open" | "delivered" | "failed" | "filtered" | "schema_failed" | "transform_failed" | "dlq">; errorType?: Array<"timeout" | "http_error" | "network" | "dns" | "tls" | "blocked" | "gone" | "circuit_open" | "secret_decryption_failed">; id?: Array<string>; responseStatus?: Array<string>; attemptsMin?: number; attemptsMax?: number; failedFrom?: TimeOrDay; failedTo?: TimeOrDay; where?: string; from?: TimeOrDay; to?: TimeOrDay };
+    body: undefined;
+    answer: ListDeliveriesResult;
+  };
+  'GET /deliveries/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: GetDeliveryResult;
+  };
+  'POST /deliveries/{id}/replay': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: ReplayDeliveryResult;
+  };
+  'POST /deliveries/bulk-replay': {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: ReplayDeliveriesBody;
+    answer: ReplayDeliveriesResult;
+  };
+  'GET /deliveries/dead-letter-stats': {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: undefined;
+    answer: GetDeadLetterStatsResult;
+  };
+  'GET /outbound-messages': {
+    path: Record<string, never>;
+    query: { status?: Array<"pending" | "processing" | "success" | "failed" | "exhausted" | "dlq">; eventType?: string; applicationId?: string; endpointId?: string; errorType?: Array<"timeout" | "http_error" | "network" | "dns" | "tls" | "blocked" | "gone" | "circuit_open" | "secret_decryption_failed" | "disabled" | "filtered" | "schema_failed" | "transform_failed">; id?: Array<string>; responseStatus?: Array<string>; attemptsMin?: number; attemptsMax?: number; failedFrom?: TimeOrDay; failedTo?: TimeOrDay; where?: string; from?: TimeOrDay; to?: TimeOrDay; limit?: number; cursor?: string };
+    body: undefined;
+    answer: ListOutboundMessagesResult;
+  };
+  'GET /outbound-messages/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: OutboundMessageEnvelope;
+  };
+  'GET /outbound-messages/{id}/attempts': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: ListOutboundMessageAttemptsResult;
+  };
+  'POST /outbound-messages/{id}/replay': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: ResentMessageEnvelope;
+  };
+  'GET /outbound-messages/dlq/messages': {
+    path: Record<string, never>;
+    query: { reason?: "max_retries_exceeded" | "circuit_breaker_exhausted" | "endpoint_not_found" | "payload_not_found" | "secret_decryption_failed" | "queue_limit_exceeded"; eventType?: string; applicationId?: string; endpointId?: string; errorType?: Array<"timeout" | "http_error" | "network" | "dns" | "tls" | "blocked" | "gone" | "circuit_open" | "secret_decryption_failed" | "disabled" | "filtered" | "schema_failed" | "transform_failed">; id?: Array<string>; responseStatus?: Array<string>; attemptsMin?: number; attemptsMax?: number; failedFrom?: TimeOrDay; failedTo?: TimeOrDay; where?: string; from?: TimeOrDay; to?: TimeOrDay; startDate?: TimeOrDay; endDate?: TimeOrDay; limit?: number; cursor?: string };
+    body: undefined;
+    answer: ListDeadLettersResult;
+  };
+  'GET /webhook-events/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: WebhookEventEnvelope;
+  };
+  'GET /replays': {
+    path: Record<string, never>;
+    query: { page?: number; pageSize?: number; phase?: "Planning" | "Running" | "Suspended" | "Succeeded" | "Failed" | "Cancelled" };
+    body: undefined;
+    answer: ListReplaysResult;
+  };
+  'GET /replays/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: Replay;
+  };
+  'POST /replays': {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: CreateReplayBody;
+    answer: Replay;
+  };
+  'PATCH /replays/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: UpdateReplayBody;
+    answer: Replay;
+  };
+  'DELETE /replays/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: null;
+  };
+  'GET /explain/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: Explanation;
+  };
+  'GET /analytics/dashboard': {
+    path: Record<string, never>;
+    query: { range?: "1h" | "24h" | "7d" | "30d"; tz?: string };
+    body: undefined;
+    answer: Dashboard;
+  };
+  'GET /analytics/series': {
+    path: Record<string, never>;
+    query: { from?: TimeOrDay; to?: TimeOrDay; step?: string; sourceId?: string; routeId?: string; destinationId?: string };
+    body: undefined;
+    answer: Series;
+  };
+  'GET /analytics/destinations/health': {
+    path: Record<string, never>;
+    query: { range?: "1h" | "24h" | "7d" | "30d" };
+    body: undefined;
+    answer: GetDestinationHealthResult;
+  };
+  'GET /sources': {
+    path: Record<string, never>;
+    query: { page?: number; pageSize?: number; enabled?: boolean; search?: string };
+    body: undefined;
+    answer: ListSourcesResult;
+  };
+  'GET /sources/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: Source;
+  };
+  'GET /routes': {
+    path: Record<string, never>;
+    query: { page?: number; pageSize?: number; enabled?: boolean; search?: string; sourceId?: string; destinationId?: string };
+    body: undefined;
+    answer: ListRoutesResult;
+  };
+  'GET /routes/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: Route;
+  };
+  'GET /routes/{id}/circuit-status': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: CircuitStatus;
+  };
+  'POST /routes/{id}/reset-circuit': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: ResetRouteCircuitResult;
+  };
+  'GET /destinations': {
+    path: Record<string, never>;
+    query: { page?: number; pageSize?: number; enabled?: boolean; search?: string };
+    body: undefined;
+    answer: ListDestinationsResult;
+  };
+  'GET /destinations/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: Destination;
+  };
+  'POST /destinations/{id}/test': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: TestDestinationBody;
+    answer: DestinationTestResult;
+  };
+  'GET /webhook-endpoints': {
+    path: Record<string, never>;
+    query: { applicationId?: string; isDisabled?: boolean; circuitState?: "closed" | "open" | "half_open"; limit?: number; cursor?: string };
+    body: undefined;
+    answer: ListWebhookEndpointsResult;
+  };
+  'GET /webhook-endpoints/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: WebhookEndpointEnvelope;
+  };
+  'POST /webhook-endpoints/{id}/test': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: TestWebhookEndpointBody;
+    answer: WebhookEndpointTestEnvelope;
+  };
+  'POST /webhook-endpoints/{id}/reset-circuit': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: ResetWebhookEndpointCircuitResult;
+  };
+  'GET /webhook-applications': {
+    path: Record<string, never>;
+    query: { search?: string; isDisabled?: boolean; orderBy?: "created_at" | "name"; order?: "asc" | "desc"; limit?: number; cursor?: string };
+    body: undefined;
+    answer: ListWebhookApplicationsResult;
+  };
+  'GET /event-types': {
+    path: Record<string, never>;
+    query: { category?: string; isEnabled?: boolean; search?: string; limit?: number; cursor?: string };
+    body: undefined;
+    answer: ListEventTypesResult;
+  };
+  'GET /filters': {
+    path: Record<string, never>;
+    query: { page?: number; pageSize?: number; search?: string };
+    body: undefined;
+    answer: ListFiltersResult;
+  };
+  'GET /transforms': {
+    path: Record<string, never>;
+    query: { page?: number; pageSize?: number; search?: string };
+    body: undefined;
+    answer: ListTransformsResult;
+  };
+  'GET /schemas': {
+    path: Record<string, never>;
+    query: { page?: number; pageSize?: number; search?: string };
+    body: undefined;
+    answer: ListPayloadSchemasResult;
+  };
+  'GET /cron': {
+    path: Record<string, never>;
+    query: { search?: string; isActive?: boolean; page?: number; pageSize?: number };
+    body: undefined;
+    answer: ListCronJobsResult;
+  };
+  'GET /cron/{id}/executions': {
+    path: { id: string };
+    query: { limit?: number };
+    body: undefined;
+    answer: ListCronExecutionsResult;
+  };
+  'POST /cron/{id}/trigger': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: TriggerCronJobBody;
+    answer: TriggerCronJobResult;
+  };
+  'GET /notification-channels': {
+    path: Record<string, never>;
+    query: { type?: "slack" | "teams" | "discord" | "pagerduty" | "email" | "webhook"; enabled?: boolean; page?: number; pageSize?: number };
+    body: undefined;
+    answer: ListNotificationChannelsResult;
+  };
+  'POST /notification-channels/{id}/test': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: NotificationChannelTest;
+  };
+  'GET /api-keys': {
+    path: Record<string, never>;
+    query: { page?: number; pageSize?: number };
+    body: undefined;
+    answer: ListApiKeysResult;
+  };
+}
+
+export type AllowedMethodsField = Array<"POST" | "PUT" | "PATCH" | "GET" | "DELETE">;
+
+export type ApiKey = { id: IdField; organizationId: string; name: NameField; prefix: string; keyPrefix: string; role: "admin" | "developer" | "viewer"; scopes: Array<"read" | "write" | "delete">; createdAt: CreatedAtField; lastUsedAt: string | null; expiresAt: string | null; createdBy: { name: string; keyId: string | null } };
+
+export type Attempt = { attemptNumber: number; startedAt: StartedAtField; durationMs: number; responseStatus: ResponseStatusField; responseBody: ResponseBodyField; errorType: string | null; errorMessage: ErrorMessageField; detail?: AttemptDetail };
+
+export type AttemptDetail = { requestHeaders: RequestHeadersField; responseHeaders: RequestHeadersField; headersTruncated: boolean; peerAddress: string | null; reusedConnection: boolean; requestBytes: number; responseBytes: number; phases: { dnsMs: DnsMsField; connectMs: DnsMsField; tlsMs: DnsMsField; firstByteMs: DnsMsField; totalMs: number } };
+
+export type AuthConfig = { username?: string; password?: string; token?: string; headerName?: string; key?: string; headerValue?: string };
+
+export type AuthTypeField = "none" | "basic" | "bearer" | "api_key" | "custom_header";
+
+export type AvgLatencyField = number | null;
+
+export type BucketField = string;
+
+export type ChannelTestFailure = { success: false; error: string; message: string; detail?: AttemptDetail };
+
+export type ChannelTestSuccess = { success: true; message: string; detail?: AttemptDetail };
+
+export type CircuitCooldownSecondsField = number;
+
+export type CircuitFailureThresholdField = number;
+
+export type CircuitProbeSuccessThresholdField = number;
+
+export type CircuitStateField = "closed" | "open" | "half_open";
+
+export type CircuitStatus = { circuitState: CircuitStatusCircuitState; failureCount: FailureCountField; lastFailureAt: LastFailureAtField; lastSuccessAt: LastSuccessAtField; openedAt: OpenedAtField; probeSuccessCount: number; failureThreshold: number; cooldownSeconds: number; probeSuccessThreshold: number; circuitOpenedAt: string | null; consecutiveFailures: number; probeAttempts: number; timeUntilProbeSeconds: number | null; destinations: Array<{ id: string; circuitState: CircuitStatusCircuitState; failureCount: FailureCountField; lastFailureAt: LastFailureAtField; lastSuccessAt: LastSuccessAtField; openedAt: OpenedAtField; probeSuccessCount: number }> };
+
+export type CircuitStatusCircuitState = "closed" | "open" | "half_open";
+
+export type CreateReplayBody = { name?: NewSlug; what: WhatField; filter?: ReplayFilter; ratePerSecond?: RatePerSecondField; toDestinationId?: ToDestinationIdField; stopAfterFailurePercent?: StopAfterFailurePercentField; ttlSecondsAfterFinished?: number | null; dryRun?: DryRunField; suspend?: boolean; id?: unknown; organizationId?: unknown; phase?: unknown; plan?: unknown; queued?: unknown; skipped?: unknown; skippedByReason?: unknown; delivered?: unknown; failed?: unknown; endedOtherwise?: unknown; waiting?: unknown; failure?: unknown; alreadyRan?: unknown; createdAt?: unknown; updatedAt?: unknown; startedAt?: unknown; completedAt?: unknown; estimatedCompletionAt?: unknown; slug?: unknown };
+
+export type CreatedAtField = string;
+
+export type CronExecution = { id: string; cron_job_id: string; status: "running" | "success" | "failed"; response_status: ResponseStatusField; response_body: string | null; error_message: string | null; latency_ms: number | null; started_at: StartedAtField; completed_at: string | null; detail?: AttemptDetail };
+
+export type CronJobItem = (CronJobSettings) & (Resource) & ({ nextRunAt: string | null });
+
+export type CronJobSettings = { cronExpression: string; url: string; method: CronJobSettingsMethod; description: CronJobSettingsDescription; timezone: string; timeoutMs: TimeoutMsField; useStaticIp: UseStaticIpField; isActive: IsActiveField; lastRunAt: string | null };
+
+export type CronJobSettingsDescription = string | null;
+
+export type CronJobSettingsMethod = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+export type CursorPagination = { hasMore: boolean; nextCursor: string | null; scanned?: number };
+
+export type Dashboard = { range: string; overview: DashboardTotals; latency: { percentiles: { p50: P50Field; p95: P50Field; p99: P50Field }; avg: P50Field }; sources: Array<{ id: string; name: string; slug: SlugField; event_count: number }>; destinations: Array<DashboardDestination>; routes: Array<DashboardRoute> };
+
+export type DashboardDestination = (DashboardFigures) & ({ url: string | null });
+
+export type DashboardFigures = { id: string; name: string; total_deliveries: number; successful: number; failed: number; success_rate: number; avg_latency: number | null };
+
+export type DashboardRoute = (DashboardFigures) & ({ priority: number });
+
+export type DashboardTotals = { total_events: number; successful_deliveries: number; failed_deliveries: number; avg_latency: number | null; source_count: number; destination_count: number };
+
+export type DataField = Array<OutboundMessage>;
+
+export type DedupStrategyField = "auto" | "provider_id" | "payload_hash" | "idempotency_key" | "none";
+
+export type DedupWindowHoursField = number;
+
+export type DeliveriesField = Array<{ originalDeliveryId: string; newDeliveryId: string }>;
+
+export type Delivery = { id: string; organizationId: string; eventId: string; routeId: string; destinationId: string | null; status: "pending" | "processing" | "retrying" | "circuit_open" | "delivered" | "failed" | "filtered" | "schema_failed" | "transform_failed" | "dlq"; attempts: number; maxAttempts: number; nextAttemptAt: string | null; waitingFor: "route_disabled" | "destination_disabled" | "destination_suspended" | "destination_missing" | "transform_missing" | "endpoint_disabled" | "application_disabled" | "circuit_open" | "retry" | "rate_limit" | "concurrency" | "application_rate_limit" | "batch" | "capacity" | "queue" | null; waitingUntil: WaitingUntilField; lastResponseStatus: number | null; lastErrorType: string | null; lastErrorMessage: string | null; deadLetterReason: string | null; failedOverFrom: string | null; replayedFrom: string | null; createdAt: CreatedAtField; completedAt: string | null; attemptCount: number; nextRetryAt: string | null; responseStatus: number | null; errorMessage: string | null; deliveredAt: string | null };
+
+export type Destination = (DestinationItem) & ({ headers?: Record<string, string>; authConfig?: AuthConfig | null; tls?: DestinationTls | null; forwardQuery?: ForwardQueryField; fieldMapping?: Array<FieldMappingRule>; signingSecret?: string | null });
+
+export type DestinationHealth = { destinationId: string; name: string; deliveryCount: number; successRate: SuccessRateField; avgLatency: AvgLatencyField; p50Latency: AvgLatencyField; p95Latency: AvgLatencyField; p99Latency: AvgLatencyField; recentFailures: Array<{ messageId: string; at: string; responseStatus: ResponseStatusField; errorMessage: string | null }>; healthScore: number };
+
+export type DestinationItem = (Resource) & ({ type: TypeField; url: string; enabled: EnabledField; isActive: boolean; config?: WarehouseConfig; successRate: number | null; avgLatency: number | null; deliveriesCount: number; deliveryCount: number; lastDeliveryAt: string | null; description: CronJobSettingsDescription; method?: MethodField; authType?: AuthTypeField; timeoutMs?: TimeoutMsField; useStaticIp?: UseStaticIpField; throttle: Throttle; retryPolicy: RetryPolicy });
+
+export type DestinationTestResult = HttpTestResult | WarehouseTestResult | TestFailure;
+
+export type DestinationTls = { caBundle: string | null; clientCertificate: string | null; clientKey: string | null };
+
+export type DisableAfterHoursField = number | null;
+
+export type DisabledReasonField = string | null;
+
+export type DisplayName = string;
+
+export type DnsMsField = number | null;
+
+export type DryRunField = boolean;
+
+export type EnabledField = boolean;
+
+export type EndpointField = HttpsUrl;
+
+export type EndpointHeader = { name: string; value: string };
+
+export type ErrorMessageField = string | null;
+
+export type Event = (EventItem) & ({ query: string; headers: Record<string, string>; payload: unknown; payloadTruncated?: true; payloadEncoding: "json" | "text" | "base64" | null; deliveries: Array<Delivery>; unreached: { total: number; byReason: Record<string, number>; routes: Array<{ routeId: string; deliveryId: string; reason: "condition_false" | "no_condition_met" | "filter_error" | "filtered" | "schema_failed" | "transform_filtered" | "transform_failed" | "route_disabled" | "destination_disabled" | "destination_suspended" | "destination_missing" | "transform_missing"; conditions: Array<{ index: number; field?: string; operator?: string; expected?: unknown; actual?: unknown }>; error: string | null; changedSince: boolean }> } });
+
+export type EventItem = { id: string; organizationId: string; sourceId: string; source: string; sourceSlug: string; sourceName: string; receivedAt: string; method: string; contentType: string; size: number; signatureValid: boolean | null; duplicateOf: string | null; status: "pending" | "delivered" | "partial" | "failed" | "filtered" | "no_routes"; deliveryCount: number };
+
+export type EventType = { id: IdField; organizationId: string; name: string; displayName: string | null; description: CronJobSettingsDescription; category: string | null; schema: string | null; schemaVersion: number; examplePayload: string | null; documentationUrl: string | null; isEnabled: boolean; isDeprecated: boolean; deprecatedAt: string | null; deprecatedMessage: string | null; subscriptionCount: number; createdAt: CreatedAtField; updatedAt: UpdatedAtField };
+
+export type ExpectedResponse = { statusCodes?: Array<number>; bodyContains?: string };
+
+export type Explanation = { id: string; kind: string; summary: string; state: string; story: Array<ExplanationStep>; waitsFor: ExplanationWait | null; next: ExplanationNext | null; advice: Array<ExplanationAdvice> };
+
+export type ExplanationAdvice = { text: string; command?: string };
+
+export type ExplanationNext = { what: "attempt" | "probe" | "run"; at: string | null; text: string };
+
+export type ExplanationStep = { at: string | null; what: string; text: string; data: Record<string, unknown> };
+
+export type ExplanationWait = { reason: string; until: WaitingUntilField; text: string };
+
+export type ExportedWebhookEvent = { id: string; organizationId: string; eventType: string; labels: Record<string, string>; metadata: Record<string, unknown>; idempotencyKey: string | null; applicationId: string | null; endpointIds: Array<string>; createdAt: string; messageCount: number; payload: unknown };
+
+export type ExternalIdField = string | null;
+
+export type FailoverAfterAttemptsField = number;
+
+export type FailureCountField = number;
+
+export type FailureThresholdField = number;
+
+export type FieldMappingRule = { source: string; target: string; type: "string" | "number" | "boolean" | "timestamp" | "json"; default?: string };
+
+export type FilterCondition = { field: string; operator: "equals" | "not_equals" | "contains" | "not_contains" | "starts_with" | "ends_with" | "matches" | "gt" | "gte" | "lt" | "lte" | "exists" | "not_exists" | "in" | "not_in"; value?: unknown };
+
+export type FilterItem = { id: IdField; organizationId: string; name: NameField; slug: SlugField; description: CronJobSettingsDescription; conditions: Array<FilterCondition>; logic: LogicField; sharedWith: SharedWith; sharedFrom: SharedFrom; routeCount: number; createdAt: CreatedAtField };
+
+export type ForwardQueryField = boolean;
+
+export type GetDeadLetterStatsResult = { total: number; byReason: Record<string, number>; topFailingDestinations: Array<{ destinationId: string; count: number }> };
+
+export type GetDeliveryResult = (Delivery) & ({ attemptDetails: Array<Attempt> });
+
+export type GetDestinationHealthResult = { range: string; destinations: Array<DestinationHealth> };
+
+export type HeaderField = string;
+
+export type HeadersField = Array<EndpointHeader>;
+
+export type HttpTestResult = { success: true; statusCode: number; latency: number; responseBody: string; message: string; detail?: AttemptDetail; status?: number | null; latencyMs?: number };
+
+export type HttpUrl = string;
+
+export type HttpsUrl = string;
+
+export type IdField = string;
+
+export type IdentityField = "keys" | "platform";
+
+export type IpFilterModeField = "none" | "allowlist" | "denylist" | "both";
+
+export type IsActiveField = boolean;
+
+export type IsDisabledField = boolean;
+
+export type LastEventAtField = string | null;
+
+export type LastFailureAtField = string | null;
+
+export type LastSuccessAtField = string | null;
+
+export type ListApiKeysResult = { data: Array<ApiKey>; pagination: Pagination };
+
+export type ListCronExecutionsResult = { executions: Array<CronExecution> };
+
+export type ListCronJobsResult = { cronJobs: Array<CronJobItem> };
+
+export type ListDeadLettersResult = { data: DataField; pagination: CursorPagination };
+
+export type ListDeliveriesResult = { data: Array<Delivery>; pagination: CursorPagination };
+
+export type ListDestinationsResult = { data: Array<DestinationItem>; pagination: Pagination };
+
+export type ListEventTypesResult = { data: Array<EventType>; pagination: CursorPagination };
+
+export type ListEventsResult = { data: Array<EventItem>; pagination: CursorPagination };
+
+export type ListFiltersResult = { data: Array<FilterItem>; pagination: Pagination };
+
+export type ListNotificationChannelsResult = { data: Array<NotificationChannelItem> };
+
+export type ListOutboundMessageAttemptsResult = { data: Array<OutboundMessageAttempt> };
+
+export type ListOutboundMessagesResult = { data: DataField; pagination: CursorPagination };
+
+export type ListPayloadSchemasResult = { data: Array<PayloadSchema>; pagination: Pagination };
+
+export type ListReplaysResult = { data: Array<Replay>; pagination: Pagination };
+
+export type ListRoutesResult = { data: Array<RouteItem>; pagination: Pagination };
+
+export type ListSourcesResult = { data: Array<SourceItem>; pagination: Pagination };
+
+export type ListTransformsResult = { data: Array<Transform>; pagination: Pagination };
+
+export type ListWebhookApplicationsResult = { data: Array<WebhookApplication>; pagination: CursorPagination };
+
+export type ListWebhookEndpointsResult = { data: Array<WebhookEndpoint>; pagination: CursorPagination };
+
+export type LogicField = "AND" | "OR";
+
+export type MethodField = "POST" | "PUT" | "PATCH";
+
+export type NameField = string;
+
+export type NewSlug = string;
+
+export type NotificationChannelItem = { id: IdField; organizationId: string; name: NameField; slug: SlugField; type: NotificationChannelItemType; enabled: boolean; isActive: boolean; lastNotifiedAt: string | null };
+
+export type NotificationChannelItemType = "slack" | "teams" | "discord" | "pagerduty" | "email" | "webhook";
+
+export type NotificationChannelTest = ChannelTestSuccess | ChannelTestFailure;
+
+export type NotifyOnFailureField = boolean;
+
+export type NotifyOnRecoveryField = boolean;
+
+export type ObjectName = string;
+
+export type OpenedAtField = string | null;
+
+export type OutboundMessage = { id: string; organizationId: string; eventId: string; eventType: string | null; applicationId: string; applicationName: string | null; endpointId: string; endpointUrl: string | null; subscriptionId: string | null; status: "pending" | "processing" | "success" | "failed" | "exhausted" | "dlq"; attempts: number; maxAttempts: number; nextAttemptAt: string | null; waitingFor: "endpoint_disabled" | "application_disabled" | "circuit_open" | "retry" | "rate_limit" | "application_rate_limit" | "capacity" | "queue" | null; waitingUntil: WaitingUntilField; lastResponseStatus: number | null; lastErrorType: string | null; lastErrorMessage: string | null; labels: Record<string, string>; replayedFrom: string | null; dlqReason: "max_retries_exceeded" | "circuit_breaker_exhausted" | "endpoint_not_found" | "payload_not_found" | "secret_decryption_failed" | "queue_limit_exceeded" | null; dlqMovedAt: string | null; dlqRetryCount: number; dlqLastRetryAt: string | null; createdAt: CreatedAtField; completedAt: string | null };
+
+export type OutboundMessageAttempt = { id: string; messageId: string; attemptNumber: number; status: StatusField; responseStatus: ResponseStatusField; responseTimeMs: number; responseBody: ResponseBodyField; errorType: string | null; errorMessage: ErrorMessageField; createdAt: StartedAtField; completedAt: string; detail?: AttemptDetail };
+
+export type OutboundMessageEnvelope = { data: OutboundMessage };
+
+export type P50Field = number;
+
+export type Pagination = { total: number; page: number; pageSize: number };
+
+export type PayloadSchema = (Resource) & ({ description: CronJobSettingsDescription; jsonSchema: Record<string, unknown>; sharedWith: SharedWith; sharedFrom: SharedFrom; version: number; routeCount: number });
+
+export type PrefixField = string;
+
+export type PriorityField = number;
+
+export type ProviderField = "generic" | "custom" | "github" | "gitlab" | "stripe" | "shopify" | "slack" | "twilio" | "paddle" | "standard-webhooks" | "svix" | "intercom" | "sentry" | "bitbucket" | "posthorn";
+
+export type RateLimitPerHourField = number;
+
+export type RateLimitPerMinuteField = number;
+
+export type RateLimitPerSecondField = number;
+
+export type RateLimitStrictField = boolean;
+
+export type RatePerSecondField = number;
+
+export type RegionField = string;
+
+export type Related = { id: string; name: string };
+
+export type Replay = (Resource) & ({ what: WhatField; filter: ReplayFilter; ratePerSecond: RatePerSecondField; toDestinationId: string | null; stopAfterFailurePercent: number | null; ttlSecondsAfterFinished: number | null; dryRun: DryRunField; suspend: boolean; cancel: boolean; phase: "Planning" | "Running" | "Suspended" | "Succeeded" | "Failed" | "Cancelled"; plan: ReplayPlan | null; queued: number; skipped: number; skippedByReason: Record<string, number>; delivered: number; failed: number; endedOtherwise: number; waiting: ReplayWait | null; failure: ReplayFailure | null; alreadyRan: boolean; startedAt: string | null; completedAt: string | null; estimatedCompletionAt: string | null });
+
+export type ReplayDeliveriesBody = { ids?: ReplayDeliveriesBodyIds; deliveryIds?: Array<string> };
+
+export type ReplayDeliveriesBodyIds = Array<string>;
+
+export type ReplayDeliveriesResult = { message: string; queued: number; skipped: number; deliveries: DeliveriesField };
+
+export type ReplayDeliveryResult = { originalDeliveryId: string; newDeliveryId: string; status: "queued"; deliveryId: string; message: string };
+
+export type ReplayFailure = { reason: string; message: string };
+
+export type ReplayFilter = { id?: Array<string>; status?: Array<"delivered" | "failed" | "filtered" | "transform_failed" | "dlq" | "success" | "exhausted" | "no_routes">; sourceId?: string; routeId?: string; destinationId?: string; applicationId?: string; endpointId?: string; eventType?: string; errorType?: Array<string>; responseStatus?: Array<string>; attemptsMin?: number; attemptsMax?: number; from?: TimeOrDay; to?: TimeOrDay; failedFrom?: TimeOrDay; failedTo?: TimeOrDay; where?: string };
+
+export type ReplayPlan = { candidates: number; isEstimate: boolean; bytes: number; targets: number; oldest: string | null; estimatedSeconds: number };
+
+export type ReplayWait = { reason: string; message: string; since: StartedAtField };
+
+export type RequestHeadersField = Record<string, string> | null;
+
+export type ResentMessage = { originalMessageId: string; newMessageId: string; status: "queued" };
+
+export type ResentMessageEnvelope = { data: ResentMessage };
+
+export type ResetRouteCircuitResult = { message: string; circuitState: "closed" | "open" | "half_open" };
+
+export type ResetWebhookEndpointCircuitResult = { success: true; circuitState: "closed" };
+
+export type Resource = { id: IdField; organizationId: string; name: NameField; slug: SlugField; createdAt: CreatedAtField; updatedAt: UpdatedAtField };
+
+export type ResponseBodyField = string | null;
+
+export type ResponseStatusField = number | null;
+
+export type RetryPolicy = { maxRetries: number; initialDelay: number; maxDelay: number; backoffMultiplier: number };
+
+export type Route = (RouteItem) & ({ circuitState: "closed" | "open" | "half_open" });
+
+export type RouteItem = (RouteSettings) & (Resource) & ({ sourceId: string; destinationIds: Array<string>; destinationId: string; enabled: EnabledField; isActive: boolean; eventsRouted: number; lastEventAt: string | null; source: Related; destinations: Array<Related>; description: CronJobSettingsDescription; filterId: string | null; transformId: string | null; schemaId: string | null; priority: PriorityField; failoverDestinationIds: Array<string>; failoverAfterAttempts: FailoverAfterAttemptsField; filter: Related | null; transform: Related | null; schema: Related | null; notifyEmails: string | null; notificationChannelIds: Array<string> | null });
+
+export type RouteSettings = { filterConditions: Array<FilterCondition> | null; filterLogic: "AND" | "OR"; circuitCooldownSeconds: number; circuitFailureThreshold: number; circuitProbeSuccessThreshold: number; expectedResponse: ExpectedResponse | null; notifyOnFailure: NotifyOnFailureField; notifyOnSuccess: boolean; notifyOnRecovery: NotifyOnRecoveryField; failureThreshold: FailureThresholdField };
+
+export type Series = { from: string; to: string; step: string; now: { backlog: number | null; oldestAgeMs: number | null }; total: SeriesTotal; points: Array<SeriesPoint> };
+
+export type SeriesPoint = (SeriesTotal) & ({ at: string });
+
+export type SeriesTotal = { events: number | null; duplicates: number | null; filtered: number | null; delivered: number | null; failed: number | null; movedAway: number | null; retried: number | null; attempts: number | null; avgLatency: AvgLatencyField; p50Latency: AvgLatencyField; p95Latency: AvgLatencyField; p99Latency: AvgLatencyField };
+
+export type SharedFrom = { organization: ObjectName; slug: ObjectName };
+
+export type SharedWith = Array<ObjectName>;
+
+export type Slug = string;
+
+export type SlugField = string;
+
+export type Source = (SourceItem) & ({ signingSecretLast4: string | null });
+
+export type SourceItem = (SourceSettings) & (Resource) & ({ description: CronJobSettingsDescription; enabled: boolean; isActive: boolean; ingestUrl: string; eventsCount: number; eventCount: number; routeCount: number; lastEventAt: LastEventAtField; hasVerifyToken: boolean; hasSigningSecret: boolean });
+
+export type SourceSettings = { provider: ProviderField; verification: SourceVerification | null; allowedMethods: AllowedMethodsField; handshake: "hub_challenge" | "validation_token" | "challenge" | "crc_token" | "cloudevents" | null; rejectInvalidSignatures: boolean; rateLimitPerMinute: number | null; ipFilterMode: IpFilterModeField; ipAllowlist: Array<string>; ipDenylist: Array<string>; dedupStrategy: DedupStrategyField; dedupHeader: string | null; dedupCustomHeader: string | null; dedupEnabled: boolean; dedupWindowHours: DedupWindowHoursField };
+
+export type SourceVerification = { algorithm?: "sha1" | "sha256" | "sha512"; header: HeaderField; encoding?: "hex" | "base64"; prefix?: PrefixField };
+
+export type StartedAtField = string;
+
+export type StatusField = "success" | "failed";
+
+export type StopAfterFailurePercentField = number | null;
+
+export type SuccessRateField = number | null;
+
+export type TestDestinationBody = { payload?: Record<string, unknown> };
+
+export type TestFailure = { success: false; statusCode: number | null; latency: number; error: string; message: string; detail?: AttemptDetail; status?: number | null; latencyMs?: number };
+
+export type TestWebhookEndpointBody = { eventType?: string; payload?: unknown };
+
+export type Throttle = { mode: "off" | "rate" | "concurrency"; rateLimit: number | null; rateUnit: "second" | "minute" | "hour" | null; strict: boolean | null; maxConcurrency: number | null; queueLimit: number | null };
+
+export type TimeOrDay = string;
+
+export type TimeoutMsField = number;
+
+export type TimeoutSecondsField = number;
+
+export type ToDestinationIdField = string | null;
+
+export type TotalMessagesField = number;
+
+export type TotalMessagesSentField = number;
+
+export type Transform = (Resource) & ({ description: CronJobSettingsDescription; type: TransformType; transformType: "jsonata" | "javascript" | "liquid"; code: string; sharedWith: SharedWith; sharedFrom: SharedFrom; inputFormat: "json"; outputFormat: "json"; routeCount: number });
+
+export type TransformType = "jsonata" | "javascript" | "liquid";
+
+export type TriggerCronJobBody = Record<string, unknown>;
+
+export type TriggerCronJobResult = { execution: TriggeredExecution };
+
+export type TriggeredExecution = { id: string; status: StatusField; responseStatus: number | null; latencyMs: number; error?: string };
+
+export type TypeField = "http" | "s3" | "r2" | "gcs" | "azure_blob";
+
+export type UpdateReplayBody = { name?: Slug; slug?: Slug; what?: WhatField; filter?: ReplayFilter; ratePerSecond?: RatePerSecondField; toDestinationId?: ToDestinationIdField; stopAfterFailurePercent?: StopAfterFailurePercentField; ttlSecondsAfterFinished?: number | null; dryRun?: DryRunField; suspend?: boolean; cancel?: boolean; id?: unknown; organizationId?: unknown; phase?: unknown; plan?: unknown; queued?: unknown; skipped?: unknown; skippedByReason?: unknown; delivered?: unknown; failed?: unknown; endedOtherwise?: unknown; waiting?: unknown; failure?: unknown; alreadyRan?: unknown; createdAt?: unknown; updatedAt?: unknown; startedAt?: unknown; completedAt?: unknown; estimatedCompletionAt?: unknown };
+
+export type UpdatedAtField = string;
+
+export type UrlField = HttpUrl;
+
+export type UseStaticIpField = boolean;
+
+export type WaitingUntilField = string | null;
+
+export type WarehouseConfig = { prefix?: string; fileFormat?: "jsonl" | "json"; partitionBy?: "date" | "hour" | "source"; identity?: IdentityField; bucket?: BucketField; region?: RegionField; endpoint?: EndpointField; accessKeyId?: string; secretAccessKey?: string; projectId?: string; serviceAccountKey?: string; accountName?: string; containerName?: string; accountKey?: string };
+
+export type WarehouseTestResult = { success: true; result: WrittenFile; message: string };
+
+export type WebhookApplication = { id: IdField; organizationId: string; externalId: ExternalIdField; name: DisplayName; metadata: Record<string, unknown>; rateLimitPerSecond: RateLimitPerSecondField; rateLimitPerMinute: RateLimitPerMinuteField; rateLimitPerHour: RateLimitPerHourField; isDisabled: IsDisabledField; disabledReason: DisabledReasonField; disableAfterHours: DisableAfterHoursField; totalEndpoints: number; totalMessagesSent: TotalMessagesSentField; totalMessagesFailed: number; lastEventAt: string | null; createdAt: CreatedAtField; updatedAt: UpdatedAtField };
+
+export type WebhookEndpoint = { id: IdField; organizationId: string; applicationId: string; url: UrlField; description: CronJobSettingsDescription; headers: HeadersField; timeoutSeconds: TimeoutSecondsField; rateLimitPerSecond: WebhookEndpointRateLimitPerSecond; rateLimitStrict: RateLimitStrictField; circuitFailureThreshold: CircuitFailureThresholdField; circuitSuccessThreshold: CircuitProbeSuccessThresholdField; circuitCooldownSeconds: CircuitCooldownSecondsField; isDisabled: boolean; disabledReason: DisabledReasonField; disableAfterHours: DisableAfterHoursField; circuitState: CircuitStateField; circuitFailureCount: FailureCountField; secretPrefix: string; hasSecret: boolean; secretVersion: number; isVerified: boolean; totalMessages: TotalMessagesField; totalSuccesses: TotalMessagesSentField; totalFailures: number; avgResponseTimeMs: number | null; lastSuccessAt: LastSuccessAtField; lastFailureAt: LastFailureAtField; subscriptionCount: number; createdAt: CreatedAtField; updatedAt: UpdatedAtField };
+
+export type WebhookEndpointEnvelope = { data: WebhookEndpoint };
+
+export type WebhookEndpointRateLimitPerSecond = number;
+
+export type WebhookEndpointTest = { success: boolean; responseStatus: ResponseStatusField; responseTimeMs: number; responseBody: ResponseBodyField; errorType: string | null; errorMessage: string | null; detail?: AttemptDetail };
+
+export type WebhookEndpointTestEnvelope = { data: WebhookEndpointTest };
+
+export type WebhookEvent = (ExportedWebhookEvent) & ({ endpointId: string | null; messages: Array<OutboundMessage>; unreached: { total: number; byReason: Record<string, number>; subscriptions: Array<{ subscriptionId: string | null; endpointId: string; applicationId: string; messageId: string | null; reason: "created_after" | "no_subscription" | "other_application" | "subscription_disabled" | "endpoint_disabled" | "application_disabled" | "label_mismatch" | "expression_false" | "expression_failed" | "not_judged" | "transform_filtered" | "transform_failed" | "matches_now"; labels: Array<{ label: string; expected: string | Array<string>; actual: string | null }>; expression: string | null; error: string | null; changedSince: boolean }>; scanned: number; isComplete: boolean } });
+
+export type WebhookEventEnvelope = { data: WebhookEvent };
+
+export type WhatField = "deliveries" | "messages" | "events";
+
+export type WrittenFile = { key: string; size: number; count: number };

@@ -1,0 +1,105 @@
+import { useNavigate } from '@tanstack/react-router';
+import { type ReactElement, type ReactNode, useCallback } from 'react';
+import { FilterBar, type FilterField, type FilterValues } from '../ui/filters.tsx';
+import { count } from '../ui/format.ts';
+import { Empty, Failure, Loading } from '../ui/notices.tsx';
+import { type Column, Rows } from '../ui/rows.tsx';
+import type { CursorList } from './use-api.ts';
+import { useSelectionKeys } from './use-selection.ts';
+
+export interface ListScreenProps<Row> {
+  /** What it lists, such as `events`. */
+  what: string;
+  list: CursorList<Row>;
+  columns: readonly Column<Row>[];
+  keyOf: (row: Row) => string;
+  fields: readonly FilterField[];
+  /** Search parameters of the address: filters, and the selected row as `at`. */
+  search: FilterValues;
+  open: (key: string) => void;
+  drawer: (key: string, close: () => void) => ReactNode;
+  /** Shown where there is nothing at all. */
+  empty: ReactNode;
+}
+
+/** A list with filters and a drawer; all of its state is in the address. */
+export function ListScreen<Row>({ what, list, columns, keyOf, fields, search, open, drawer, empty }: ListScreenProps<Row>): ReactElement {
+  const navigate = useNavigate();
+  const { rows, error, isLoading, hasMore, scanned, loadMore, refresh } = list;
+  const { at = null, ...filters } = search;
+  const setSearch = (next: FilterValues): void => void navigate({ to: '.', search: next as never, replace: true });
+  const select = useCallback(
+    (key: string | null) =>
+      void navigate({ to: '.', search: ((before: FilterValues) => ({ ...before, at: key ?? undefined })) as never, replace: true }),
+    [navigate],
+  );
+  useSelectionKeys({ rows, keyOf, selected: at, select, open });
+  const isFiltered = Object.values(filters).some((value) => value !== undefined);
+  return (
+    <>
+      <FilterBar fields={fields} values={filters} onChange={setSearch} />
+      {error === null ? null : <Failure message={error.message} requestId={error.requestId} retry={refresh} />}
+      {isLoading ? <Loading what={what} /> : null}
+      {!isLoading && error === null && rows.length === 0 ? (
+        isFiltered ? (
+          <NoMatch what={what} scanned={scanned} hasMore={hasMore} loadMore={loadMore} clear={() => setSearch({})} />
+        ) : (
+          empty
+        )
+      ) : null}
+      {rows.length === 0 ? null : (
+        <div className="split">
+          <div className="live-list">
+            <Rows
+              label={what}
+              columns={columns}
+              rows={rows}
+              keyOf={keyOf}
+              selected={at}
+              onSelect={select}
+              onEnd={hasMore ? loadMore : undefined}
+            />
+            <div className="table-foot" role="status">
+              <span>
+                {count(rows.length)}
+                {hasMore ? ' or more' : ''} {what}
+                {scanned === null ? '' : `, ${count(scanned)} looked at`}
+              </span>
+              <span className="spacer" />
+              <span className="wide-only">
+                <kbd>J</kbd> <kbd>K</kbd>
+              </span>
+            </div>
+          </div>
+          {at === null ? null : drawer(at, () => select(null))}
+        </div>
+      )}
+    </>
+  );
+}
+
+interface NoMatchProps {
+  what: string;
+  scanned: number | null;
+  hasMore: boolean;
+  loadMore: () => void;
+  clear: () => void;
+}
+
+function NoMatch({ what, scanned, hasMore, loadMore, clear }: NoMatchProps): ReactElement {
+  return (
+    <Empty title={`No ${what} match`}>
+      {scanned === null ? null : <p>{count(scanned)} were looked at.</p>}
+      <div className="btn-row">
+        <button type="button" className="btn" onClick={clear}>
+          Drop all filters
+        </button>
+        {hasMore ? (
+          <button type="button" className="btn" onClick={loadMore}>
+            Look further back
+          </button>
+        ) : null}
+      </div>
+    </Empty>
+  );
+}

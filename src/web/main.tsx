@@ -1,0 +1,31 @@
+import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { RouterProvider } from '@tanstack/react-router';
+import { StrictMode } from 'react';
+import { createRoot } from 'react-dom/client';
+import { ApiError } from './api/client.ts';
+import { showTheme } from './app/preferences.ts';
+import { router } from './routes.tsx';
+
+const tries = 3;
+
+showTheme();
+const client = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 2000,
+      retry: (failures, error) => failures < tries && error instanceof ApiError && error.isPassing,
+      // A failure that lasts is shown; the API is asked on, so that the page recovers by itself.
+      retryDelay: (failures) => Math.min(1000 * 2 ** failures, 10_000),
+      refetchOnReconnect: true,
+    },
+  },
+});
+const root = document.getElementById('root');
+if (root !== null)
+  createRoot(root).render(
+    <StrictMode>
+      <QueryClientProvider client={client}>
+        <RouterProvider router={router} />
+      </QueryClientProvider>
+    </StrictMode>,
+  );

@@ -1,0 +1,205 @@
+import { useQuery } from '@tanstack/react-query';
+import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Navigate, Outlet } from '@tanstack/react-router';
+import type { ReactElement } from 'react';
+import { basePath } from './api/base.ts';
+import { currentSession } from './api/session.ts';
+import { Shell } from './app/shell.tsx';
+import { Empty, Failure, Loading } from './ui/notices.tsx';
+
+type Search<Name extends string> = { [Key in Name]?: string };
+
+/** Reads those parameters of the address that are texts. */
+function texts<const Name extends string>(...names: readonly Name[]): (search: Record<string, unknown>) => Search<Name> {
+  return (search) => {
+    const found: Search<Name> = {};
+    for (const name of names) {
+      const value = search[name];
+      if ((typeof value === 'string' && value !== '') || typeof value === 'number') found[name] = String(value);
+    }
+    return found;
+  };
+}
+
+const deliveryFilters = [
+  'at',
+  'status',
+  'routeId',
+  'destinationId',
+  'errorType',
+  'responseStatus',
+  'where',
+  'from',
+  'to',
+  'failedFrom',
+  'failedTo',
+] as const;
+const messageFilters = [
+  'at',
+  'status',
+  'applicationId',
+  'endpointId',
+  'eventType',
+  'errorType',
+  'responseStatus',
+  'where',
+  'from',
+  'to',
+] as const;
+
+const root = createRootRoute({ component: Outlet, notFoundComponent: NotFound });
+const start = createRoute({ getParentRoute: () => root, path: '/', component: Start });
+const login = createRoute({
+  getParentRoute: () => root,
+  path: '/login',
+  validateSearch: texts('to'),
+  component: lazyRouteComponent(() => import('./screens/login.tsx'), 'Login'),
+});
+const organization = createRoute({ getParentRoute: () => root, path: '/o/$org', component: Shell });
+const below = { getParentRoute: () => organization };
+
+const routeTree = root.addChildren([
+  start,
+  login,
+  organization.addChildren([
+    createRoute({
+      ...below,
+      path: '/overview',
+      validateSearch: texts('range'),
+      component: lazyRouteComponent(() => import('./screens/overview.tsx'), 'Overview'),
+    }),
+    createRoute({
+      ...below,
+      path: '/live',
+      validateSearch: texts('topic', 'status', 'sourceId', 'routeId', 'destinationId', 'applicationId', 'endpointId', 'eventType'),
+      component: lazyRouteComponent(() => import('./screens/live.tsx'), 'Live'),
+    }),
+    createRoute({
+      ...below,
+      path: '/targets',
+      validateSearch: texts('at', 'kind', 'state', 'name'),
+      component: lazyRouteComponent(() => import('./screens/targets.tsx'), 'Targets'),
+    }),
+    createRoute({
+      ...below,
+      path: '/targets/$id',
+      validateSearch: texts('range'),
+      component: lazyRouteComponent(() => import('./screens/target.tsx'), 'Target'),
+    }),
+    createRoute({
+      ...below,
+      path: '/events',
+      validateSearch: texts('at', 'status', 'sourceId', 'where', 'from', 'to'),
+      component: lazyRouteComponent(() => import('./screens/events.tsx'), 'Events'),
+    }),
+    createRoute({ ...below, path: '/events/$id', component: lazyRouteComponent(() => import('./screens/event.tsx'), 'EventStory') }),
+    createRoute({
+      ...below,
+      path: '/deliveries',
+      validateSearch: texts(...deliveryFilters),
+      component: lazyRouteComponent(() => import('./screens/deliveries.tsx'), 'Deliveries'),
+    }),
+    createRoute({
+      ...below,
+      path: '/deliveries/$id',
+      validateSearch: texts('attempt', 'with'),
+      component: lazyRouteComponent(() => import('./screens/delivery.tsx'), 'DeliveryStory'),
+    }),
+    createRoute({
+      ...below,
+      path: '/messages',
+      validateSearch: texts(...messageFilters),
+      component: lazyRouteComponent(() => import('./screens/messages.tsx'), 'Messages'),
+    }),
+    createRoute({
+      ...below,
+      path: '/messages/$id',
+      validateSearch: texts('attempt', 'with'),
+      component: lazyRouteComponent(() => import('./screens/message.tsx'), 'MessageStory'),
+    }),
+    createRoute({
+      ...below,
+      path: '/dead-letters',
+      validateSearch: texts(...deliveryFilters, 'kind'),
+      component: lazyRouteComponent(() => import('./screens/dead-letters.tsx'), 'DeadLetters'),
+    }),
+    createRoute({
+      ...below,
+      path: '/replays',
+      validateSearch: texts('at'),
+      component: lazyRouteComponent(() => import('./screens/replays.tsx'), 'Replays'),
+    }),
+    createRoute({ ...below, path: '/replays/$id', component: lazyRouteComponent(() => import('./screens/replay.tsx'), 'ReplayReport') }),
+    createRoute({
+      ...below,
+      path: '/sources',
+      validateSearch: texts('at'),
+      component: lazyRouteComponent(() => import('./screens/sources.tsx'), 'Sources'),
+    }),
+    createRoute({
+      ...below,
+      path: '/routes',
+      validateSearch: texts('at'),
+      component: lazyRouteComponent(() => import('./screens/routes.tsx'), 'Routes'),
+    }),
+    createRoute({
+      ...below,
+      path: '/cron',
+      validateSearch: texts('at'),
+      component: lazyRouteComponent(() => import('./screens/cron.tsx'), 'CronJobs'),
+    }),
+    createRoute({
+      ...below,
+      path: '/channels',
+      validateSearch: texts('at'),
+      component: lazyRouteComponent(() => import('./screens/channels.tsx'), 'Channels'),
+    }),
+    createRoute({
+      ...below,
+      path: '/applications',
+      validateSearch: texts('at'),
+      component: lazyRouteComponent(() => import('./screens/applications.tsx'), 'Applications'),
+    }),
+    createRoute({
+      ...below,
+      path: '/event-types',
+      validateSearch: texts('at'),
+      component: lazyRouteComponent(() => import('./screens/event-types.tsx'), 'EventTypes'),
+    }),
+    createRoute({ ...below, path: '/access', component: lazyRouteComponent(() => import('./screens/access.tsx'), 'Access') }),
+    createRoute({ ...below, path: '/id/$id', component: lazyRouteComponent(() => import('./screens/any-id.tsx'), 'AnyId') }),
+  ]),
+]);
+
+export const router = createRouter({
+  routeTree,
+  basepath: `${basePath}/console`,
+  defaultPreload: 'intent',
+  defaultPendingComponent: () => <Loading what="the screen" />,
+});
+
+declare module '@tanstack/react-router' {
+  interface Register {
+    router: typeof router;
+  }
+}
+
+/** The overview of the caller's organization. */
+function Start(): ReactElement {
+  const { data, error, refetch } = useQuery({ queryKey: ['session'], queryFn: ({ signal }) => currentSession(signal) });
+  if (error !== null) return <Failure message={error.message} retry={() => void refetch()} />;
+  if (data === undefined) return <Loading what="the session" />;
+  if (data === null) return <Navigate to="/login" replace />;
+  return <Navigate to="/o/$org/overview" params={{ org: data.organization.slug }} replace />;
+}
+
+function NotFound(): ReactElement {
+  return (
+    <main id="main">
+      <Empty title="There is no such screen">
+        <p>
+          <a href={`${basePath}/console/`}>Open the console</a>
+        </p>
+      </Empty>
+    </main>
+  );
+}

@@ -1,0 +1,81 @@
+import { Link } from '@tanstack/react-router';
+import type { ReactElement } from 'react';
+import { useOrganization, useRead } from '../app/use-api.ts';
+import { Drawer } from '../ui/drawer.tsx';
+import { bytes, shortId } from '../ui/format.ts';
+import { Failure, Loading } from '../ui/notices.tsx';
+import { Payload } from '../ui/payload.tsx';
+import { State } from '../ui/state.tsx';
+import { Clock } from '../ui/time.tsx';
+
+/** An event beside its list: how it stands, and its payload. */
+export function EventDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactElement {
+  const org = useOrganization();
+  const { data: event, error, refetch } = useRead('GET /events/{id}', { path: { id } });
+  return (
+    <Drawer
+      label="Selected event"
+      onClose={onClose}
+      head={
+        <>
+          {event === undefined ? null : <State state={event.status} isPill />}
+          <span className="id">{shortId(id)}</span>
+          <span className="spacer" />
+          <Link className="btn is-sm" to="/o/$org/events/$id" params={{ org, id }}>
+            Open story
+          </Link>
+        </>
+      }
+    >
+      {error === null ? null : <Failure message={error.message} requestId={error.requestId} retry={() => void refetch()} />}
+      {event === undefined ? (
+        error === null ? (
+          <Loading what="the event" />
+        ) : null
+      ) : (
+        <>
+          <section>
+            <dl className="kv is-tight">
+              <dt>Source</dt>
+              <dd>{event.sourceSlug}</dd>
+              <dt>Received</dt>
+              <dd>
+                <Clock at={event.receivedAt} />
+              </dd>
+              <dt>Deliveries</dt>
+              <dd>{event.deliveryCount}</dd>
+              {event.deliveries.slice(0, 5).map((delivery) => (
+                <DeliveryLine key={delivery.id} id={delivery.id} status={delivery.status} message={delivery.lastErrorMessage} />
+              ))}
+            </dl>
+          </section>
+          <section>
+            <header>
+              <h3>Payload</h3>
+              <span className="hint">
+                {bytes(event.size)}, {event.contentType}
+              </span>
+            </header>
+            <Payload value={event.payload} encoding={event.payloadEncoding} isTruncated={event.payloadTruncated === true} />
+          </section>
+        </>
+      )}
+    </Drawer>
+  );
+}
+
+function DeliveryLine({ id, status, message }: { id: string; status: string; message: string | null }): ReactElement {
+  const org = useOrganization();
+  return (
+    <>
+      <dt>
+        <Link className="id" to="/o/$org/deliveries/$id" params={{ org, id }}>
+          {shortId(id)}
+        </Link>
+      </dt>
+      <dd>
+        <State state={status} /> <span className="sub">{message}</span>
+      </dd>
+    </>
+  );
+}

@@ -1,0 +1,21 @@
+import { type ReactElement, useState } from 'react';
+import { Icon } from './icon.tsx';
+
+/** Copies `text`; says so for two seconds. */
+export function CopyButton({ text, label, isQuiet = false }: { text: string; label: string; isQuiet?: boolean }): ReactElement {
+  const [copied, setCopied] = useState<'no' | 'yes' | 'refused'>('no');
+  const copy = async (): Promise<void> => {
+    const outcome = await navigator.clipboard.writeText(text).then(
+      () => 'yes' as const,
+      () => 'refused' as const,
+    );
+    setCopied(outcome);
+    setTimeout(() => setCopied('no'), 2000);
+  };
+  return (
+    <button type="button" className={`btn is-sm${isQuiet ? ' is-quiet' : ''}`} onClick={() => void copy()}>
+      <Icon name="copy" />
+      <span aria-live="polite">{copied === 'yes' ? 'Copied' : copied === 'refused' ? 'The browser refused' : label}</span>
+    </button>
+  );
+}

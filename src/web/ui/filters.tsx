@@ -1,0 +1,126 @@
+import { type FormEvent, type ReactElement, useId, useState } from 'react';
+import { Icon } from './icon.tsx';
+
+export interface FilterField {
+  /** The parameter of the address and of the API. */
+  name: string;
+  word: string;
+  /** Absent: any text. */
+  choices?: readonly { value: string; word: string }[];
+  hint?: string;
+}
+
+export type FilterValues = Record<string, string | undefined>;
+
+export interface FilterBarProps {
+  fields: readonly FilterField[];
+  values: FilterValues;
+  onChange: (values: FilterValues) => void;
+}
+
+/** The filters in force as chips, and one form that adds another. */
+export function FilterBar({ fields, values, onChange }: FilterBarProps): ReactElement {
+  const [isAdding, setAdding] = useState(false);
+  const set = fields.filter(({ name }) => values[name] !== undefined && values[name] !== '');
+  return (
+    <search className="filters" aria-label="Filters">
+      {set.map(({ name, word }) => (
+        <span className="chip" key={name}>
+          <span className="k">{word}</span>
+          <span className="o">is</span>
+          <span className="v">{values[name]}</span>
+          <button
+            className="x"
+            type="button"
+            aria-label={`Remove filter ${word}`}
+            onClick={() => onChange({ ...values, [name]: undefined })}
+          >
+            <Icon name="x" size={12} />
+          </button>
+        </span>
+      ))}
+      {isAdding ? (
+        <AddFilter
+          fields={fields}
+          onAdd={(name, value) => {
+            setAdding(false);
+            onChange({ ...values, [name]: value });
+          }}
+          onCancel={() => setAdding(false)}
+        />
+      ) : (
+        <button className="chip is-add" type="button" onClick={() => setAdding(true)}>
+          <span>
+            <Icon name="plus" size={12} />
+            Filter
+          </span>
+        </button>
+      )}
+    </search>
+  );
+}
+
+interface AddFilterProps {
+  fields: readonly FilterField[];
+  onAdd: (name: string, value: string) => void;
+  onCancel: () => void;
+}
+
+function AddFilter({ fields, onAdd, onCancel }: AddFilterProps): ReactElement {
+  const [name, setName] = useState(fields[0]?.name ?? '');
+  const [value, setValue] = useState('');
+  const hint = useId();
+  const field = fields.find((each) => each.name === name);
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    const chosen = value === '' ? field?.choices?.[0]?.value : value.trim();
+    if (chosen !== undefined && chosen !== '') onAdd(name, chosen);
+  };
+  return (
+    <form className="row" onSubmit={submit} onKeyDown={({ key }) => (key === 'Escape' ? onCancel() : undefined)}>
+      <select
+        className="select"
+        aria-label="Field"
+        // biome-ignore lint/a11y/noAutofocus: the reader has just asked for this form
+        autoFocus
+        value={name}
+        onChange={({ target }) => {
+          setName(target.value);
+          setValue('');
+        }}
+      >
+        {fields.map((each) => (
+          <option key={each.name} value={each.name}>
+            {each.word}
+          </option>
+        ))}
+      </select>
+      {field?.choices === undefined ? (
+        <input
+          className="input"
+          aria-label="Value"
+          aria-describedby={hint}
+          value={value}
+          onChange={({ target }) => setValue(target.value)}
+        />
+      ) : (
+        <select className="select" aria-label="Value" value={value} onChange={({ target }) => setValue(target.value)}>
+          {field.choices.map((choice) => (
+            <option key={choice.value} value={choice.value}>
+              {choice.word}
+            </option>
+          ))}
+        </select>
+      )}
+      <button className="btn is-sm" type="submit">
+        Add
+      </button>
+      <button className="btn is-sm is-quiet" type="button" onClick={onCancel}>
+        Cancel
+      </button>
+      <span className="small muted" id={hint}>
+        {field?.hint}
+      </span>
+    </form>
+  );
+}

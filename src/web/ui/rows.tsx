@@ -1,0 +1,101 @@
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { type ReactElement, type ReactNode, useEffect, useRef } from 'react';
+
+export interface Column<Row> {
+  title: string;
+  /** `p2` and `p3` give way where there is little room; `num` is at the end of its cell. */
+  className?: string;
+  cell: (row: Row) => ReactNode;
+}
+
+export interface RowsProps<Row> {
+  label: string;
+  columns: readonly Column<Row>[];
+  rows: readonly Row[];
+  keyOf: (row: Row) => string;
+  selected: string | null;
+  onSelect: (key: string) => void;
+  /** Called when the end is near. */
+  onEnd?: () => void;
+  isDense?: boolean;
+  /** A number that grows brings the first row into view. */
+  toTop?: number;
+  /** Whether the first row is in view. */
+  onTop?: (isAtTop: boolean) => void;
+}
+
+const rowHeight = 34;
+const denseHeight = 27;
+const nearEnd = 20;
+
+/** A table of any length: only the rows in view are in the page. A click or Enter selects a row. */
+export function Rows<Row>(props: RowsProps<Row>): ReactElement {
+  const { label, columns, rows, keyOf, selected, onSelect, onEnd, isDense = false, toTop = 0, onTop } = props;
+  const frame = useRef<HTMLElement>(null);
+  const height = isDense ? denseHeight : rowHeight;
+  const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => frame.current, estimateSize: () => height, overscan: 12 });
+  const items = virtual.getVirtualItems();
+  const last = items.at(-1)?.index ?? 0;
+  useEffect(() => {
+    if (rows.length > 0 && last >= rows.length - nearEnd) onEnd?.();
+  }, [last, rows.length, onEnd]);
+  useEffect(() => {
+    if (toTop > 0) frame.current?.scrollTo({ top: 0 });
+  }, [toTop]);
+  const position = selected === null ? -1 : rows.findIndex((row) => keyOf(row) === selected);
+  useEffect(() => {
+    if (position >= 0) virtual.scrollToIndex(position, { align: 'auto' });
+  }, [position, virtual]);
+  const before = items[0]?.start ?? 0;
+  const after = virtual.getTotalSize() - (items.at(-1)?.end ?? 0);
+  return (
+    <section
+      className="table-wrap"
+      ref={frame}
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+      tabIndex={0}
+      aria-label={label}
+      onScroll={({ currentTarget }) => onTop?.(currentTarget.scrollTop < height)}
+    >
+      <table className={isDense ? 'table is-dense' : 'table'} aria-rowcount={rows.length + 1}>
+        <thead>
+          <tr>
+            {columns.map(({ title, className }) => (
+              <th key={title} scope="col" className={className}>
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          <Spacer height={before} columns={columns.length} />
+          {items.map(({ index }) => {
+            const row = rows[index];
+            if (row === undefined) return null;
+            const key = keyOf(row);
+            return (
+              <tr key={key} aria-rowindex={index + 2} aria-selected={key === selected ? true : undefined} onClick={() => onSelect(key)}>
+                {columns.map(({ title, className, cell }) => (
+                  <td key={title} className={className}>
+                    {cell(row)}
+                  </td>
+                ))}
+              </tr>
+            );
+          })}
+          <Spacer height={after} columns={columns.length} />
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+/** The room of rows that are not in the page. */
+function Spacer({ height, columns }: { height: number; columns: number }): ReactElement | null {
+  if (height <= 0) return null;
+  return (
+    <tr>
+      <td colSpan={columns} className="spacer-row" style={{ height }} />
+    </tr>
+  );
+}

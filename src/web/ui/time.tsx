@@ -1,0 +1,75 @@
+import { createContext, type ReactElement, use, useEffect, useState } from 'react';
+import { countdown, duration } from './format.ts';
+
+/** `UTC`, or the reader's own. */
+export type Zone = 'UTC' | 'local';
+export const ZoneContext = createContext<Zone>('UTC');
+
+const day = 86_400_000;
+
+/** The time now, in milliseconds since the epoch, anew every `everyMs`. */
+export function useNow(everyMs: number): number {
+  const [now, setNow] = useState(() => Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(Date.now()), everyMs);
+    return () => clearInterval(timer);
+  }, [everyMs]);
+  return now;
+}
+
+/** A time of the API; relative up to a day, with the exact one on hover. */
+export function Ago({ at }: { at: string }): ReactElement {
+  const now = useNow(10_000);
+  const zone = use(ZoneContext);
+  const age = now - Date.parse(at);
+  const exact = exactTime(at, zone);
+  return (
+    <time dateTime={at} title={exact} className="nowrap">
+      {age < 5000 ? 'now' : age < day ? `${duration(Math.floor(age / 1000) * 1000)} ago` : exact}
+    </time>
+  );
+}
+
+/** A time of the day to the millisecond, with its date where that is not today. */
+export function Clock({ at }: { at: string }): ReactElement {
+  const zone = use(ZoneContext);
+  return (
+    <time dateTime={at} title={exactTime(at, zone)} className="nowrap">
+      {timeOfDay(at, zone)}
+    </time>
+  );
+}
+
+/** What is left until a time, second by second. It is not announced. */
+export function Countdown({ at }: { at: string }): ReactElement {
+  const now = useNow(1000);
+  const zone = use(ZoneContext);
+  return (
+    <time dateTime={at} title={exactTime(at, zone)} className="nowrap">
+      {countdown(Date.parse(at) - now)}
+    </time>
+  );
+}
+
+/** Such as `2026-01-31 14:02:11.884 UTC`. */
+export function exactTime(at: string, zone: Zone): string {
+  const date = new Date(at);
+  if (Number.isNaN(date.getTime())) return at;
+  return `${dayOf(date, zone)} ${clockOf(date, zone)}${zone === 'UTC' ? ' UTC' : ''}`;
+}
+
+function timeOfDay(at: string, zone: Zone): string {
+  const date = new Date(at);
+  const isToday = dayOf(date, zone) === dayOf(new Date(), zone);
+  return isToday ? clockOf(date, zone) : `${dayOf(date, zone)} ${clockOf(date, zone)}`;
+}
+
+function dayOf(date: Date, zone: Zone): string {
+  // The one locale whose dates are those of ISO 8601.
+  return date.toLocaleDateString('sv', zone === 'UTC' ? { timeZone: 'UTC' } : {});
+}
+
+function clockOf(date: Date, zone: Zone): string {
+  const time = date.toLocaleTimeString('sv', zone === 'UTC' ? { timeZone: 'UTC' } : {});
+  return `${time}.${String(date.getMilliseconds()).padStart(3, '0')}`;
+}
