@@ -37,9 +37,11 @@ export function ListScreen<Row>({ what, list, columns, keyOf, fields, search, op
   const isFiltered = Object.values(filters).some((value) => value !== undefined);
   return (
     <>
-      <FilterBar fields={fields} values={filters} onChange={setSearch} />
-      {error === null ? null : <Failure message={error.message} requestId={error.requestId} retry={refresh} />}
-      {isLoading ? <Loading what={what} /> : null}
+      <div>
+        <FilterBar fields={fields} values={filters} onChange={setSearch} />
+        {error === null ? null : <Failure message={error.message} requestId={error.requestId} retry={refresh} />}
+        {isLoading ? <Loading what={what} /> : null}
+      </div>
       {!isLoading && error === null && rows.length === 0 ? (
         isFiltered ? (
           <NoMatch what={what} scanned={scanned} hasMore={hasMore} loadMore={loadMore} clear={() => setSearch({})} />

@@ -1,6 +1,268 @@
-import type { ReactElement } from 'react';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { type ReactElement, type ReactNode, useCallback, useMemo, useState } from 'react';
+import type { StreamRow, StreamState } from '../api/stream.ts';
+import { AsStream } from '../app/as-code.tsx';
+import { useKeys } from '../app/keys.ts';
 import { Page } from '../app/page.tsx';
+import { useOrganization } from '../app/use-api.ts';
+import { useSelectionKeys } from '../app/use-selection.ts';
+import { type Tail, useStream } from '../app/use-stream.ts';
+import { FilterBar, type FilterField, type FilterValues } from '../ui/filters.tsx';
+import { count, shortId } from '../ui/format.ts';
+import { Icon } from '../ui/icon.tsx';
+import { Empty, Failure } from '../ui/notices.tsx';
+import { type Column, Rows } from '../ui/rows.tsx';
+import { Code, State, stateWord } from '../ui/state.tsx';
+import { Clock } from '../ui/time.tsx';
+import { EventDrawer } from './event-drawer.tsx';
 
+const topics = ['deliveries', 'messages', 'events', 'circuits', 'replays'] as const;
+const topicWords = { deliveries: 'Deliveries', messages: 'Messages', events: 'Events', circuits: 'Circuits', replays: 'Replays' } as const;
+const statuses = [
+  'delivered',
+  'retrying',
+  'dlq',
+  'failed',
+  'success',
+  'exhausted',
+  'filtered',
+  'transform_failed',
+  'schema_failed',
+  'open',
+  'half_open',
+  'closed',
+];
+const fields: readonly FilterField[] = [
+  { name: 'status', word: 'status', choices: statuses.map((value) => ({ value, word: stateWord(value) })) },
+  { name: 'sourceId', word: 'source', hint: 'Its id or slug.' },
+  { name: 'routeId', word: 'route', hint: 'Its id or slug.' },
+  { name: 'destinationId', word: 'destination', hint: 'Its id or slug.' },
+  { name: 'applicationId', word: 'application', hint: 'Its id.' },
+  { name: 'endpointId', word: 'endpoint', hint: 'Its id.' },
+  { name: 'eventType', word: 'event type', hint: 'Its name.' },
+];
+const columns: readonly Column<StreamRow>[] = [
+  { title: 'Time', className: 'mono dim', cell: ({ at }) => <Clock at={at} /> },
+  {
+    title: 'State',
+    cell: ({ status, type }) => (
+      <State state={type === 'event.received' ? 'ready' : status} word={type === 'event.received' ? 'Received' : undefined} />
+    ),
+  },
+  { title: 'Event', className: 'grow', cell: (row) => <Subject row={row} /> },
+  { title: 'From', className: 'p3 muted', cell: ({ sourceName }) => sourceName },
+  {
+    title: 'Target',
+    className: 'p2 muted',
+    cell: ({ destinationName, endpointId }) => destinationName ?? (endpointId === null ? null : shortId(endpointId)),
+  },
+  { title: 'Attempt', className: 'num p3 muted', cell: ({ attempt }) => attempt },
+  { title: 'Code', className: 'num', cell: ({ responseStatus }) => <Code status={responseStatus} /> },
+];
+const keyOf = ({ position }: StreamRow): string => position;
+
+/** What is happening now? */
 export function Live(): ReactElement {
-  return <Page title="Live">{null}</Page>;
+  const search = useSearch({ from: '/o/$org/live' });
+  const navigate = useNavigate();
+  const { topic = 'deliveries', ...filters } = search;
+  const tail = useStream({ topics: topic, ...filters });
+  const setSearch = (next: FilterValues): void => void navigate({ to: '.', search: { topic, ...next } as never, replace: true });
+  return (
+    <Page
+      title="Live"
+      actions={
+        <>
+          <span className="segments" role="group" aria-label="What to follow">
+            {topics.map((each) => (
+              <button
+                key={each}
+                type="button"
+                aria-pressed={topic === each}
+                onClick={() => void navigate({ to: '.', search: { topic: each } as never })}
+              >
+                {topicWords[each]}
+              </button>
+            ))}
+          </span>
+          <AsStream query={{ topics: topic, ...filters }} />
+        </>
+      }
+      isFull
+    >
+      <Follow key={JSON.stringify(search)} tail={tail}>
+        <FilterBar fields={fields} values={filters} onChange={setSearch} />
+      </Follow>
+    </Page>
+  );
+}
+
+function Follow({ tail, children }: { tail: Tail; children: ReactNode }): ReactElement {
+  const { rows, waiting, state, hold } = tail;
+  const [selected, setSelected] = useState<string | null>(null);
+  const [isPaused, setPaused] = useState(false);
+  const [isAtTop, setAtTop] = useState(true);
+  const [toTop, setToTop] = useState(0);
+  const pause = useCallback(
+    (paused: boolean) => {
+      setPaused(paused);
+      hold(paused || !isAtTop);
+    },
+    [hold, isAtTop],
+  );
+  const newest = useCallback(() => {
+    setPaused(false);
+    setSelected(null);
+    setAtTop(true);
+    hold(false);
+    setToTop((before) => before + 1);
+  }, [hold]);
+  const keys = useMemo(
+    () =>
+      new Map([
+        [' ', () => pause(!isPaused)],
+        ['G', newest],
+      ]),
+    [pause, isPaused, newest],
+  );
+  useKeys(keys);
+  useSelectionKeys({ rows, keyOf, selected, select: setSelected });
+  const row = rows.find((each) => each.position === selected);
+  return (
+    <>
+      <div>
+        {children}
+        {waiting > 0 ? (
+          <button className="bulk newer" type="button" onClick={newest}>
+            <Icon name="up" size={14} />
+            <strong>{count(waiting)} more</strong>
+            <span className="muted wide-only">The stream goes on; this list waits while you read.</span>
+            <span className="spacer" />
+            <span className="medium">Show newest</span>
+            <kbd>G</kbd>
+          </button>
+        ) : null}
+        {state.is === 'lost' ? <Failure message={`${state.why} The console tries again by itself.`} /> : null}
+      </div>
+      <div className="split">
+        <div className="live-list">
+          {rows.length === 0 ? (
+            <Waiting />
+          ) : (
+            <Rows
+              label="Newest first"
+              columns={columns}
+              rows={rows}
+              keyOf={keyOf}
+              selected={selected}
+              onSelect={setSelected}
+              isDense
+              toTop={toTop}
+              onTop={(atTop) => {
+                if (atTop === isAtTop) return;
+                setAtTop(atTop);
+                hold(isPaused || !atTop);
+              }}
+            />
+          )}
+          <Foot tail={tail} isPaused={isPaused} onPause={() => pause(!isPaused)} />
+        </div>
+        {row?.eventId === undefined || row.eventId === null ? null : <EventDrawer id={row.eventId} onClose={() => setSelected(null)} />}
+      </div>
+    </>
+  );
+}
+
+function Foot({
+  tail: { state, skipped, hasGap },
+  isPaused,
+  onPause,
+}: {
+  tail: Tail;
+  isPaused: boolean;
+  onPause: () => void;
+}): ReactElement {
+  return (
+    <div className="table-foot">
+      <span className="row" role="status">
+        {state.is === 'connected' ? <span className="pulse" /> : null}
+        {connection(state)}
+      </span>
+      {skipped > 0 ? <span>{count(skipped)} rows left out: 50 a second are shown. Filter to see every row.</span> : null}
+      {hasGap ? <span>Rows may be missing from before.</span> : null}
+      <span className="spacer" />
+      <button type="button" className="btn is-sm is-quiet" aria-pressed={isPaused} onClick={onPause}>
+        <Icon name={isPaused ? 'play' : 'pause'} />
+        {isPaused ? 'Resume' : 'Pause'}
+      </button>
+    </div>
+  );
+}
+
+function connection(state: StreamState): string {
+  switch (state.is) {
+    case 'connected':
+      return 'Connected';
+    case 'connecting':
+      return 'Connecting…';
+    case 'elsewhere':
+      return 'Another window has the stream. Click here to have it again.';
+    case 'hidden':
+      return 'Waits until this tab is seen';
+    case 'lost':
+      return 'Not connected';
+  }
+}
+
+function Waiting(): ReactElement {
+  const org = useOrganization();
+  return (
+    <Empty
+      title="Nothing has happened since you opened this page"
+      command={`curl -d '{"hello":"world"}' ${location.origin}/ingest/${org}/SOURCE`}
+    >
+      <p>
+        Rows appear here as they happen. Earlier ones are in{' '}
+        <Link to="/o/$org/events" params={{ org }}>
+          events
+        </Link>{' '}
+        and{' '}
+        <Link to="/o/$org/deliveries" params={{ org }}>
+          deliveries
+        </Link>
+        .
+      </p>
+    </Empty>
+  );
+}
+
+/** What a row is about, as a link to it. */
+function Subject({ row: { topic, id, eventId, eventType, routeName, destinationId, endpointId } }: { row: StreamRow }): ReactElement {
+  const org = useOrganization();
+  const linked = id ?? eventId ?? destinationId ?? endpointId;
+  if (linked === null) return <span className="dim">–</span>;
+  const link = (
+    <Link to="/o/$org/id/$id" params={{ org, id: linked }} title={linked} className="id">
+      {shortId(linked)}
+    </Link>
+  );
+  if (topic === 'deliveries' && id !== null)
+    return (
+      <>
+        {routeName === null ? null : <span className="name">{routeName} </span>}
+        <Link to="/o/$org/deliveries/$id" params={{ org, id }} title={id} className="id">
+          {shortId(id)}
+        </Link>
+      </>
+    );
+  if (topic === 'messages' && id !== null)
+    return (
+      <>
+        {eventType === null ? null : <span className="name">{eventType} </span>}
+        <Link to="/o/$org/messages/$id" params={{ org, id }} title={id} className="id">
+          {shortId(id)}
+        </Link>
+      </>
+    );
+  return link;
 }

@@ -1,6 +1,75 @@
+import { Link, useParams } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
-import { Page } from '../app/page.tsx';
+import { IdLink } from '../app/names.tsx';
+import { useOrganization, useRead } from '../app/use-api.ts';
+import { State } from '../ui/state.tsx';
+import { Clock } from '../ui/time.tsx';
+import { ofMessage } from './attempts.tsx';
+import { ReplayMessage } from './replay-button.tsx';
+import { StoryPage } from './story-page.tsx';
 
+/** What became of this message to a customer's endpoint? */
 export function MessageStory(): ReactElement {
-  return <Page title="Message">{null}</Page>;
+  const org = useOrganization();
+  const { id } = useParams({ from: '/o/$org/messages/$id' });
+  const { data, error } = useRead('GET /outbound-messages/{id}', { path: { id } }, { everyMs: 2000 });
+  const { data: attempts } = useRead('GET /outbound-messages/{id}/attempts', { path: { id } }, { everyMs: 2000 });
+  const message = data?.data;
+  return (
+    <StoryPage
+      id={id}
+      title={message?.eventType ?? 'Message'}
+      crumb={
+        <Link to="/o/$org/messages" params={{ org }}>
+          Messages
+        </Link>
+      }
+      attempts={attempts?.data.map(ofMessage).toSorted((a, b) => a.number - b.number)}
+      error={error}
+      actions={<ReplayMessage id={id} />}
+      facts={
+        message === undefined ? null : (
+          <section className="panel">
+            <header className="panel-head">
+              <h2>Message</h2>
+            </header>
+            <div className="panel-body">
+              <dl className="kv">
+                <dt>State</dt>
+                <dd>
+                  <State state={message.status} />
+                </dd>
+                <dt>Type</dt>
+                <dd>{message.eventType}</dd>
+                <dt>Application</dt>
+                <dd>{message.applicationName ?? message.applicationId}</dd>
+                <dt>Endpoint</dt>
+                <dd>{message.endpointUrl ?? <IdLink id={message.endpointId} />}</dd>
+                <dt>Event</dt>
+                <dd>
+                  <IdLink id={message.eventId} />
+                </dd>
+                <dt>Attempts</dt>
+                <dd>
+                  {message.attempts} of {message.maxAttempts}
+                </dd>
+                <dt>Created</dt>
+                <dd>
+                  <Clock at={message.createdAt} />
+                </dd>
+                {message.dlqReason === null ? null : (
+                  <>
+                    <dt>Reason</dt>
+                    <dd>
+                      <code>{message.dlqReason}</code>
+                    </dd>
+                  </>
+                )}
+              </dl>
+            </div>
+          </section>
+        )
+      }
+    />
+  );
 }

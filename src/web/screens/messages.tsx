@@ -1,6 +1,92 @@
-import type { ReactElement } from 'react';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { type ReactElement, useCallback } from 'react';
+import type { Input } from '../api/client.ts';
+import { AsCode } from '../app/as-code.tsx';
+import { ListScreen } from '../app/list-screen.tsx';
 import { Page } from '../app/page.tsx';
+import { type RowOf, useCursorList, useOrganization } from '../app/use-api.ts';
+import type { FilterField } from '../ui/filters.tsx';
+import { shortId } from '../ui/format.ts';
+import { Empty } from '../ui/notices.tsx';
+import type { Column } from '../ui/rows.tsx';
+import { Code, State, stateWord } from '../ui/state.tsx';
+import { Clock } from '../ui/time.tsx';
+import { MessageDrawer } from './message-drawer.tsx';
 
+type Message = RowOf<'GET /outbound-messages'>;
+
+const statuses = ['pending', 'processing', 'success', 'failed', 'exhausted', 'dlq'];
+const fields: readonly FilterField[] = [
+  { name: 'status', word: 'status', choices: statuses.map((value) => ({ value, word: messageWord(value) })) },
+  { name: 'applicationId', word: 'application', hint: 'Its id.' },
+  { name: 'endpointId', word: 'endpoint', hint: 'Its id.' },
+  { name: 'eventType', word: 'event type', hint: 'Its name.' },
+  { name: 'errorType', word: 'error', hint: 'Such as http_error, timeout, dns, tls or network.' },
+  { name: 'responseStatus', word: 'code', hint: 'Such as 503, or a class such as 5xx.' },
+  { name: 'where', word: 'where', hint: 'A CEL expression, such as event.data.total > 100.' },
+  { name: 'from', word: 'from', hint: 'A day or a time, such as 2026-01-31T12:00:00Z.' },
+  { name: 'to', word: 'to', hint: 'A day or a time.' },
+];
+const columns: readonly Column<Message>[] = [
+  { title: 'Created', className: 'mono', cell: ({ createdAt }) => <Clock at={createdAt} /> },
+  { title: 'State', cell: ({ status }) => <MessageState status={status} /> },
+  { title: 'Type', className: 'grow', cell: ({ eventType }) => eventType },
+  { title: 'Message', className: 'mono', cell: ({ id }) => <MessageLink id={id} /> },
+  { title: 'Application', className: 'p3 muted', cell: ({ applicationName, applicationId }) => applicationName ?? shortId(applicationId) },
+  { title: 'Endpoint', className: 'p2 muted', cell: ({ endpointUrl, endpointId }) => endpointUrl ?? shortId(endpointId) },
+  { title: 'Code', className: 'num', cell: ({ lastResponseStatus }) => <Code status={lastResponseStatus} /> },
+];
+const keyOf = ({ id }: Message): string => id;
+
+/** What was sent to customers, and how does it stand? */
 export function Messages(): ReactElement {
-  return <Page title="Messages">{null}</Page>;
+  const org = useOrganization();
+  const navigate = useNavigate();
+  const search = useSearch({ from: '/o/$org/messages' });
+  const { at: _at, status, errorType, responseStatus, ...others } = search;
+  const query: Input<'GET /outbound-messages'>['query'] = {
+    ...others,
+    status: status?.split(',') as Message['status'][] | undefined,
+    errorType: errorType?.split(','),
+    responseStatus: responseStatus?.split(','),
+  };
+  const list = useCursorList('GET /outbound-messages', query);
+  const open = useCallback((id: string) => void navigate({ to: '/o/$org/messages/$id', params: { org, id } }), [navigate, org]);
+  return (
+    <Page title="Messages" actions={<AsCode name="GET /outbound-messages" input={{ query }} />} isFull>
+      <ListScreen
+        what="messages"
+        list={list}
+        columns={columns}
+        keyOf={keyOf}
+        fields={fields}
+        search={search}
+        open={open}
+        drawer={(id, close) => <MessageDrawer id={id} onClose={close} />}
+        empty={
+          <Empty title="No message yet">
+            <p>A message is made when an event is sent to a subscription of a customer: POST /api/send-event.</p>
+          </Empty>
+        }
+      />
+    </Page>
+  );
+}
+
+/** A message that has failed once waits for its retry. */
+export function MessageState({ status, isPill }: { status: string; isPill?: boolean }): ReactElement {
+  return <State state={status === 'failed' ? 'retrying' : status} isPill={isPill} />;
+}
+
+function messageWord(status: string): string {
+  return stateWord(status === 'failed' ? 'retrying' : status);
+}
+
+function MessageLink({ id }: { id: string }): ReactElement {
+  const org = useOrganization();
+  return (
+    <Link to="/o/$org/messages/$id" params={{ org, id }} title={id}>
+      {shortId(id)}
+    </Link>
+  );
 }

@@ -1,0 +1,201 @@
+import { basePath } from './base.ts';
+
+/** What happened, as the live stream says it. What a row has not is null. */
+export interface StreamRow {
+  /** Its place in the stream. */
+  position: string;
+  topic: string;
+  type: string;
+  at: string;
+  status: string;
+  id: string | null;
+  eventId: string | null;
+  sourceName: string | null;
+  routeName: string | null;
+  destinationId: string | null;
+  destinationName: string | null;
+  endpointId: string | null;
+  eventType: string | null;
+  attempt: number | null;
+  responseStatus: number | null;
+  errorType: string | null;
+  reason: string | null;
+}
+
+export interface StreamHandlers {
+  onRow: (row: StreamRow) => void;
+  /** Rows that the server left out, since more came than it sends. */
+  onSkipped: (count: number) => void;
+  /** Rows may be missing from here on. */
+  onReset: () => void;
+  onState: (state: StreamState) => void;
+}
+
+/** `elsewhere`: another window of this browser has the stream. */
+export type StreamState = { is: 'connecting' | 'connected' | 'elsewhere' | 'hidden' } | { is: 'lost'; why: string };
+
+/** Of the program, not of the browser: one stream at a time, so that many tabs leave connections for requests. */
+const lockName = 'posthorn-stream';
+const firstRetryMs = 1000;
+const longestRetryMs = 15_000;
+/** The server sends a comment every 15 seconds. */
+const silenceMs = 40_000;
+
+/**
+ * Follows the live stream until `signal` aborts: one window of the browser at a time, the one that was looked at last. After a cut it goes on
+ * where it was.
+ */
+export async function followStream(
+  organization: string,
+  query: Record<string, string | undefined>,
+  handlers: StreamHandlers,
+  signal: AbortSignal,
+): Promise<void> {
+  const parameters = new URLSearchParams();
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, value);
+  const url = `${basePath}/api/organizations/${encodeURIComponent(organization)}/stream?${parameters}`;
+  const place: Place = { lastEventId: null };
+  while (!signal.aborted) {
+    if (document.visibilityState === 'hidden') {
+      handlers.onState({ is: 'hidden' });
+      await happened(document, 'visibilitychange', signal);
+      continue;
+    }
+    const outcome = await holding((lost) => connectAgain(url, place, handlers, AbortSignal.any([signal, lost, whenHidden(signal)])));
+    if (outcome === 'stolen' && !signal.aborted) {
+      handlers.onState({ is: 'elsewhere' });
+      await happened(window, 'focus', signal);
+    }
+  }
+}
+
+interface Place {
+  lastEventId: string | null;
+}
+
+/** Runs `work` while this window has the stream; `lost` aborts when another takes it. */
+async function holding(work: (lost: AbortSignal) => Promise<void>): Promise<'done' | 'stolen'> {
+  // Browsers offer locks to secure origins and to loopback.
+  if (navigator.locks === undefined) {
+    await work(new AbortController().signal);
+    return 'done';
+  }
+  const lost = new AbortController();
+  try {
+    await navigator.locks.request(lockName, { steal: true }, () => work(lost.signal));
+    return 'done';
+  } catch (thrown) {
+    lost.abort();
+    if (thrown instanceof DOMException && thrown.name === 'AbortError') return 'stolen';
+    throw thrown;
+  }
+}
+
+async function connectAgain(url: string, place: Place, handlers: StreamHandlers, signal: AbortSignal): Promise<void> {
+  let waitMs = firstRetryMs;
+  while (!signal.aborted) {
+    handlers.onState({ is: 'connecting' });
+    const why = await readStream(url, place, signal, (event) => {
+      waitMs = firstRetryMs;
+      hand(event, place, handlers);
+    }).catch((thrown: unknown) => (thrown instanceof Error ? thrown.message : String(thrown)));
+    if (signal.aborted) return;
+    if (why !== null) handlers.onState({ is: 'lost', why });
+    await pause(waitMs, signal);
+    waitMs = Math.min(waitMs * 2, longestRetryMs);
+  }
+}
+
+/** Null when the server ended the stream in good order. Throws an Error when it refuses it or is not there. */
+async function readStream(url: string, place: Place, signal: AbortSignal, onEvent: (event: ServerEvent) => void): Promise<string | null> {
+  const silence = new AbortController();
+  const watch = (): ReturnType<typeof setTimeout> => setTimeout(() => silence.abort(new Error('The stream has fallen silent.')), silenceMs);
+  let timer = watch();
+  try {
+    const response = await fetch(url, {
+      headers: { accept: 'text/event-stream', ...(place.lastEventId === null ? {} : { 'last-event-id': place.lastEventId }) },
+      credentials: 'same-origin',
+      signal: AbortSignal.any([signal, silence.signal]),
+    });
+    if (!response.ok || response.body === null) throw new Error(`The API answered ${response.status}.`);
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    const split = eventSplitter(onEvent);
+    onEvent({ event: 'connected', id: null, data: '' });
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return null;
+      clearTimeout(timer);
+      timer = watch();
+      split(value);
+    }
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+export interface ServerEvent {
+  event: string;
+  id: string | null;
+  data: string;
+}
+
+/** Takes text as it arrives, in pieces of any size, and gives events (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
+export function eventSplitter(onEvent: (event: ServerEvent) => void): (text: string) => void {
+  let rest = '';
+  return (text) => {
+    const blocks = (rest + text).split('\n\n');
+    rest = blocks.pop() ?? '';
+    for (const block of blocks) {
+      const event: ServerEvent = { event: 'message', id: null, data: '' };
+      for (const line of block.split('\n')) {
+        const colon = line.indexOf(':');
+        const [field, value] = colon < 0 ? [line, ''] : [line.slice(0, colon), line.slice(colon + 1).replace(/^ /, '')];
+        if (field === 'event') event.event = value;
+        else if (field === 'id') event.id = value;
+        else if (field === 'data') event.data += value;
+      }
+      if (event.id !== null || event.data !== '') onEvent(event);
+    }
+  };
+}
+
+function hand({ event, id, data }: ServerEvent, place: Place, handlers: StreamHandlers): void {
+  if (event === 'connected') handlers.onState({ is: 'connected' });
+  if (id !== null) place.lastEventId = id;
+  if (data === '') return;
+  const fields: unknown = JSON.parse(data);
+  if (typeof fields !== 'object' || fields === null) return;
+  if (event === 'skipped') handlers.onSkipped('count' in fields && typeof fields.count === 'number' ? fields.count : 0);
+  else if (event === 'reset') handlers.onReset();
+  else if ('topic' in fields) handlers.onRow({ ...(fields as Omit<StreamRow, 'position'>), position: id ?? '' });
+}
+
+function whenHidden(signal: AbortSignal): AbortSignal {
+  const hidden = new AbortController();
+  const look = (): void => {
+    if (document.visibilityState === 'hidden') hidden.abort();
+  };
+  document.addEventListener('visibilitychange', look, { signal: AbortSignal.any([signal, hidden.signal]) });
+  return hidden.signal;
+}
+
+async function happened(target: EventTarget, name: string, signal: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve) => {
+    target.addEventListener(name, () => resolve(), { once: true, signal });
+    signal.addEventListener('abort', () => resolve(), { once: true });
+  });
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    signal.addEventListener(
+      'abort',
+      () => {
+        clearTimeout(timer);
+        resolve();
+      },
+      { once: true },
+    );
+  });
+}

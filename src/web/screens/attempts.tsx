@@ -1,0 +1,238 @@
+import { Link } from '@tanstack/react-router';
+import type { ReactElement } from 'react';
+import type { Answer } from '../api/client.ts';
+import { bytes, duration } from '../ui/format.ts';
+import { Preformatted } from '../ui/preformatted.tsx';
+import { Code, State } from '../ui/state.tsx';
+import { Clock } from '../ui/time.tsx';
+
+type OfDelivery = Answer<'GET /deliveries/{id}'>['attemptDetails'][number];
+type OfMessage = Answer<'GET /outbound-messages/{id}/attempts'>['data'][number];
+
+/** An attempt of a delivery or of a message. */
+export interface Attempt {
+  number: number;
+  at: string;
+  durationMs: number;
+  isSuccess: boolean;
+  responseStatus: number | null;
+  responseBody: string | null;
+  errorType: string | null;
+  errorMessage: string | null;
+  detail: OfDelivery['detail'];
+}
+
+export function ofDelivery({ attemptNumber, startedAt, ...rest }: OfDelivery): Attempt {
+  return { ...rest, number: attemptNumber, at: startedAt, isSuccess: rest.errorType === null, detail: rest.detail };
+}
+
+export function ofMessage({ attemptNumber, createdAt, responseTimeMs, status, ...rest }: OfMessage): Attempt {
+  return {
+    ...rest,
+    number: attemptNumber,
+    at: createdAt,
+    durationMs: responseTimeMs,
+    isSuccess: status === 'success',
+    detail: rest.detail,
+  };
+}
+
+/** One line for each attempt. */
+export function Attempts({ attempts }: { attempts: readonly Attempt[] }): ReactElement {
+  if (attempts.length === 0) return <p className="muted">Nothing has been sent.</p>;
+  return (
+    <ol className="plain-list">
+      {attempts.map(({ number, at, durationMs, isSuccess, responseStatus, errorMessage }) => (
+        <li key={number}>
+          <span className="row">
+            <State state={isSuccess ? 'delivered' : 'failed'} word={`Attempt ${number}`} />
+            <Code status={responseStatus} />
+            <span className="muted">{duration(durationMs)}</span>
+            <span className="spacer" />
+            <Clock at={at} />
+          </span>
+          {errorMessage === null ? null : <p className="small muted">{errorMessage}</p>}
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+/** All attempts in a row; the chosen one, and the one that it is compared with, are marked. */
+export function AttemptStrip({
+  attempts,
+  chosen,
+  other,
+}: {
+  attempts: readonly Attempt[];
+  chosen: number | null;
+  other: number | null;
+}): ReactElement {
+  return (
+    <nav className="attempt-strip" aria-label="All attempts">
+      {attempts.map(({ number, at, isSuccess, responseStatus }) => (
+        <Link
+          key={number}
+          to="."
+          search={((before: object) => ({ ...before, attempt: String(number) })) as never}
+          aria-current={number === chosen || number === other ? 'true' : undefined}
+        >
+          <State state={isSuccess ? 'delivered' : 'failed'} word={String(number)} />
+          <Code status={responseStatus} />
+          <span className="dim">
+            <Clock at={at} />
+          </span>
+        </Link>
+      ))}
+    </nav>
+  );
+}
+
+const phases = [
+  ['dnsMs', 'DNS', 'f-idle'],
+  ['connectMs', 'Connect', 'f-s2'],
+  ['tlsMs', 'TLS', 'f-s3'],
+  ['firstByteMs', 'First byte', 'f-ok'],
+] as const;
+const barWidth = 690;
+const labelWidth = 80;
+
+/** How long each part of the attempts took, on one scale. */
+export function Waterfall({ attempts }: { attempts: readonly Attempt[] }): ReactElement | null {
+  const timed = attempts.filter(({ detail }) => detail !== undefined);
+  if (timed.length === 0) return null;
+  const longest = Math.max(1, ...timed.map(({ detail }) => detail?.phases.totalMs ?? 0));
+  const scale = (barWidth - labelWidth - 70) / longest;
+  return (
+    <div className="stack">
+      <div className="waterfall">
+        <svg viewBox={`0 0 ${barWidth} ${timed.length * 26}`} role="img" aria-label={timed.map(inWords).join(' ')}>
+          {timed.map((attempt, index) => (
+            <Bar key={attempt.number} attempt={attempt} y={index * 26} scale={scale} />
+          ))}
+        </svg>
+      </div>
+      <p className="legend small">
+        {phases.map(([key, word, fill]) => (
+          <span key={key}>
+            <svg width="10" height="10" aria-hidden="true">
+              <rect width="10" height="10" className={fill} />
+            </svg>
+            {word}
+          </span>
+        ))}
+      </p>
+    </div>
+  );
+}
+
+function Bar({ attempt: { number, detail }, y, scale }: { attempt: Attempt; y: number; scale: number }): ReactElement | null {
+  if (detail === undefined) return null;
+  let x = labelWidth;
+  const bars = phases.map(([key, , fill]) => {
+    const width = (detail.phases[key] ?? 0) * scale;
+    const bar = <rect key={key} className={fill} x={x} y={y + 4} width={width} height="14" />;
+    x += width;
+    return bar;
+  });
+  return (
+    <g>
+      <text className="t" x="0" y={y + 15}>
+        Attempt {number}
+      </text>
+      {bars}
+      <text x={Math.max(x, labelWidth + detail.phases.totalMs * scale) + 6} y={y + 15}>
+        {duration(detail.phases.totalMs)}
+      </text>
+    </g>
+  );
+}
+
+function inWords({ number, detail }: Attempt): string {
+  if (detail === undefined) return '';
+  const parts = phases.map(([key, word]) => (detail.phases[key] === null ? `${word} not reached` : `${word} ${detail.phases[key]} ms`));
+  return `Attempt ${number}: ${parts.join(', ')}, in all ${detail.phases.totalMs} ms.`;
+}
+
+/** What was sent and what came back. */
+export function AttemptDetail({ attempt }: { attempt: Attempt }): ReactElement {
+  const { detail, responseBody, errorType, errorMessage, responseStatus, durationMs } = attempt;
+  return (
+    <div className="cols-2">
+      <section className="panel">
+        <header className="panel-head">
+          <h2>Response</h2>
+          <span className="hint">{duration(durationMs)}</span>
+        </header>
+        <div className="panel-body stack">
+          <dl className="kv is-tight">
+            <dt>Status</dt>
+            <dd>
+              <Code status={responseStatus} />
+            </dd>
+            {errorType === null ? null : (
+              <>
+                <dt>Error</dt>
+                <dd>
+                  <code>{errorType}</code> {errorMessage}
+                </dd>
+              </>
+            )}
+            {detail === undefined ? null : (
+              <>
+                <dt>From</dt>
+                <dd>
+                  {detail.peerAddress ?? 'no connection'}
+                  {detail.reusedConnection ? <span className="sub">, on a connection that was open</span> : null}
+                </dd>
+                <dt>Size</dt>
+                <dd>{bytes(detail.responseBytes)}</dd>
+              </>
+            )}
+          </dl>
+          <Headers headers={detail?.responseHeaders ?? null} isCut={detail?.headersTruncated === true} />
+          {responseBody === null || responseBody === '' ? null : <Preformatted label="Response body">{responseBody}</Preformatted>}
+        </div>
+      </section>
+      <section className="panel">
+        <header className="panel-head">
+          <h2>Request</h2>
+          {detail === undefined ? null : <span className="hint">{bytes(detail.requestBytes)}</span>}
+        </header>
+        <div className="panel-body stack">
+          {detail === undefined ? (
+            <p className="muted">
+              What was sent is kept for the first and the last two failed attempts, and for a success after a failure.{' '}
+              <code>POSTHORN_ATTEMPT_DETAIL=all</code> keeps it for every attempt.
+            </p>
+          ) : (
+            <Headers headers={detail.requestHeaders} isCut={detail.headersTruncated} />
+          )}
+        </div>
+      </section>
+    </div>
+  );
+}
+
+function Headers({ headers, isCut }: { headers: Record<string, string> | null; isCut: boolean }): ReactElement | null {
+  if (headers === null) return null;
+  return (
+    <>
+      <dl className="kv is-tight mono">
+        {Object.entries(headers).map(([name, value]) => (
+          <HeaderLine key={name} name={name} value={value} />
+        ))}
+      </dl>
+      {isCut ? <p className="small muted">Some headers were cut.</p> : null}
+    </>
+  );
+}
+
+function HeaderLine({ name, value }: { name: string; value: string }): ReactElement {
+  return (
+    <>
+      <dt>{name}</dt>
+      <dd>{value}</dd>
+    </>
+  );
+}

@@ -1,0 +1,58 @@
+import { Link } from '@tanstack/react-router';
+import type { ReactElement } from 'react';
+import { useOrganization, useRead } from '../app/use-api.ts';
+import { Drawer } from '../ui/drawer.tsx';
+import { shortId } from '../ui/format.ts';
+import { Failure, Loading } from '../ui/notices.tsx';
+import { State } from '../ui/state.tsx';
+import { Attempts, ofDelivery } from './attempts.tsx';
+import { ExplanationText } from './explanation.tsx';
+import { ReplayDelivery } from './replay-button.tsx';
+
+/** A delivery beside its list: why it stands as it does, and its attempts. */
+export function DeliveryDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactElement {
+  const org = useOrganization();
+  const { data: delivery, error, refetch } = useRead('GET /deliveries/{id}', { path: { id } }, { everyMs: 5000 });
+  return (
+    <Drawer
+      label="Selected delivery"
+      onClose={onClose}
+      head={
+        <>
+          {delivery === undefined ? null : <State state={delivery.status} isPill />}
+          <span className="id">{shortId(id)}</span>
+          <span className="spacer" />
+          <Link className="btn is-sm" to="/o/$org/deliveries/$id" params={{ org, id }}>
+            Open story
+          </Link>
+        </>
+      }
+      foot={<ReplayDelivery id={id} />}
+    >
+      {error === null ? null : <Failure message={error.message} requestId={error.requestId} retry={() => void refetch()} />}
+      {delivery === undefined ? (
+        error === null ? (
+          <Loading what="the delivery" />
+        ) : null
+      ) : (
+        <>
+          <section>
+            <ExplanationText id={id} />
+            <dl className="kv is-tight">
+              <dt>Event</dt>
+              <dd>
+                <Link className="id" to="/o/$org/events/$id" params={{ org, id: delivery.eventId }}>
+                  {shortId(delivery.eventId)}
+                </Link>
+              </dd>
+            </dl>
+          </section>
+          <section>
+            <h3>Attempts</h3>
+            <Attempts attempts={delivery.attemptDetails.map(ofDelivery)} />
+          </section>
+        </>
+      )}
+    </Drawer>
+  );
+}

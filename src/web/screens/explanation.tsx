@@ -1,0 +1,152 @@
+import type { ReactElement } from 'react';
+import type { Answer } from '../api/client.ts';
+import { WithLinks } from '../app/names.tsx';
+import { useRead } from '../app/use-api.ts';
+import { duration } from '../ui/format.ts';
+import { Icon } from '../ui/icon.tsx';
+import { Command, Failure } from '../ui/notices.tsx';
+import { Clock, Countdown } from '../ui/time.tsx';
+
+type Explanation = Answer<'GET /explain/{id}'>;
+
+const trouble = new Set(['failed', 'dlq', 'exhausted', 'schema_failed', 'transform_failed']);
+const waiting = new Set(['retrying', 'circuit_open', 'partial', 'pending', 'processing']);
+
+/** The answer line: what became of it, why, and what happens by itself. */
+export function AnswerLine({
+  explanation: { state, summary, waitsFor, next },
+  question,
+}: {
+  explanation: Explanation;
+  question: string;
+}): ReactElement {
+  const tone = trouble.has(state) ? 'bad' : waiting.has(state) ? 'warn' : 'ok';
+  const second = waitsFor?.text ?? next?.text;
+  return (
+    <section className={`answer is-${tone}`} aria-label={question}>
+      <Icon name={tone === 'bad' ? 'fail' : tone} size={20} />
+      <div>
+        <p>
+          <WithLinks text={summary} />
+        </p>
+        {second === undefined ? null : (
+          <p>
+            <WithLinks text={second} />
+          </p>
+        )}
+      </div>
+      {next === null || next.at === null ? null : (
+        <div className="countdown" role="timer">
+          <div className="end">
+            <div className="clock">
+              <Countdown at={next.at} />
+            </div>
+            <div className="small muted">until the next {next.what}</div>
+          </div>
+        </div>
+      )}
+    </section>
+  );
+}
+
+/** The steps of its story, with the time that each took. */
+export function Steps({ story }: { story: Explanation['story'] }): ReactElement {
+  return (
+    <ol className="story">
+      {story.map((step, index) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: two steps may be equal, and their order stays
+        <li key={index} className={`is-${toneOf(step)}`}>
+          <Icon name={stepMarks[toneOf(step)]} size={20} />
+          <div>
+            <div className="what">
+              <span className="how">
+                <WithLinks text={step.text} />
+              </span>
+              {step.at === null ? null : (
+                <span className="at">
+                  <Clock at={step.at} />
+                  <Later from={story[index - 1]?.at ?? null} to={step.at} />
+                </span>
+              )}
+            </div>
+          </div>
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function Later({ from, to }: { from: string | null; to: string }): ReactElement | null {
+  if (from === null) return null;
+  const ms = Date.parse(to) - Date.parse(from);
+  return ms <= 0 ? null : <span className="dim"> +{duration(ms)}</span>;
+}
+
+/** What may be done, with the command that does it. */
+export function Advice({ advice }: { advice: Explanation['advice'] }): ReactElement | null {
+  if (advice.length === 0) return null;
+  return (
+    <section className="panel">
+      <header className="panel-head">
+        <h2>What you can do</h2>
+      </header>
+      <div className="panel-body stack">
+        {advice.map(({ text, command }) => (
+          <div key={text} className="stack">
+            <p>{text}</p>
+            {command === undefined ? null : <Command text={command} />}
+          </div>
+        ))}
+      </div>
+    </section>
+  );
+}
+
+/** The explanation of something with an id, as running text. */
+export function ExplanationText({ id }: { id: string }): ReactElement | null {
+  const { data, error } = useRead('GET /explain/{id}', { path: { id } }, { everyMs: 5000 });
+  if (error !== null) return <Failure message={error.message} requestId={error.requestId} />;
+  if (data === undefined) return null;
+  const second = data.waitsFor?.text ?? data.next?.text;
+  return (
+    <>
+      <p>
+        <WithLinks text={data.summary} />
+      </p>
+      {second === undefined ? null : <p className="muted">{second}</p>}
+    </>
+  );
+}
+
+type StepTone = 'ok' | 'bad' | 'warn' | 'open' | 'idle';
+
+const stepTones = new Map<string, StepTone>([
+  ['dead_letter', 'bad'],
+  ['failure', 'bad'],
+  ['filter_error', 'bad'],
+  ['last_failure', 'bad'],
+  ['event_gone', 'bad'],
+  ['failed_over', 'warn'],
+  ['waiting', 'warn'],
+  ['backlog', 'warn'],
+  ['circuit', 'open'],
+  ['circuit_opened', 'open'],
+  ['not_matched', 'idle'],
+  ['filtered', 'idle'],
+  ['disabled', 'idle'],
+  ['endpoint_disabled', 'idle'],
+  ['application_disabled', 'idle'],
+  ['suspended', 'idle'],
+  ['archived', 'idle'],
+  ['changed', 'idle'],
+  ['condition', 'idle'],
+]);
+const stepMarks: Record<StepTone, string> = { ok: 'ok', bad: 'fail', warn: 'warn', open: 'open', idle: 'skip' };
+
+/** An attempt has failed when its step says how. */
+function toneOf({ what, data }: Explanation['story'][number]): StepTone {
+  if (what === 'attempt') return typeof data['errorType'] === 'string' ? 'bad' : 'ok';
+  const { status } = data;
+  if (typeof status === 'string') return trouble.has(status) ? 'bad' : waiting.has(status) ? 'warn' : status === 'filtered' ? 'idle' : 'ok';
+  return stepTones.get(what) ?? 'ok';
+}

@@ -1,0 +1,42 @@
+import { Link } from '@tanstack/react-router';
+import type { ReactElement } from 'react';
+import { useOrganization, useRead } from '../app/use-api.ts';
+import { Drawer } from '../ui/drawer.tsx';
+import { shortId } from '../ui/format.ts';
+import { Failure } from '../ui/notices.tsx';
+import { Attempts, ofMessage } from './attempts.tsx';
+import { ExplanationText } from './explanation.tsx';
+import { ReplayMessage } from './replay-button.tsx';
+
+/** A message beside its list: why it stands as it does, and its attempts. */
+export function MessageDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactElement {
+  const org = useOrganization();
+  const { data: attempts, error, refetch } = useRead('GET /outbound-messages/{id}/attempts', { path: { id } }, { everyMs: 5000 });
+  return (
+    <Drawer
+      label="Selected message"
+      onClose={onClose}
+      head={
+        <>
+          <span className="id">{shortId(id)}</span>
+          <span className="spacer" />
+          <Link className="btn is-sm" to="/o/$org/messages/$id" params={{ org, id }}>
+            Open story
+          </Link>
+        </>
+      }
+      foot={<ReplayMessage id={id} />}
+    >
+      {error === null ? null : <Failure message={error.message} requestId={error.requestId} retry={() => void refetch()} />}
+      <section>
+        <ExplanationText id={id} />
+      </section>
+      {attempts === undefined ? null : (
+        <section>
+          <h3>Attempts</h3>
+          <Attempts attempts={attempts.data.map(ofMessage).toSorted((a, b) => a.number - b.number)} />
+        </section>
+      )}
+    </Drawer>
+  );
+}
