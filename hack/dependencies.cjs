@@ -63,6 +63,7 @@ module.exports = {
 
   'facade/http': ['feed', 'store', 'data', 'sandbox', 'resources', 'core'],
   'facade/records': ['facade/http', 'store', 'data', 'resources', 'core'],
+  'facade/console': ['facade/http', 'core'],
   'facade/openapi': ['facade/records', 'facade/http', 'resources', 'core'],
   'facade/families/shared': ['facade/records', 'facade/http', 'store', 'data', 'sandbox', 'resources', 'core'],
   'facade/families/analytics': family,

@@ -1,8 +1,9 @@
-// The software bill of materials of the program, as CycloneDX JSON: the packages that package-lock.json installs for production and, where it is
-// known, the base image. The same lock file gives the same text: no time, no random serial number.
+// The software bill of materials of the program, as CycloneDX JSON: the packages that package-lock.json installs for production, those of which code
+// is in the console and, where it is known, the base image. The same lock file gives the same text: no time, no random serial number.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import { webPackages } from './web-packages.ts';
 
 interface Bom {
   serialNumber?: string;
@@ -32,7 +33,9 @@ export function softwareBillOfMaterials(baseImage: string | undefined): string {
   // npm names the component after its directory.
   bom.metadata.component['name'] = 'posthorn';
   bom.serialNumber = serialNumber(readFileSync('package-lock.json'), baseImage ?? '');
-  bom.components = bom.components.filter((each) => !isForDevelopment(each)).sort((a, b) => compareText(a['bom-ref'], b['bom-ref']));
+  const inConsole = webPackages();
+  const shipped = bom.components.map((each) => (inConsole.has(nameOf(each)) ? asPartOfConsole(each) : each));
+  bom.components = shipped.filter((each) => !isForDevelopment(each)).sort((a, b) => compareText(a['bom-ref'], b['bom-ref']));
   const known = new Set([...bom.components.map((each) => each['bom-ref']), String(bom.metadata.component['bom-ref'])]);
   bom.dependencies = bom.dependencies
     .filter(({ ref }) => known.has(ref))
@@ -51,6 +54,16 @@ export function baseImageOfDockerfile(): string {
 
 function isForDevelopment({ properties = [] }: Component): boolean {
   return properties.some(({ name, value }) => name === 'cdx:npm:package:development' && value === 'true');
+}
+
+function nameOf({ 'bom-ref': reference }: Component): string {
+  return reference.slice(0, reference.lastIndexOf('@'));
+}
+
+/** Its code is in dist/web/, though npm does not install it for production. */
+function asPartOfConsole({ properties = [], scope: _, ...component }: Component): Component {
+  const others = properties.filter(({ name }) => name !== 'cdx:npm:package:development');
+  return { ...component, properties: [...others, { name: 'posthorn:bundled-in', value: 'console' }] };
 }
 
 function imageComponent(reference: string): Component {

@@ -1,20 +1,50 @@
-// Builds the console, src/web/, into the directory that the first argument names: hashed files, each also compressed with brotli and gzip.
+// Builds the console, src/web/, into a directory: hashed files, each also compressed with brotli and gzip, and the licences of the packages in it.
+//
+//   node hack/web.ts DIRECTORY                builds
+//   node hack/web.ts --if-changed DIRECTORY   builds unless the directory was made of the same sources
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join, relative, resolve } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
-import { build } from 'vite';
+import type { Plugin } from 'vite';
+import { webPackages } from './web-packages.ts';
 
 const root = new URL('../src/web/', import.meta.url).pathname;
-const compressible = /\.(?:html|js|css|svg)$/;
+const compressible = /\.(?:js|css|svg)$/;
+const digestFile = 'sources.sha256';
 
-/** Throws what Vite throws for sources that do not compile. */
-export async function buildWeb(outDir: string): Promise<void> {
+/** Replaces the directory as a whole. Throws what Vite throws for sources that do not compile. */
+export async function buildWeb(directory: string): Promise<void> {
+  const outDir = resolve(directory);
+  const made = `${outDir}.new-${process.pid}`;
+  const digest = webSourcesDigest();
+  try {
+    await buildInto(made);
+    writeFileSync(join(made, digestFile), digest);
+    rmSync(outDir, { recursive: true, force: true });
+    renameSync(made, outDir);
+  } catch (error) {
+    // Another that builds the same may have come before.
+    if (!isBuiltOf(digest, outDir)) throw error;
+  } finally {
+    rmSync(made, { recursive: true, force: true });
+  }
+}
+
+/** Whether the directory was made of the sources as they are. */
+function isBuiltOf(digest: string, outDir: string): boolean {
+  const file = join(outDir, digestFile);
+  return existsSync(file) && readFileSync(file, 'utf8') === digest;
+}
+
+async function buildInto(outDir: string): Promise<void> {
+  const { build } = await import('vite');
   await build({
     root,
     // Relative: the base path is known only where the console is served.
     base: './',
     logLevel: 'warn',
+    plugins: [licences()],
     build: {
       outDir,
       emptyOutDir: true,
@@ -34,6 +64,27 @@ export async function buildWeb(outDir: string): Promise<void> {
   }
 }
 
+/** Writes licences.txt: the notice of each package that is in the build. A package that hack/web-packages.ts does not lead to fails the build. */
+function licences(): Plugin {
+  return {
+    name: 'posthorn-licences',
+    generateBundle(_options, bundle) {
+      const modules = Object.values(bundle).flatMap((output) => (output.type === 'chunk' ? Object.keys(output.modules) : []));
+      const packages = new Set(modules.flatMap((id) => /^(.*\/node_modules\/(?:@[^/]+\/)?[^/]+)\//.exec(id)?.[1] ?? []));
+      const notices = [...packages].sort().map(noticeOf);
+      this.emitFile({ type: 'asset', fileName: 'licences.txt', source: notices.join(`\n${'-'.repeat(80)}\n\n`) });
+    },
+  };
+}
+
+function noticeOf(directory: string): string {
+  const { name, version, license } = JSON.parse(readFileSync(join(directory, 'package.json'), 'utf8'));
+  if (!webPackages().has(name)) throw new Error(`${name} is in the console, and hack/web-packages.ts does not lead to it`);
+  const file = readdirSync(directory).find((each) => /^licen[cs]e(?:\.|$)/i.test(each));
+  const text = file === undefined ? `Its package has no text of its licence.\n` : readFileSync(join(directory, file), 'utf8');
+  return `${name} ${version} (${license})\n\n${text}`;
+}
+
 /** SHA-256 of the sources, and of the versions of the packages, that the console is built from. */
 export function webSourcesDigest(): string {
   const digest = createHash('sha256');
@@ -50,5 +101,12 @@ function filesBelow(directory: string): string[] {
     .sort();
 }
 
-const [, , outDir] = process.argv;
-if (import.meta.main && outDir !== undefined) await buildWeb(outDir);
+if (import.meta.main) {
+  const [first, second] = process.argv.slice(2);
+  const outDir = second ?? first;
+  if (outDir === undefined) throw new Error('usage: node hack/web.ts [--if-changed] DIRECTORY');
+  if (first !== '--if-changed' || !isBuiltOf(webSourcesDigest(), outDir)) {
+    console.error('hack/web.ts: building the console');
+    await buildWeb(outDir);
+  }
+}

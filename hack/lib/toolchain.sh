@@ -78,6 +78,9 @@ ensure_packages() {
   (cd "$root" && npm install --no-save --loglevel error >/dev/null) || die 'npm install failed: see the lines above'
 }
 
+# The console in dist/web as src/web/ says. Without it everything else works.
+ensure_console() { node "$root/hack/web.ts" --if-changed "$root/dist/web" || say 'the console could not be built (see the lines above): /console answers 503'; }
+
 redis_is_recent() { [[ $(redis-server --version 2>/dev/null) =~ v=([0-9]+)\. ]] && [ "${BASH_REMATCH[1]}" -ge 7 ]; }
 
 # redis-server 7 or newer on PATH.

@@ -53,6 +53,9 @@ import { publicHealth } from './upstream-health.ts';
 import { version } from './version.ts';
 import { watchRedis } from './watch-redis.ts';
 
+/** The same from src/ and from dist/. */
+const consoleDirectory = new URL('../../dist/web/', import.meta.url).pathname;
+
 const resourcesDeadlineMs = 30_000;
 
 /** The REST API. It answers with the Redis it has; only changes of resources need the resource store. */
@@ -143,6 +146,8 @@ async function runApi(context: RoleContext): Promise<void> {
     trustedProxies: config.trustedProxies,
     isOnUnixSocket: config.apiSocket !== undefined,
     maxAuthFailuresPerMinute: config.maxAuthFailuresPerMinute,
+    basePath: config.basePath,
+    console: config.console ? { directory: consoleDirectory, theme: config.consoleTheme } : null,
     ...(config.publicIngestUrl === undefined ? {} : { publicIngestUrl: config.publicIngestUrl }),
   };
   const facade = createFacade(services);
@@ -155,7 +160,7 @@ async function runApi(context: RoleContext): Promise<void> {
     (request, response) => {
       if (!ingest(request, response) && !health(request, response)) facade(request, response);
     },
-    { trustedProxies: config.trustedProxies },
+    { trustedProxies: config.trustedProxies, basePath: config.basePath },
   );
   if (config.apiSocket === undefined) await listen(server, { port: config.port, host: config.host, setting: 'POSTHORN_PORT' });
   else await listenOnSocket(server, config.apiSocket);

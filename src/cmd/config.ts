@@ -5,6 +5,7 @@ import { defaultPool } from '../core/default-pool.ts';
 import { largestPayloadBytes, wholePayloadBytes } from '../core/payload-sizes.ts';
 import { defaultWebhookRetryDelaysMs } from '../core/webhook.ts';
 import { cidrList, count, flag, optionalPort, port, portNumber, retryDelays, wholeNumber } from './config-values.ts';
+import { consoleEnvironment } from './console-config.ts';
 import { deliveryPoolEnvironment, poolDefaults } from './delivery-pool-config.ts';
 import { type EgressConfig, egressConfig, egressEnvironment } from './egress-config.ts';
 import { type ReadText, readTextFile, withFileVariables } from './file-variables.ts';
@@ -35,6 +36,13 @@ export const environmentSchema = z.object({
       'Unix socket on which the api listens in place of `POSTHORN_PORT`, and to which ingest passes on what is not for `/ingest/`. Standalone sets it for its own processes, so that both are on one port.',
     )
     .meta({ roles: ['api', 'ingest'] }),
+  POSTHORN_CONSOLE: z
+    .enum(['on', 'off'])
+    .default('on')
+    .transform((value) => value === 'on')
+    .describe('`off`: there is no console.')
+    .meta({ roles: ['api', 'standalone'] }),
+  ...consoleEnvironment,
   POSTHORN_API_INGEST: flag
     .default(false)
     .describe(
@@ -210,6 +218,10 @@ export interface Config extends SecretsConfig {
   ingestPort: number | undefined;
   apiSocket: string | undefined;
   apiTakesEvents: boolean;
+  console: boolean;
+  /** As `/posthorn`; empty: none. */
+  basePath: string;
+  consoleTheme: 'auto' | 'light' | 'dark';
   host: string | undefined;
   /** Undefined: the role's own default. */
   opsPort: number | undefined;
@@ -309,6 +321,9 @@ export function readConfig(
     ingestPort: values.POSTHORN_INGEST_PORT,
     apiSocket: values.POSTHORN_API_SOCKET,
     apiTakesEvents: values.POSTHORN_API_INGEST,
+    console: values.POSTHORN_CONSOLE,
+    basePath: values.POSTHORN_BASE_PATH,
+    consoleTheme: values.POSTHORN_CONSOLE_THEME,
     host: values.POSTHORN_HOST,
     opsPort: values.POSTHORN_OPS_PORT,
     opsUpstream: values.POSTHORN_OPS_UPSTREAM,

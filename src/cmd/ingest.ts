@@ -59,7 +59,7 @@ async function runIngest(context: RoleContext): Promise<void> {
     (request, response) => {
       if (!ingest(request, response) && !health(request, response)) others.listener(request, response);
     },
-    { trustedProxies: config.trustedProxies },
+    { trustedProxies: config.trustedProxies, basePath: config.basePath },
   );
   await listen(server, { port: config.port, host: config.host, setting: 'POSTHORN_PORT' });
   const opsServer = await startOpsServer(context, ops);

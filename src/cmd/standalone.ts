@@ -182,14 +182,15 @@ function followState(role: string, children: readonly ChildRole[], readiness: Re
   readiness.set(role, states.find(({ ok }) => !ok) ?? { ok: true });
 }
 
-/** Prints the line that says that everything works, once. */
+/** Prints the line that says that everything works, once, and the address of the console. */
 async function tellReady({ context, secrets, store }: Parts, firstObjects: () => Promise<readonly ApplyObject[]>): Promise<void> {
   const { config, clock, readiness, stopping } = context;
   while (!readiness.ready && !stopping.aborted) await clock.sleep(50, stopping);
   await waitUntilJudged(store, await firstObjects(), { clock, deadlineMs: judgedDeadlineMs, signal: stopping });
   if (stopping.aborted) return;
   const key = secrets.isApiKeyNew ? ` key ${secrets.apiKey}` : '';
-  process.stdout.write(`posthorn ready ${ownUrl(config)}${key}\n`);
+  const console = config.console ? `Console: ${ownUrl(config)}${config.basePath}/console/\n` : '';
+  process.stdout.write(`posthorn ready ${ownUrl(config)}${key}\n${console}`);
 }
 
 /**

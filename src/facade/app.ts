@@ -3,6 +3,7 @@ import express, { type ErrorRequestHandler, type Express } from 'express';
 import type { Registry } from 'prom-client';
 import { AddressList } from '../core/address-list.ts';
 import type { MailRecipients } from '../data/alerts/mail-recipients.ts';
+import { type ConsoleOptions, createConsole } from './console/console.ts';
 import { families } from './families/families.ts';
 import { createApi } from './http/api.ts';
 import { answerError } from './http/error-response.ts';
@@ -29,6 +30,10 @@ export interface FacadeOptions extends Omit<FacadeServices, 'inForceTimeoutMs'> 
   isOnUnixSocket?: boolean;
   /** Refused credentials of one client; see `GuessBrake`. Default 60. */
   maxAuthFailuresPerMinute?: number;
+  /** As `/posthorn`: below which pages name what they need. Default: empty. */
+  basePath?: string;
+  /** Null: there is no console. Default: null. */
+  console?: Pick<ConsoleOptions, 'directory' | 'theme'> | null;
   /** Default 1 MiB. */
   maxBodyBytes?: number;
   /** Null: addresses need not be confirmed, and there is no page to do so. */
@@ -38,12 +43,12 @@ export interface FacadeOptions extends Omit<FacadeServices, 'inForceTimeoutMs'> 
 }
 
 /**
- * The REST API at `/api/…` and `/api/organizations/{orgId}/…`, its description at `/openapi.json` and `/docs`. Every other
- * path is a 404: what else the server has comes before.
+ * The REST API at `/api/…` and `/api/organizations/{orgId}/…`, its description at `/openapi.json` and `/docs`, and the
+ * console at `/console`. Every other path is a 404: what else the server has comes before.
  */
 export function createFacade(options: FacadeOptions): RequestListener {
   const { metrics, version, publicIngestUrl, maxBodyBytes = 1024 * 1024, inForceTimeoutMs = 2000, mailRecipients, ...others } = options;
-  const { trustedProxies = [], isOnUnixSocket = false, maxAuthFailuresPerMinute = 60, ...rest } = others;
+  const { trustedProxies = [], isOnUnixSocket = false, maxAuthFailuresPerMinute = 60, basePath = '', console = null, ...rest } = others;
   const services: FacadeServices = { ...rest, inForceTimeoutMs };
   const operations = families.flatMap((family) => family.operations);
   const api = createApi({
@@ -58,21 +63,27 @@ export function createFacade(options: FacadeOptions): RequestListener {
     tokenBrake: new GuessBrake({ clock: services.clock, maxPerMinute: maxAuthFailuresPerMinute }),
     trustedProxies: new AddressList(trustedProxies, { includesUnixSocket: isOnUnixSocket }),
   });
-  const pages = otherPages(services, version, mailRecipients);
+  const consolePages = console === null ? nothing : createConsole({ ...console, basePath, version }, services);
+  const pages = otherPages(services, { version, basePath, recipients: mailRecipients });
   return (request, response) => {
-    if (!api(request, response)) pages(request, response);
+    if (!api(request, response) && !consolePages(request, response)) pages(request, response);
   };
 }
 
+const nothing = (): boolean => false;
+
 /** Express, for what is no operation of the API (docs/decisions/0015-express.md). */
-function otherPages({ logger, registry, keyring, clock }: FacadeServices, version: string, recipients: MailRecipients | null): Express {
+function otherPages(
+  { logger, registry, keyring, clock }: FacadeServices,
+  { version, basePath, recipients }: { version: string; basePath: string; recipients: MailRecipients | null },
+): Express {
   const app = express();
   app.disable('x-powered-by').disable('etag').set('query parser', 'simple').set('case sensitive routing', true);
   app.use((request, response, next) => {
     answerRequestId(request, response);
     next();
   });
-  app.use(docsRouter(async () => (await import('./openapi/openapi.ts')).openApiDocument(families, version)));
+  app.use(docsRouter(async () => (await import('./openapi/openapi.ts')).openApiDocument(families, version, basePath), basePath));
   if (recipients !== null) app.use(mailConfirmationRouter({ recipients, registry, keyring, clock }));
   app.use(() => {
     throw nothingHere();

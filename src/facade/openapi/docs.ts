@@ -17,26 +17,27 @@ const contentSecurityPolicy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
-const page = `<!doctype html>
+const pageBelow = (basePath: string): string => `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <title>Posthorn API</title>
-<link rel="icon" href="/docs/favicon-32x32.png">
-<link rel="stylesheet" href="/docs/swagger-ui.css">
+<link rel="icon" href="${basePath}/docs/favicon-32x32.png">
+<link rel="stylesheet" href="${basePath}/docs/swagger-ui.css">
 </head>
 <body>
 <div id="ui"></div>
-<script src="/docs/swagger-ui-bundle.js"></script>
-<script src="/docs/start.js"></script>
+<script src="${basePath}/docs/swagger-ui-bundle.js"></script>
+<script src="${basePath}/docs/start.js"></script>
 </body>
 </html>
 `;
 
-const start = `SwaggerUIBundle({ url: '/openapi.json', dom_id: '#ui', deepLinking: true, validatorUrl: null });\n`;
+const startBelow = (basePath: string): string =>
+  `SwaggerUIBundle({ url: '${basePath}/openapi.json', dom_id: '#ui', deepLinking: true, validatorUrl: null });\n`;
 
-/** `/openapi.json`, and `/docs` with Swagger UI from this server alone. The document is made when it is first asked for. */
-export function docsRouter(makeDocument: () => Promise<object>): Router {
+/** `/openapi.json`, and `/docs` with Swagger UI from this server alone, whose addresses begin with `basePath`. The document is made when it is first asked for. */
+export function docsRouter(makeDocument: () => Promise<object>, basePath: string): Router {
   const router = Router({ caseSensitive: true });
   let document: Promise<Buffer> | undefined;
   router.get('/openapi.json', async (_request, response) => {
@@ -52,10 +53,10 @@ export function docsRouter(makeDocument: () => Promise<object>): Router {
     next();
   });
   router.get('/docs', (_request, response) => {
-    response.type('html').send(page);
+    response.type('html').send(pageBelow(basePath));
   });
   router.get('/docs/start.js', (_request, response) => {
-    response.type('js').send(start);
+    response.type('js').send(startBelow(basePath));
   });
   for (const asset of assets) {
     router.get(`/docs/${asset}`, (_request, response) => {

@@ -53,8 +53,8 @@ const ofServer: readonly ErrorCode[] = ['BAD_REQUEST', 'HEADERS_TOO_LARGE'];
 /** Told once the limit of the source was looked at, if it has one. */
 const afterLimit: readonly ErrorCode[] = ofSource.slice(ofSource.indexOf('RATE_LIMITED'));
 
-/** The part of the OpenAPI document about ingest, by path. */
-export function ingestPaths(components: Components): Json {
+/** The part of the OpenAPI document about ingest, by path; its server is at `basePath`. */
+export function ingestPaths(components: Components, basePath: string): Json {
   const operations = Object.entries(methods).map(([key, method]) => [key, operationOf(method, components)] as const);
   return {
     '/ingest/{orgSlug}/{sourceSlug}': {
@@ -64,7 +64,7 @@ export function ingestPaths(components: Components): Json {
         'The query of the URL, up to 8192 characters, is kept with the event, without credentials.',
         'A source with a handshake answers the question that the sender asks in the query (or by OPTIONS) before it sends events, as text/plain or JSON; the question is no event.',
       ].join(' '),
-      servers: [{ url: '/', description: 'The ingestUrl of a source shows its whole address.' }],
+      servers: [{ url: basePath || '/', description: 'The ingestUrl of a source shows its whole address.' }],
       parameters: [
         { name: 'orgSlug', in: 'path', required: true, description: 'Slug of the organization.', schema: slug },
         { name: 'sourceSlug', in: 'path', required: true, description: 'Slug of the source.', schema: slug },

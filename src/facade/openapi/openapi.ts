@@ -20,10 +20,10 @@ const idempotencyKey = {
 };
 
 /**
- * The OpenAPI 3.1 document of the families and of ingest, with every error. Making it takes a good part of a second: after each operation what else
+ * The OpenAPI 3.1 document of the families and of ingest, with every error; its servers are below `basePath`. Making it takes a good part of a second: after each operation what else
  * the process has to do gets its turn.
  */
-export async function openApiDocument(families: readonly Family[], version: string): Promise<Json> {
+export async function openApiDocument(families: readonly Family[], version: string, basePath = ''): Promise<Json> {
   const components = new Components();
   const named = [errorBody, textErrorBody, webhookErrorBody, resourceRecord, ...families.flatMap(({ common = [] }) => common)];
   for (const schema of named) components.answered(schema, '');
@@ -36,7 +36,7 @@ export async function openApiDocument(families: readonly Family[], version: stri
       await nextTurn();
     }
   }
-  const ingest = ingestPaths(components);
+  const ingest = ingestPaths(components, basePath);
   shareParameters(paths, components);
   components.shareProperties();
   shareFields(components);
@@ -44,9 +44,9 @@ export async function openApiDocument(families: readonly Family[], version: stri
     openapi: '3.1.0',
     info: { title: 'Posthorn', version, description, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
     servers: [
-      { url: '/api', description: 'The organization of the API key.' },
+      { url: `${basePath}/api`, description: 'The organization of the API key.' },
       {
-        url: '/api/organizations/{orgId}',
+        url: `${basePath}/api/organizations/{orgId}`,
         variables: { orgId: { default: 'default', description: 'Id or slug of the organization of the API key.' } },
       },
     ],
