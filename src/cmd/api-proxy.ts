@@ -1,9 +1,10 @@
-import type { ClientRequest, IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { ClientRequest, IncomingMessage, ServerResponse } from 'node:http';
 import { pipeline } from 'node:stream';
 import { AddressList } from '../core/address-list.ts';
 import { clientAddress, clientNetwork } from '../core/client-address.ts';
 import { PosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
+import { fromLoopbackHeader, isFromLoopback } from '../core/loopback.ts';
 import { Agent, request } from '../core/node-http.ts';
 import { OpenShares } from '../core/open-shares.ts';
 import { answerError } from '../facade/http/error-response.ts';
@@ -23,7 +24,8 @@ const maxIdleConnections = 64;
 const ofConnection = new Set(['connection', 'expect', 'keep-alive', 'proxy-connection', 'te', 'trailer', 'transfer-encoding', 'upgrade']);
 
 export interface ApiProxy {
-  listener: RequestListener;
+  /** `boundAddress`: where the server listens that has the request. Absent or null: nobody says, and no request is from loopback. */
+  listener(incoming: IncomingMessage, outgoing: ServerResponse, boundAddress?: string | null): void;
   /** Ends its connections. */
   close(): void;
 }
@@ -31,7 +33,8 @@ export interface ApiProxy {
 /**
  * Passes requests on to the api process that listens on this unix socket, and its answers back; bodies stream in both directions. The last address
  * in `X-Forwarded-For` is that of the client. Answers 503 in the form of the API while that process is away, and when it has too many requests already, in
- * all or of the client. `trustedProxies`: CIDRs of those that say in `X-Forwarded-For` who the client is.
+ * all or of the client. `trustedProxies`: CIDRs of those that say in `X-Forwarded-For` who the client is. The header `fromLoopbackHeader` says of a request
+ * that `isFromLoopback`.
  */
 export function apiProxy(
   socketPath: string,
@@ -45,14 +48,14 @@ export function apiProxy(
     answerRequestId(incoming, outgoing);
     answerError({ logger }, { response: outgoing, path: requestTarget(incoming.url ?? '').path }, error);
   };
-  const listener: RequestListener = (incoming, outgoing) => {
+  const listener: ApiProxy['listener'] = (incoming, outgoing, boundAddress = null) => {
     if (underWay >= maxUnderWay) return fail(incoming, outgoing, unavailable('The API has too many requests under way.'));
     const client = clientNetwork(clientAddress(incoming.socket.remoteAddress ?? '', incoming.headers['x-forwarded-for'], proxies));
     if (!shares.take(client)) return fail(incoming, outgoing, unavailable('The API has too many requests of this address under way.'));
     const { method, url: path } = incoming;
     let passed: ClientRequest;
     try {
-      passed = request({ socketPath, agent, method, path, headers: requestHeaders(incoming) });
+      passed = request({ socketPath, agent, method, path, headers: requestHeaders(incoming, boundAddress) });
     } catch {
       shares.giveBack(client);
       // The parser takes a few characters that a client must not send.
@@ -84,12 +87,14 @@ function passBack(answer: IncomingMessage, outgoing: ServerResponse): void {
   pipeline(answer, outgoing, () => undefined);
 }
 
-function requestHeaders(incoming: IncomingMessage): Record<string, string | string[]> {
+function requestHeaders(incoming: IncomingMessage, boundAddress: string | null): Record<string, string | string[]> {
   const { headers, headersDistinct, socket } = incoming;
+  const { [fromLoopbackHeader]: _, ...sent } = endToEnd(incoming);
   const isChunked = headers['transfer-encoding'] !== undefined;
   return {
     host: 'localhost',
-    ...endToEnd(incoming),
+    ...sent,
+    ...(isFromLoopback(incoming, boundAddress) && { [fromLoopbackHeader]: '1' }),
     'x-forwarded-for': [...(headersDistinct['x-forwarded-for'] ?? []), socket.remoteAddress ?? 'unknown'].join(', '),
     // Whatever the method: Node would send the body of a DELETE with no end.
     ...(isChunked && { 'transfer-encoding': 'chunked' }),

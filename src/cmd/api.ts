@@ -1,4 +1,5 @@
 import { PosthornError } from '../core/errors.ts';
+import { fromLoopbackHeader, isFromLoopback } from '../core/loopback.ts';
 import { requestIdFor } from '../core/request-id.ts';
 import { LastNotified } from '../data/alerts/last-notified.ts';
 import { MailRecipients } from '../data/alerts/mail-recipients.ts';
@@ -18,6 +19,7 @@ import { WriteAheadLog } from '../data/locks/write-ahead-log.ts';
 import { Circuits } from '../data/queue/circuits.ts';
 import type { RegistryReader } from '../data/registry/registry.ts';
 import { RedisReplayRuns } from '../data/replays/redis-replay-runs.ts';
+import { SessionStore } from '../data/sessions/session-store.ts';
 import { RedisTaskCaller } from '../data/tasks/task-caller.ts';
 import { taskBlockSeconds } from '../data/tasks/task-kind.ts';
 import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
@@ -26,6 +28,7 @@ import { webhookSending } from '../data/webhooks/webhook-sending.ts';
 import { WebhookStatistics } from '../data/webhooks/webhook-statistics.ts';
 import { createFacade } from '../facade/app.ts';
 import { KubernetesCallers } from '../facade/http/kubernetes-callers.ts';
+import type { LoopbackOptions } from '../facade/http/loopback-access.ts';
 import { recoverPendingWrites } from '../facade/records/write-transaction.ts';
 import { streamMetrics } from '../feed/metrics.ts';
 import { StreamHub } from '../feed/stream-hub.ts';
@@ -40,7 +43,7 @@ import { agreedShards } from './agreed-shards.ts';
 import type { Config } from './config.ts';
 import { facadeCaches } from './facade-caches.ts';
 import { createHttpServer } from './http-server.ts';
-import { aborted, closeServer, drainServer, listen, listenOnSocket } from './listen.ts';
+import { aborted, boundAddress, closeServer, drainServer, listen, listenOnSocket } from './listen.ts';
 import { metricsOf, opsHandler } from './ops-server.ts';
 import { publishedRecords } from './published-records.ts';
 import { readableLayout } from './readable-layout.ts';
@@ -134,6 +137,7 @@ async function runApi(context: RoleContext): Promise<void> {
     mailDomains: config.mailDomains,
     mailRecipients: config.requiresMailConfirmation ? new MailRecipients(shared) : null,
     apiKeyUsage: new ApiKeyUsage(shared),
+    sessions: new SessionStore(shared),
     lastNotified: new LastNotified(shared),
     organizationLock: new OrganizationLock(shared),
     writeAheadLog,
@@ -148,6 +152,7 @@ async function runApi(context: RoleContext): Promise<void> {
     maxAuthFailuresPerMinute: config.maxAuthFailuresPerMinute,
     basePath: config.basePath,
     console: config.console ? { directory: consoleDirectory, theme: config.consoleTheme } : null,
+    loopback: loopbackOf(config, () => boundAddress(server)),
     ...(config.publicIngestUrl === undefined ? {} : { publicIngestUrl: config.publicIngestUrl }),
   };
   const facade = createFacade(services);
@@ -191,6 +196,15 @@ async function runApi(context: RoleContext): Promise<void> {
   sandbox.close();
   await closeStore();
   link.close();
+}
+
+/** Requests without credentials, in standalone with a console: of one port its ingest process judges them. */
+function loopbackOf({ apiSocket, console, loopbackOrganization }: Config, address: () => string | null): LoopbackOptions | null {
+  if (!console || loopbackOrganization === undefined) return null;
+  return {
+    organization: loopbackOrganization,
+    isFromHere: (request) => (apiSocket === undefined ? isFromLoopback(request, address()) : request.headers[fromLoopbackHeader] === '1'),
+  };
 }
 
 const eventsElsewhere: IngestHandler = (request, response) => {

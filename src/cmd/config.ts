@@ -40,9 +40,17 @@ export const environmentSchema = z.object({
     .enum(['on', 'off'])
     .default('on')
     .transform((value) => value === 'on')
-    .describe('`off`: there is no console.')
+    .describe('`off`: there is no console, and standalone takes no request without credentials.')
     .meta({ roles: ['api', 'standalone'] }),
   ...consoleEnvironment,
+  POSTHORN_LOOPBACK_ORGANIZATION: z
+    .string()
+    .min(1)
+    .optional()
+    .describe(
+      'Organization in which requests without credentials are taken from the machine itself. Standalone sets it for its own processes; where resources live in Kubernetes it says nothing.',
+    )
+    .meta({ roles: ['api'] }),
   POSTHORN_API_INGEST: flag
     .default(false)
     .describe(
@@ -222,6 +230,8 @@ export interface Config extends SecretsConfig {
   /** As `/posthorn`; empty: none. */
   basePath: string;
   consoleTheme: 'auto' | 'light' | 'dark';
+  /** Undefined: every request needs credentials. */
+  loopbackOrganization: string | undefined;
   host: string | undefined;
   /** Undefined: the role's own default. */
   opsPort: number | undefined;
@@ -324,6 +334,7 @@ export function readConfig(
     console: values.POSTHORN_CONSOLE,
     basePath: values.POSTHORN_BASE_PATH,
     consoleTheme: values.POSTHORN_CONSOLE_THEME,
+    loopbackOrganization: role === 'api' && values.POSTHORN_RESOURCE_STORE === 'redis' ? values.POSTHORN_LOOPBACK_ORGANIZATION : undefined,
     host: values.POSTHORN_HOST,
     opsPort: values.POSTHORN_OPS_PORT,
     opsUpstream: values.POSTHORN_OPS_UPSTREAM,

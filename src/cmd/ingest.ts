@@ -9,7 +9,7 @@ import { Sandbox } from '../sandbox/sandbox.ts';
 import { agreedShards } from './agreed-shards.ts';
 import { type ApiProxy, apiProxy } from './api-proxy.ts';
 import { createHttpServer } from './http-server.ts';
-import { aborted, closeServer, drainServer, listen } from './listen.ts';
+import { aborted, boundAddress, closeServer, drainServer, listen } from './listen.ts';
 import { metricsOf, opsHandler } from './ops-server.ts';
 import { publishedRecords } from './published-records.ts';
 import { readableLayout } from './readable-layout.ts';
@@ -57,7 +57,7 @@ async function runIngest(context: RoleContext): Promise<void> {
     config.apiSocket === undefined ? nothingElse : apiProxy(config.apiSocket, { logger, trustedProxies: config.trustedProxies });
   const server = createHttpServer(
     (request, response) => {
-      if (!ingest(request, response) && !health(request, response)) others.listener(request, response);
+      if (!ingest(request, response) && !health(request, response)) others.listener(request, response, boundAddress(server));
     },
     { trustedProxies: config.trustedProxies, basePath: config.basePath },
   );

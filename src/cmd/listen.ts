@@ -23,6 +23,12 @@ export function listen(server: Server, options: { port: number; host: string | u
   });
 }
 
+/** The address on which the server listens; null: it does not, or on a unix socket. */
+export function boundAddress(server: Server): string | null {
+  const address = server.address();
+  return typeof address === 'object' && address !== null ? address.address : null;
+}
+
 /** Listens on a unix socket, in a directory that nobody else may enter; takes the place of one that an ended process has left. */
 export async function listenOnSocket(server: Server, path: string): Promise<void> {
   await mkdir(dirname(path), { recursive: true, mode: 0o700 });

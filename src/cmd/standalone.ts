@@ -132,6 +132,7 @@ async function runChildren(parts: Parts): Promise<void> {
     POSTHORN_OPS_UPSTREAM: `http://127.0.0.1:${opsPort}`,
     ...publicUrls(config, options.environment),
     ...entrance(config),
+    POSTHORN_LOOPBACK_ORGANIZATION: defaultOrganization,
     POSTHORN_API_KEY: undefined,
     POSTHORN_API_KEY_FILE: undefined,
   };

@@ -46,6 +46,14 @@ export function webhookHeaderSealingContext(organization: string, endpointId: st
   return { organization, kind: 'webhookEndpoint', name: endpointId, field: 'header' };
 }
 
+/** What the cookie of a session is bound to; it names its organization itself. The facade seals and opens. */
+export const sessionCookieSealingContext: SealingContext = { organization: '', kind: 'Session', name: '', field: 'cookie' };
+
+/** What the credential of a session is bound to; the facade seals and opens. */
+export function sessionCredentialSealingContext(organization: string, id: string): SealingContext {
+  return { organization, kind: 'Session', name: id, field: 'credential' };
+}
+
 /** What the answer kept for an idempotency key is bound to; the facade seals and opens. */
 export function idempotentAnswerSealingContext(organization: string, key: string): SealingContext {
   return { organization, kind: 'IdempotentAnswer', name: key, field: 'answer' };

@@ -9,6 +9,7 @@ import { createApi } from './http/api.ts';
 import { answerError } from './http/error-response.ts';
 import { GuessBrake } from './http/guess-brake.ts';
 import { LargeBodies } from './http/large-bodies.ts';
+import { LoopbackAccess, type LoopbackOptions } from './http/loopback-access.ts';
 import { mailConfirmationRouter } from './http/mail-confirmation.ts';
 import { facadeMetrics } from './http/metrics.ts';
 import { OpenRequests } from './http/open-requests.ts';
@@ -28,6 +29,8 @@ export interface FacadeOptions extends Omit<FacadeServices, 'inForceTimeoutMs'> 
   trustedProxies?: readonly string[];
   /** The server has a unix socket and no port: who connects names the client as a trusted proxy does. Default: false. */
   isOnUnixSocket?: boolean;
+  /** Null: every request needs credentials. Default: null. */
+  loopback?: LoopbackOptions | null;
   /** Refused credentials of one client; see `GuessBrake`. Default 60. */
   maxAuthFailuresPerMinute?: number;
   /** As `/posthorn`: below which pages name what they need. Default: empty. */
@@ -48,7 +51,15 @@ export interface FacadeOptions extends Omit<FacadeServices, 'inForceTimeoutMs'> 
  */
 export function createFacade(options: FacadeOptions): RequestListener {
   const { metrics, version, publicIngestUrl, maxBodyBytes = 1024 * 1024, inForceTimeoutMs = 2000, mailRecipients, ...others } = options;
-  const { trustedProxies = [], isOnUnixSocket = false, maxAuthFailuresPerMinute = 60, basePath = '', console = null, ...rest } = others;
+  const {
+    trustedProxies = [],
+    isOnUnixSocket = false,
+    loopback = null,
+    maxAuthFailuresPerMinute = 60,
+    basePath = '',
+    console = null,
+    ...rest
+  } = others;
   const services: FacadeServices = { ...rest, inForceTimeoutMs };
   const operations = families.flatMap((family) => family.operations);
   const api = createApi({
@@ -61,6 +72,7 @@ export function createFacade(options: FacadeOptions): RequestListener {
     openRequests: new OpenRequests(),
     keyBrake: new GuessBrake({ clock: services.clock, maxPerMinute: maxAuthFailuresPerMinute }),
     tokenBrake: new GuessBrake({ clock: services.clock, maxPerMinute: maxAuthFailuresPerMinute }),
+    loopback: loopback === null ? null : new LoopbackAccess(loopback),
     trustedProxies: new AddressList(trustedProxies, { includesUnixSocket: isOnUnixSocket }),
   });
   const consolePages = console === null ? nothing : createConsole({ ...console, basePath, version }, services);

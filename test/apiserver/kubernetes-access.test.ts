@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
 import { PosthornError } from '../../src/core/errors.ts';
+import { KubernetesCallers } from '../../src/facade/http/kubernetes-callers.ts';
 import { KubernetesAccess } from '../../src/store/kubernetes/kubernetes-access.ts';
 import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
 import { type FacadeWorld, startFacadeWorld } from '../facade/facade-world.ts';
@@ -112,6 +113,37 @@ test('an account reaches each organization in whose namespace it has rights, and
   const id = await world.organizationId('globex');
   expect((await world.request('GET', `/api/organizations/${id}/filters`, { key: token })).text).toContain('of the pipeline');
   expect(await statusOf('GET', '/api/organizations/acme/filters', token)).toBe(404);
+});
+
+test('a session of a token acts in the organization that it names and in others where the token has rights, ends with the token, and goes when that is refused', async () => {
+  const token = await account('elsewhere', 'browser', { role: 'posthorn-viewer', within: ['acme', 'globex'] });
+  const begin = (organization?: string) => world.request('POST', '/api/sessions', { key: null, body: { credential: token, organization } });
+  expect((await begin()).status).toBe(404);
+  expect((await begin('unknown')).status).toBe(404);
+  const begun = await begin('globex');
+  expect([begun.status, begun.body]).toMatchObject([
+    201,
+    { organization: { slug: 'globex' }, role: 'viewer', who: 'system:serviceaccount:elsewhere:browser' },
+  ]);
+  const cookie = begun.headers.get('set-cookie')?.split(';')[0] ?? '';
+  const maxAgeSeconds = Number(/Max-Age=(\d+)/.exec(begun.headers.get('set-cookie') ?? '')?.[1]);
+  expect(maxAgeSeconds).toBeGreaterThan(500);
+  expect(maxAgeSeconds).toBeLessThan(3600);
+  const get = (path: string) => world.request('GET', path, { key: null, headers: { cookie } });
+  expect((await get('/api/sessions/current')).body).toMatchObject({ how: 'session', organization: { slug: 'globex' }, role: 'viewer' });
+  expect((await get('/api/organizations/acme/sessions/current')).body).toMatchObject({ organization: { slug: 'acme' } });
+  await controlPlane.request('DELETE', '/api/v1/namespaces/elsewhere/serviceaccounts/browser');
+  // One that has not asked for the token yet.
+  const kubernetesCallers = new KubernetesCallers({
+    access: new KubernetesAccess({ api, audiences: ['posthorn'] }),
+    registry: world.registry,
+  });
+  const refused = await world.startReplica({ kubernetesCallers });
+  await eventually(async () => {
+    const answer = await refused('GET', '/api/sources', { key: null, headers: { cookie } });
+    expect([answer.status, answer.headers.get('set-cookie')]).toEqual([401, expect.stringContaining('posthorn_session=; Max-Age=0')]);
+  });
+  expect((await get('/api/sources')).status).toBe(401);
 });
 
 test('a right that is granted counts at once, one that is known costs no review for a minute, and the name of the user is logged', async () => {

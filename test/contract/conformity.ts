@@ -5,7 +5,7 @@ import type { DocumentSchemas } from './document-schemas.ts';
 
 /** In what an answer differs from what the document says of the operation; none when it is as described. */
 export function differences(
-  operation: Pick<DescribedOperation, 'answers' | 'otherwise'>,
+  operation: Pick<DescribedOperation, 'answers' | 'otherwise' | 'needsKey'>,
   schemas: DocumentSchemas,
   answer: Answer,
 ): string[] {
@@ -14,8 +14,10 @@ export function differences(
   if (status >= 500 || described === undefined) return [`the status ${status} is not described`];
   const found: string[] = [];
   if (headers.get('x-request-id') === null) found.push('there is no X-Request-Id');
+  // What is refused before it is known who asks has no limit of an organization.
+  const hasLimit = status !== 401 && (operation.needsKey || status < 400);
   for (const name of ['x-ratelimit-limit', 'x-ratelimit-remaining', 'x-ratelimit-reset']) {
-    if (status !== 401 && !/^\d+$/.test(headers.get(name) ?? '')) found.push(`${name} is ${headers.get(name)}`);
+    if (hasLimit && !/^\d+$/.test(headers.get(name) ?? '')) found.push(`${name} is ${headers.get(name)}`);
   }
   if (status === 429 && headers.get('retry-after') === null) found.push('there is no Retry-After');
   if (described.content.size === 0) return text === '' ? found : [...found, 'there is a body and none is described'];

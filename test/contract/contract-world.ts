@@ -1,6 +1,9 @@
+import { expect } from '@jest/globals';
+import { hashApiKey } from '../../src/core/api-keys.ts';
 import { RedisDeliveryQueue } from '../../src/data/queue/redis-delivery-queue.ts';
 import { isRecord } from '../../src/resources/field-tree.ts';
 import { type Answer, type FacadeWorld, startFacadeWorld } from '../facade/facade-world.ts';
+import { eventually } from '../support/eventually.ts';
 import { newEvent } from '../support/new-event.ts';
 import { dead, delivered, settleAll, takeFrom } from '../support/queue-worker.ts';
 import { type DescribedOperation, describedOperations, list, members, type Schema } from './described-operations.ts';
@@ -42,6 +45,7 @@ export async function startContractWorld(): Promise<ContractWorld> {
   };
   const document = members((await facade.request('GET', '/openapi.json', { key: null })).body);
   const operations = describedOperations(document);
+  const exampleCredential = await addKeyOfExample(facade, operations);
   const key = await newKey();
   const idsIn: ContractWorld['idsIn'] = async (collection, own) => {
     const { body } = await facade.request('GET', `/api${collection}`, { key: own });
@@ -75,6 +79,8 @@ export async function startContractWorld(): Promise<ContractWorld> {
     look,
     known: (field) => {
       if (field === 'eventType') return nameOfExamples;
+      if (field === 'credential') return [exampleCredential];
+      if (field === 'organization') return [organization];
       const stem = /^(.+?)Ids?$/.exec(field)?.[1]?.toLowerCase();
       const fitting = [...names].find(([name]) => {
         const plain = name.replaceAll('-', '');
@@ -112,6 +118,19 @@ async function runExamples(
     open = refused;
   }
   return answers;
+}
+
+/** The API key by which the example of a session begins one. */
+async function addKeyOfExample({ store, registry }: FacadeWorld, operations: readonly DescribedOperation[]): Promise<string> {
+  const [example] = operations.find(({ id }) => id === 'createSession')?.bodyExamples ?? [];
+  const key = String(members(example)['credential']);
+  const sha256 = hashApiKey(key);
+  await store.apply(
+    { kind: 'ApiKey', metadata: { name: 'example', namespace: organization }, spec: { sha256, role: 'admin' } },
+    { manager: 'kubectl' },
+  );
+  await eventually(async () => expect(await registry.apiKeyIdByHash(sha256)).not.toBeNull());
+  return key;
 }
 
 /** The application and the endpoint that the examples name: ids are made by the store. */

@@ -8,6 +8,8 @@ export interface DescribedOperation {
   method: string;
   /** Below `/api`, parameters as `{id}`. */
   path: string;
+  /** Without an API key it is refused. */
+  needsKey: boolean;
   query: Schema;
   body: Schema | null;
   bodyExamples: unknown[];
@@ -68,6 +70,7 @@ function described(method: string, path: string, operation: Schema): DescribedOp
     id: String(operation['operationId']),
     method,
     path,
+    needsKey: operation['security'] === undefined,
     query: { type: 'object', properties: Object.fromEntries(properties), additionalProperties: false },
     body: isRecord(json['schema']) ? json['schema'] : null,
     bodyExamples: examplesIn(json),

@@ -37,15 +37,19 @@ test('what else the process has to do gets its turn while the document is made',
 });
 
 describe('the OpenAPI document', () => {
-  test('the OpenAPI document names itself, its servers, its families and both ways to send a key', () => {
+  test('the OpenAPI document names itself, its servers, its families and the ways to send credentials', () => {
     expect(document).toMatchObject({
       openapi: '3.1.0',
       info: { title: 'Posthorn', version: '1.2.3' },
       servers: [{ url: '/api' }, { url: '/api/organizations/{orgId}' }],
-      security: [{ bearer: [] }, { apiKey: [] }],
+      security: [{ bearer: [] }, { apiKey: [] }, { session: [] }],
       tags: [...families.map(({ name }) => name), 'Ingest'].map((name) => ({ name, description: expect.stringMatching(/\w/) })),
       components: {
-        securitySchemes: { bearer: { type: 'http', scheme: 'bearer' }, apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' } },
+        securitySchemes: {
+          bearer: { type: 'http', scheme: 'bearer' },
+          apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
+          session: { type: 'apiKey', in: 'cookie' },
+        },
       },
     });
   });

@@ -79,7 +79,13 @@ describe('the example bodies of the document work, each after those that it need
 });
 
 describe('who may call', () => {
-  test.each(named(operations))('%s asks for a key, its scope and its role', async (_, operation) => {
+  const keyed = operations.filter(({ signsIn }) => signsIn !== true);
+
+  test('only the operation that begins a session takes its credential in the body', () => {
+    expect(operations.filter((operation) => !keyed.includes(operation)).map(({ operationId }) => operationId)).toEqual(['createSession']);
+  });
+
+  test.each(named(keyed))('%s asks for a key, its scope and its role', async (_, operation) => {
     const path = `/api${await existing(operation, world.facade.admin)}`;
     const refusals = [
       { key: null, status: 401 },
@@ -94,7 +100,7 @@ describe('who may call', () => {
     }
   });
 
-  test.each(named(operations))("%s is 404 below another organization's path", async (_, operation) => {
+  test.each(named(keyed))("%s is 404 below another organization's path", async (_, operation) => {
     const answer = await world.facade.request(operation.method, `/api/organizations/other${operation.path}`, { key: await world.newKey() });
     expect(answer.status).toBe(404);
     expectAsDescribed(operation, answer, null);

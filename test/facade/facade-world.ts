@@ -1,11 +1,14 @@
 import { once } from 'node:events';
+import type { IncomingMessage, Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type Logger as PinoLogger, pino } from 'pino';
 import { Registry } from 'prom-client';
 import { facadeCaches } from '../../src/cmd/facade-caches.ts';
 import { createHttpServer } from '../../src/cmd/http-server.ts';
+import { boundAddress } from '../../src/cmd/listen.ts';
 import { newApiKey } from '../../src/core/api-keys.ts';
 import type { Clock } from '../../src/core/clock.ts';
+import { isFromLoopback } from '../../src/core/loopback.ts';
 import type { Plan, Role, Scope } from '../../src/core/records.ts';
 import type { Keyring } from '../../src/core/sealing.ts';
 import { LastNotified } from '../../src/data/alerts/last-notified.ts';
@@ -27,6 +30,7 @@ import { RedisMessageAcceptor } from '../../src/data/queue/message-acceptor.ts';
 import { changeStreamBlockMs } from '../../src/data/registry/change-stream.ts';
 import { RedisRegistryReader } from '../../src/data/registry/registry-reader.ts';
 import { RedisReplayRuns } from '../../src/data/replays/redis-replay-runs.ts';
+import { SessionStore } from '../../src/data/sessions/session-store.ts';
 import { RedisTaskCaller } from '../../src/data/tasks/task-caller.ts';
 import { taskBlockSeconds } from '../../src/data/tasks/task-kind.ts';
 import { RedisWebhookStore } from '../../src/data/webhooks/redis-webhook-store.ts';
@@ -95,6 +99,7 @@ export interface FacadeWorld {
     store?: ResourceStore;
     organizationLock?: OrganizationLock;
     writeAheadLog?: WriteAheadLog;
+    kubernetesCallers?: KubernetesCallers;
   }): Promise<FacadeWorld['request']>;
   /** A delivery worker on the same Redis, which may reach loopback; stopped with the world when not before. */
   startWorker(options?: Partial<DeliveryOptions>): Promise<Delivery>;
@@ -122,6 +127,8 @@ export async function startFacadeWorld(
     requiresSecretConsent?: boolean;
     kubernetesAccess?: KubernetesAccess;
     trustedProxies?: readonly string[];
+    /** Requests without credentials from this machine are of this organization; absent: there are none. */
+    loopbackOrganization?: string;
   } = {},
 ): Promise<FacadeWorld> {
   const {
@@ -136,6 +143,7 @@ export async function startFacadeWorld(
     requiresSecretConsent = false,
     kubernetesAccess,
     trustedProxies = [],
+    loopbackOrganization,
   } = options;
   const redis = await startRedis();
   const prefix = 'test:';
@@ -184,6 +192,7 @@ export async function startFacadeWorld(
     mailDomains,
     mailRecipients: requiresMailConfirmation ? new MailRecipients({ redis: redis.client, prefix }) : null,
     apiKeyUsage: new ApiKeyUsage(shared),
+    sessions: new SessionStore(shared),
     lastNotified: new LastNotified(shared),
     organizationLock: new OrganizationLock(shared),
     writeAheadLog: new WriteAheadLog(shared),
@@ -196,7 +205,7 @@ export async function startFacadeWorld(
     trustedProxies,
     inForceTimeoutMs: inForceTimeoutMs === 'default' ? undefined : inForceTimeoutMs,
   };
-  const first = await startReplica(services);
+  const first = await startReplica(services, loopbackOrganization);
   const replicas = [first];
 
   const requestTo = async (
@@ -299,14 +308,18 @@ interface Replica {
 }
 
 /** A facade with caches and a server of its own. */
-async function startReplica(services: Omit<FacadeOptions, 'caches'>): Promise<Replica> {
+async function startReplica(services: Omit<FacadeOptions, 'caches'>, organization?: string): Promise<Replica> {
   const { store, logger } = services;
   const following = new AbortController();
   const caches = facadeCaches({ store, clock: systemClock, logger, metrics: createStoreMetrics(new Registry()) });
   const followed = caches.run(following.signal);
   await caches.synced;
-  const facade = createFacade({ ...services, caches: caches.caches, metrics: new Registry() });
-  const server = createHttpServer(facade).listen(0, '127.0.0.1');
+  const loopback =
+    organization === undefined
+      ? null
+      : { organization, isFromHere: (request: IncomingMessage) => isFromLoopback(request, boundAddress(server)) };
+  const facade = createFacade({ ...services, loopback, caches: caches.caches, metrics: new Registry() });
+  const server: Server = createHttpServer(facade).listen(0, '127.0.0.1');
   await once(server, 'listening');
   return {
     baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,

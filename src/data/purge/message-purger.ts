@@ -13,6 +13,7 @@ import { idempotencyKeys } from '../intake/idempotent-answers.ts';
 import { intakeKeys, unfinishedIntentsKey } from '../intake/intake-keys.ts';
 import { organizationLockKeys } from '../locks/organization-lock.ts';
 import { assignRunsAndTasks } from '../pools/organization-pools.ts';
+import { purgeSessions } from '../sessions/session-store.ts';
 import type { GoneIds, MessagePurger } from '../shard/messages.ts';
 import { integer } from '../shard/script-reply.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
@@ -46,6 +47,7 @@ export class RedisMessagePurger implements MessagePurger {
       }
       // Whoever takes what waits finds that it is of nobody.
       await assignRunsAndTasks({ redis: this.#redis, prefix: this.#prefix }, org, defaultPool);
+      await purgeSessions({ redis: this.#redis, prefix: this.#prefix }, org);
       await this.#redis.del(apiKeyUsageKey(this.#prefix, org));
       await this.#redis.del(lastNotifiedKey(this.#prefix, org));
       await this.#redis.del(mailRecipientsKey(this.#prefix, org));

@@ -12,6 +12,7 @@ import { notificationChannels } from './notification-channels/notification-chann
 import { payloadSchemas } from './payload-schemas/payload-schemas.ts';
 import { replays } from './replays/replays.ts';
 import { routes } from './routes/routes.ts';
+import { sessions } from './sessions/sessions.ts';
 import { sources } from './sources/sources.ts';
 import { stream } from './stream/stream.ts';
 import { transforms } from './transforms/transforms.ts';
@@ -43,6 +44,7 @@ export const families: readonly Family[] = [
   analytics,
   dashboards,
   apiKeys,
+  sessions,
   eventTypes,
   webhookApplications,
   sendEvent,

@@ -1,9 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { clientAddress } from '../../core/client-address.ts';
 import { PosthornError } from '../../core/errors.ts';
-import { type AuthenticateOptions, authenticate } from './authentication.ts';
+import type { Client } from './access.ts';
 import type { Caller } from './caller.ts';
 import { answerError } from './error-response.ts';
 import type { Exchange } from './exchange.ts';
+import { type Identified, type IdentifyOptions, identify } from './identify.ts';
 import type { FacadeMetrics } from './metrics.ts';
 import type { Operation } from './operation.ts';
 import { OperationTable } from './operation-table.ts';
@@ -11,10 +13,10 @@ import { countedAs, limitRate } from './rate-limiting.ts';
 import { answerRequestId } from './request-id.ts';
 import { logWhenAnswered } from './request-log.ts';
 import { requestTarget } from './request-target.ts';
-import { type RunOptions, runOperation } from './run-operation.ts';
-import type { FacadeServices } from './services.ts';
+import { bodyOf, type RunOptions, runOperation } from './run-operation.ts';
+import { identifyByBody } from './sign-in.ts';
 
-export interface ApiOptions extends RunOptions, Omit<AuthenticateOptions, 'organization'> {
+export interface ApiOptions extends RunOptions, Omit<IdentifyOptions, 'organization'> {
   operations: readonly Operation[];
   metrics: FacadeMetrics;
 }
@@ -26,43 +28,69 @@ export type ApiHandler = (request: IncomingMessage, response: ServerResponse) =>
 export function createApi({ operations, metrics, ...options }: ApiOptions): ApiHandler {
   const table = new OperationTable(operations);
   const { services } = options;
+  const signIn = operations.find(({ signsIn }) => signsIn === true);
   return (request, response) => {
     const { path, query } = requestTarget(request.url ?? '');
     if (!path.startsWith('/api') || (path.length > 4 && path[4] !== '/')) return false;
     const requestId = answerRequestId(request, response);
-    const exchange: Exchange = { request, response, requestId, path, query, caller: null, operationId: null };
+    const exchange: Exchange = { request, response, requestId, path, query, caller: null, sessionId: null, operationId: null };
     logWhenAnswered(exchange, { ...services, metrics });
-    void answer(exchange, table, options).catch((thrown: unknown) => answerError(services, { response, path }, thrown));
+    void answer(exchange, { table, signIn }, options).catch((thrown: unknown) => answerError(services, { response, path }, thrown));
     return true;
   };
 }
 
 const ofOrganization = /^\/organizations\/([^/]+)(.*)$/;
 
-async function answer(exchange: Exchange, table: OperationTable, options: Omit<ApiOptions, 'operations' | 'metrics'>): Promise<void> {
+interface Served {
+  table: OperationTable;
+  signIn: Operation | undefined;
+}
+
+type AnswerOptions = Omit<ApiOptions, 'operations' | 'metrics'>;
+
+async function answer(exchange: Exchange, { table, signIn }: Served, options: AnswerOptions): Promise<void> {
   const below = exchange.path.slice('/api'.length);
   const [, organization = null, rest = below] = ofOrganization.exec(below) ?? [];
   const as = { ...options, organization };
-  const caller = await identify(exchange, options.services, as);
+  const isSignIn = signIn !== undefined && exchange.request.method === signIn.method && rest.replace(/\/$/, '') === signIn.path;
+  const bodyBytes = isSignIn ? await bodyOf(exchange, signIn, options.maxBodyBytes) : undefined;
+  const identified =
+    bodyBytes === undefined
+      ? await identify(exchange, options.services, as)
+      : await identifyByBody(exchange, bodyBytes, { services: options.services, options: as });
+  const { caller } = identified;
+  await admit(exchange, identified, options);
   if (organization !== null) requireOwnOrganization(caller, organization);
   const identifyAgain = async (): Promise<Caller> => {
-    const again = await authenticate(exchange.request, options.services, as);
-    requireOwnOrganization(again, caller.organization.id);
-    return again;
+    const again = await identify(exchange, options.services, as);
+    requireOwnOrganization(again.caller, caller.organization.id);
+    return again.caller;
   };
   options.openRequests.enter(caller, exchange.response);
   const { operations, params } = table.find(rest);
-  await runOperation(exchange, { operation: requested(exchange, operations), caller, path: rest, params, identifyAgain }, options);
+  const client = clientOf(exchange, options);
+  const operation = requested(exchange, operations);
+  await runOperation(exchange, { operation, ...identified, client, bodyBytes, path: rest, params, identifyAgain }, options);
 }
 
-async function identify(exchange: Exchange, services: FacadeServices, options: AuthenticateOptions): Promise<Caller> {
-  const { request, response, path } = exchange;
-  const caller = await authenticate(request, services, options);
+const longestUserAgent = 200;
+
+function clientOf({ request: { headers, socket } }: Exchange, { trustedProxies }: AnswerOptions): Client {
+  return {
+    address: clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'], trustedProxies),
+    userAgent: (headers['user-agent'] ?? '').slice(0, longestUserAgent),
+  };
+}
+
+/** Notes the request of a caller; RATE_LIMITED beyond the limit of the organization. */
+async function admit(exchange: Exchange, { caller, access }: Identified, { services }: AnswerOptions): Promise<void> {
+  const { response, path } = exchange;
   exchange.caller = caller;
+  exchange.sessionId = access.session?.session.id ?? null;
   const { credential } = caller;
   if (credential.type === 'apiKey') void services.apiKeyUsage.touch(caller.organization.id, credential.id);
   await limitRate(services.rateLimiter, caller, { response, counted: countedAs(path) });
-  return caller;
 }
 
 function requireOwnOrganization({ organization }: Caller, asked: string): void {

@@ -35,12 +35,22 @@ export interface AuthenticateOptions {
  * client, UNAVAILABLE when Redis does not answer.
  */
 export async function authenticate(
+  request: Pick<IncomingMessage, 'headers' | 'socket'>,
+  authenticators: Authenticators,
+  options: AuthenticateOptions,
+): Promise<Caller> {
+  const key = sentKey(request.headers);
+  if (key === null) throw new PosthornError('UNAUTHORIZED', 'Send an API key as "Authorization: Bearer <key>" or "x-api-key: <key>".');
+  return await authenticateCredential(request, key, authenticators, options);
+}
+
+/** The same for an API key or a token that the client of the request has shown otherwise. */
+export async function authenticateCredential(
   { headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>,
+  key: string,
   authenticators: Authenticators,
   { organization, keyBrake, tokenBrake, trustedProxies }: AuthenticateOptions,
 ): Promise<Caller> {
-  const key = sentKey(headers);
-  if (key === null) throw new PosthornError('UNAUTHORIZED', 'Send an API key as "Authorization: Bearer <key>" or "x-api-key: <key>".');
   const address = clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'], trustedProxies);
   const { kubernetesCallers } = authenticators;
   if (kubernetesCallers !== null && KubernetesCallers.isToken(key))

@@ -12,6 +12,8 @@ export interface Exchange {
   readonly query: string;
   /** Null: not yet authenticated, or not at all. */
   caller: Caller | null;
+  /** Of the session that the request has shown; null: none. */
+  sessionId: string | null;
   /** Null: there is none, or none yet. */
   operationId: string | null;
 }

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { z } from 'zod';
 import { PosthornError } from '../../core/errors.ts';
+import { parsePlainJson } from '../../core/plain-json.ts';
 import type { Role, Scope } from '../../core/records.ts';
 import type { RegistryReader } from '../../data/registry/registry.ts';
 import { configurationKinds, definitionOf, kindPath } from '../../resources/kinds.ts';
@@ -14,6 +16,8 @@ export interface KubernetesCallersOptions {
 
 const longestToken = 8192;
 const tokenShape = /^[\w-]+\.[\w-]+\.[\w-]+$/;
+/** The claim of a JSON Web Token that says when it ends, in seconds since the epoch. */
+const endClaim = z.object({ exp: z.number() });
 const serviceAccount = /^system:serviceaccount:([^:]+):[^:]+$/;
 const keptMs = 60_000;
 /** Requests whose tokens are with the API server at one time: it must not be drowned by those who send rubbish. */
@@ -45,6 +49,16 @@ export class KubernetesCallers {
     return tokenShape.test(credential);
   }
 
+  /** When a token ends by what it says of itself, in milliseconds since the epoch; null: it does not say. */
+  static endMs(token: string): number | null {
+    try {
+      const claims: unknown = parsePlainJson(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
+      return endClaim.parse(claims).exp * 1000;
+    } catch {
+      return null;
+    }
+  }
+
   /**
    * `asked`: id or slug of the organization that the path names; null: that of the namespace of the service account. UNAUTHORIZED
    * without a valid token, RESOURCE_NOT_FOUND without such an organization or any right in it, UNAVAILABLE when the API
@@ -73,7 +87,10 @@ export class KubernetesCallers {
     const namespace = serviceAccount.exec(username)?.[1];
     const wanted = asked ?? namespace;
     if (wanted === undefined)
-      throw new PosthornError('RESOURCE_NOT_FOUND', 'Name the organization in the path: /api/organizations/{organization}/…');
+      throw new PosthornError(
+        'RESOURCE_NOT_FOUND',
+        'Name the organization in the path, /api/organizations/{organization}/…, or where a session begins in its body.',
+      );
     const record = await registry.get('organization', (await registry.organizationIdBySlug(wanted)) ?? wanted);
     if (record === null || record.retained !== undefined || (asked === null && record.namespace !== namespace)) throw noOrganization();
     return callerOrganization(record);

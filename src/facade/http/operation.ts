@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { ErrorCode } from '../../core/errors.ts';
 import type { LoopTurn } from '../../core/loop-turns.ts';
 import type { Scope } from '../../core/records.ts';
+import type { Access, Client } from './access.ts';
 import { type FieldCodes, parseBody, parseRecords } from './body.ts';
 import type { Caller } from './caller.ts';
 import type { Idempotency } from './idempotency.ts';
@@ -18,6 +19,8 @@ export interface Place {
 export interface Call<Query = unknown, Body = unknown> extends Place {
   services: FacadeServices;
   caller: Caller;
+  access: Access;
+  client: Client;
   params: Readonly<Record<string, string>>;
   query: Query;
   body: Body;
@@ -41,6 +44,8 @@ export interface Call<Query = unknown, Body = unknown> extends Place {
   charge(requests: number): Promise<void>;
   /** Adds a `Warning: 199 - "<text>"` header to the answer; `text` is fixed words, nothing that was sent. */
   warn(text: string): void;
+  /** The answer sets the cookie of a session. `value` null: the browser forgets it. */
+  setSessionCookie(value: string | null, maxAgeSeconds?: number): void;
   /** Answers with the operation's other status. */
   answerOtherwise(): void;
 }
@@ -85,6 +90,8 @@ export interface OperationDefinition<Query extends z.ZodObject, Body extends z.Z
   };
   /** With `Accept: application/yaml` the answer is text, as this says. */
   offersYaml?: { description: string; makeExample: () => string };
+  /** Begins a session: its body has the credential, as `signInBody` (`sign-in.ts`), and the request needs no other. */
+  signsIn?: true;
   /** Takes a place of those that scan (`open-requests.ts`), though its path names one record. */
   isScan?: true;
   /** With the mark of an Idempotency-Key, `handle` answers for 24 hours what was made then, and makes none of it again; what it refused then it judges anew. */

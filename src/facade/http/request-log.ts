@@ -12,7 +12,7 @@ export function logWhenAnswered(
   const startedAtMs = clock.now();
   const { request, response, requestId, path } = exchange;
   response.once('finish', () => {
-    const { operationId, caller } = exchange;
+    const { operationId, caller, sessionId } = exchange;
     const operation = operationId ?? 'none';
     const durationMs = clock.now() - startedAtMs;
     metrics.requestSeconds.observe({ operation, status: String(response.statusCode) }, durationMs / 1000);
@@ -20,6 +20,7 @@ export function logWhenAnswered(
       requestId,
       operation,
       ...(caller !== null && credentialFields(caller)),
+      ...(sessionId !== null && { sessionId }),
       method: request.method,
       path,
       status: response.statusCode,

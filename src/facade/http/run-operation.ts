@@ -3,6 +3,7 @@ import { parse as parseQueryText } from 'node:querystring';
 import { canonicalDigest, canonicalJson } from '../../core/canonical-json.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { type LoopTurn, loopTurns } from '../../core/loop-turns.ts';
+import type { Access, Client } from './access.ts';
 import { authorize } from './authorization.ts';
 import { largeBodyBytes, readJsonObject, readLargeJsonObject } from './body.ts';
 import type { Caller } from './caller.ts';
@@ -16,6 +17,7 @@ import { bodyCharge, chargeWork, countedAs, limitRate, workCharge } from './rate
 import { hasList, jsonText, jsonTextInPieces } from './raw-json.ts';
 import { readBody } from './read-body.ts';
 import type { FacadeServices } from './services.ts';
+import { setCookieHeader } from './session-cookie.ts';
 import { StreamedAnswer, sendStreamed } from './streamed-answer.ts';
 
 export interface RunOptions {
@@ -31,6 +33,10 @@ export interface RunOptions {
 export interface Requested {
   operation: Operation;
   caller: Caller;
+  access: Access;
+  client: Client;
+  /** What was read of the request to know who sends it; undefined: nothing. */
+  bodyBytes?: Buffer | undefined;
   path: string;
   params: Readonly<Record<string, string>>;
   /** The caller, judged anew. */
@@ -55,17 +61,22 @@ function requireJson(request: IncomingMessage): void {
   }
 }
 
+/** The body of a request to the operation; none where it takes none. UNSUPPORTED_MEDIA_TYPE for what is no JSON; rejects as `readBody` does. */
+export async function bodyOf({ request, response }: Exchange, operation: Operation, maxBodyBytes: number): Promise<Buffer> {
+  if (!readsBody(operation)) return noBytes;
+  requireJson(request);
+  return await readBody(request, response, operation.maxBodyBytes ?? maxBodyBytes);
+}
+
 /** Carries out the operation and sends its answer. What it throws is not sent. */
 export async function runOperation(exchange: Exchange, requested: Requested, options: RunOptions): Promise<void> {
-  const { request, response } = exchange;
+  const { response } = exchange;
   const { operation, caller } = requested;
   const { rateLimiter } = options.services;
   exchange.operationId = operation.operationId;
   authorize(caller, operation);
   options.openRequests.enterScan(caller, operation, response);
-  const takesBody = readsBody(operation);
-  if (takesBody) requireJson(request);
-  const bodyBytes = takesBody ? await readBody(request, response, operation.maxBodyBytes ?? options.maxBodyBytes) : noBytes;
+  const bodyBytes = requested.bodyBytes ?? (await bodyOf(exchange, operation, options.maxBodyBytes));
   // A request that sends events is counted as such, and its bytes as other requests are.
   const told = countedAs(exchange.path) === 'request' ? response : null;
   const count = bodyCharge(bodyBytes.length);
@@ -85,7 +96,7 @@ export async function runOperation(exchange: Exchange, requested: Requested, opt
 
 async function answerWith(
   exchange: Exchange,
-  { operation, caller, path, params, identifyAgain }: Requested,
+  { operation, caller, access, client, path, params, identifyAgain }: Requested,
   { services, publicIngestUrl }: RunOptions,
   { bodyBytes, turn, signal }: { bodyBytes: Buffer; turn: LoopTurn; signal: AbortSignal },
 ): Promise<void> {
@@ -104,6 +115,8 @@ async function answerWith(
     const answer = await operation.run({
       services,
       caller,
+      access,
+      client,
       params,
       query,
       body,
@@ -117,6 +130,8 @@ async function answerWith(
       publicIngestUrl,
       charge: (count) => limitRate(services.rateLimiter, caller, { response, counted: countedAs(exchange.path), count }),
       warn: (text) => void warnings.add(`199 - "${text}"`),
+      setSessionCookie: (value, maxAgeSeconds = 0) =>
+        void response.setHeader('Set-Cookie', setCookieHeader(request, value ?? '', maxAgeSeconds)),
       answerOtherwise: () => {
         status = operation.answer.otherwise?.status ?? status;
       },

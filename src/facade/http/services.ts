@@ -15,6 +15,7 @@ import type { WriteAheadLog } from '../../data/locks/write-ahead-log.ts';
 import type { Circuits } from '../../data/queue/circuits.ts';
 import type { RegistryReader } from '../../data/registry/registry.ts';
 import type { ReplayRunReader } from '../../data/replays/replay-run.ts';
+import type { SessionStore } from '../../data/sessions/session-store.ts';
 import type { MessageReader, MessageReplayer } from '../../data/shard/messages.ts';
 import type { TaskCaller } from '../../data/tasks/task-caller.ts';
 import type { WebhookMessages } from '../../data/webhooks/webhook-messages.ts';
@@ -69,6 +70,7 @@ export interface FacadeServices {
   /** Of addresses that may get e-mails; empty: any. */
   mailDomains: readonly string[];
   apiKeyUsage: ApiKeyUsage;
+  sessions: SessionStore;
   lastNotified: LastNotified;
   organizationLock: OrganizationLock;
   writeAheadLog: WriteAheadLog;

@@ -50,13 +50,14 @@ export async function openApiDocument(families: readonly Family[], version: stri
         variables: { orgId: { default: 'default', description: 'Id or slug of the organization of the API key.' } },
       },
     ],
-    security: [{ bearer: [] }, { apiKey: [] }],
+    security: [{ bearer: [] }, { apiKey: [] }, { session: [] }],
     tags: [...families.map(({ name, description: text }) => ({ name, description: text })), ingestTag],
     paths: { ...paths, ...ingest },
     components: {
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', description: 'An API key; in a cluster also a Kubernetes token.' },
         apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
+        session: { type: 'apiKey', in: 'cookie', name: 'posthorn_session', description: 'Of a browser that has logged in.' },
       },
       parameters: components.parameters,
       examples: components.examples,
@@ -102,6 +103,7 @@ function describe(operation: Operation, family: Family, components: Components):
     summary,
     description: `${operation.description ?? standardDescription(operation)} ${needs}`,
     tags: [family.name],
+    ...(operation.signsIn === true && { security: [] }),
     ...parametersOf(operation, components),
     ...requestOf(operation, components),
     responses: {

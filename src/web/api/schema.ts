@@ -277,6 +277,36 @@ export interface Operations {
     body: undefined;
     answer: ListApiKeysResult;
   };
+  'GET /sessions': {
+    path: Record<string, never>;
+    query: { limit?: number; cursor?: string };
+    body: undefined;
+    answer: ListSessionsResult;
+  };
+  'GET /sessions/current': {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: undefined;
+    answer: CurrentSession;
+  };
+  'POST /sessions': {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: CreateSessionBody;
+    answer: NewSession;
+  };
+  'DELETE /sessions/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: null;
+  };
+  'DELETE /sessions/current': {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: undefined;
+    answer: null;
+  };
 }
 
 export type AllowedMethodsField = Array<"POST" | "PUT" | "PATCH" | "GET" | "DELETE">;
@@ -313,6 +343,8 @@ export type CircuitStatusCircuitState = "closed" | "open" | "half_open";
 
 export type CreateReplayBody = { name?: NewSlug; what: WhatField; filter?: ReplayFilter; ratePerSecond?: RatePerSecondField; toDestinationId?: ToDestinationIdField; stopAfterFailurePercent?: StopAfterFailurePercentField; ttlSecondsAfterFinished?: number | null; dryRun?: DryRunField; suspend?: boolean; id?: unknown; organizationId?: unknown; phase?: unknown; plan?: unknown; queued?: unknown; skipped?: unknown; skippedByReason?: unknown; delivered?: unknown; failed?: unknown; endedOtherwise?: unknown; waiting?: unknown; failure?: unknown; alreadyRan?: unknown; createdAt?: unknown; updatedAt?: unknown; startedAt?: unknown; completedAt?: unknown; estimatedCompletionAt?: unknown; slug?: unknown };
 
+export type CreateSessionBody = { credential: string; organization?: string };
+
 export type CreatedAtField = string;
 
 export type CronExecution = { id: string; cron_job_id: string; status: "running" | "success" | "failed"; response_status: ResponseStatusField; response_body: string | null; error_message: string | null; latency_ms: number | null; started_at: StartedAtField; completed_at: string | null; detail?: AttemptDetail };
@@ -324,6 +356,8 @@ export type CronJobSettings = { cronExpression: string; url: string; method: Cro
 export type CronJobSettingsDescription = string | null;
 
 export type CronJobSettingsMethod = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+export type CurrentSession = { id: string | null; how: "session" | "loopback" | "apiKey" | "token"; who: string; role: RoleField; scopes: Array<"read" | "write" | "delete">; organization: OrganizationField; expiresAt: string | null; csrfToken: string | null };
 
 export type CursorPagination = { hasMore: boolean; nextCursor: string | null; scanned?: number };
 
@@ -473,6 +507,8 @@ export type ListReplaysResult = { data: Array<Replay>; pagination: Pagination };
 
 export type ListRoutesResult = { data: Array<RouteItem>; pagination: Pagination };
 
+export type ListSessionsResult = { data: Array<Session>; pagination: CursorPagination };
+
 export type ListSourcesResult = { data: Array<SourceItem>; pagination: Pagination };
 
 export type ListTransformsResult = { data: Array<Transform>; pagination: Pagination };
@@ -486,6 +522,8 @@ export type LogicField = "AND" | "OR";
 export type MethodField = "POST" | "PUT" | "PATCH";
 
 export type NameField = string;
+
+export type NewSession = { id: string; organization: OrganizationField; role: RoleField; who: string; createdAt: StartedAtField; expiresAt: string; csrfToken: string };
 
 export type NewSlug = string;
 
@@ -502,6 +540,8 @@ export type NotifyOnRecoveryField = boolean;
 export type ObjectName = string;
 
 export type OpenedAtField = string | null;
+
+export type OrganizationField = { id: string; slug: string };
 
 export type OutboundMessage = { id: string; organizationId: string; eventId: string; eventType: string | null; applicationId: string; applicationName: string | null; endpointId: string; endpointUrl: string | null; subscriptionId: string | null; status: "pending" | "processing" | "success" | "failed" | "exhausted" | "dlq"; attempts: number; maxAttempts: number; nextAttemptAt: string | null; waitingFor: "endpoint_disabled" | "application_disabled" | "circuit_open" | "retry" | "rate_limit" | "application_rate_limit" | "capacity" | "queue" | null; waitingUntil: WaitingUntilField; lastResponseStatus: number | null; lastErrorType: string | null; lastErrorMessage: string | null; labels: Record<string, string>; replayedFrom: string | null; dlqReason: "max_retries_exceeded" | "circuit_breaker_exhausted" | "endpoint_not_found" | "payload_not_found" | "secret_decryption_failed" | "queue_limit_exceeded" | null; dlqMovedAt: string | null; dlqRetryCount: number; dlqLastRetryAt: string | null; createdAt: CreatedAtField; completedAt: string | null };
 
@@ -571,6 +611,8 @@ export type ResponseStatusField = number | null;
 
 export type RetryPolicy = { maxRetries: number; initialDelay: number; maxDelay: number; backoffMultiplier: number };
 
+export type RoleField = "admin" | "developer" | "viewer";
+
 export type Route = (RouteItem) & ({ circuitState: "closed" | "open" | "half_open" });
 
 export type RouteItem = (RouteSettings) & (Resource) & ({ sourceId: string; destinationIds: Array<string>; destinationId: string; enabled: EnabledField; isActive: boolean; eventsRouted: number; lastEventAt: string | null; source: Related; destinations: Array<Related>; description: CronJobSettingsDescription; filterId: string | null; transformId: string | null; schemaId: string | null; priority: PriorityField; failoverDestinationIds: Array<string>; failoverAfterAttempts: FailoverAfterAttemptsField; filter: Related | null; transform: Related | null; schema: Related | null; notifyEmails: string | null; notificationChannelIds: Array<string> | null });
@@ -582,6 +624,8 @@ export type Series = { from: string; to: string; step: string; now: { backlog: n
 export type SeriesPoint = (SeriesTotal) & ({ at: string });
 
 export type SeriesTotal = { events: number | null; duplicates: number | null; filtered: number | null; delivered: number | null; failed: number | null; movedAway: number | null; retried: number | null; attempts: number | null; avgLatency: AvgLatencyField; p50Latency: AvgLatencyField; p95Latency: AvgLatencyField; p99Latency: AvgLatencyField };
+
+export type Session = { id: string; who: string; isCurrent: boolean; createdAt: StartedAtField; lastSeenAt: string; expiresAt: string; address: string; userAgent: string };
 
 export type SharedFrom = { organization: ObjectName; slug: ObjectName };
 

@@ -1,15 +1,14 @@
 import { basePath } from './base.ts';
 import { type Answer, ApiError, call, setCsrfToken } from './client.ts';
-import type {} from './coming.ts';
 
-export type Session = Answer<'GET /sessions/current'>['data'];
+export type Session = Answer<'GET /sessions/current'>;
 
 /** Null: nobody is signed in. Throws ApiError for whatever else the API refuses. */
 export async function currentSession(signal?: AbortSignal): Promise<Session | null> {
   try {
-    const { data } = await call('GET /sessions/current', {}, { organization: null, signal });
-    setCsrfToken(data.csrfToken);
-    return data;
+    const session = await call('GET /sessions/current', {}, { organization: null, signal });
+    setCsrfToken(session.csrfToken);
+    return session;
   } catch (thrown) {
     if (thrown instanceof ApiError && thrown.status === 401) return null;
     throw thrown;
@@ -18,13 +17,13 @@ export async function currentSession(signal?: AbortSignal): Promise<Session | nu
 
 /** With an API key or a Kubernetes token; `organization` says for which one a token is meant. Throws ApiError. */
 export async function signIn(credential: string, organization: string | undefined): Promise<void> {
-  const { data } = await call('POST /sessions', { body: { credential, organization } }, { organization: null });
-  setCsrfToken(data.csrfToken);
+  const session = await call('POST /sessions', { body: { credential, organization } }, { organization: null });
+  setCsrfToken(session.csrfToken);
 }
 
 /** Leaves the page, so that nothing of the session stays in it. */
 export async function signOut(): Promise<void> {
-  await call('DELETE /sessions/{id}', { path: { id: 'current' } }, { organization: null });
+  await call('DELETE /sessions/current', {}, { organization: null });
   setCsrfToken(null);
   location.assign(`${basePath}/console/login`);
 }

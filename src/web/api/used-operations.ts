@@ -46,4 +46,9 @@ export const usedOperations = [
   'GET /notification-channels',
   'POST /notification-channels/{id}/test',
   'GET /api-keys',
+  'GET /sessions',
+  'GET /sessions/current',
+  'POST /sessions',
+  'DELETE /sessions/{id}',
+  'DELETE /sessions/current',
 ] as const;

@@ -1,0 +1,149 @@
+import { z } from 'zod';
+import type { Clock } from '../../core/clock.ts';
+import type { RedisClient } from '../../redis/connection.ts';
+import { Script } from '../../redis/script.ts';
+import { throwUnavailable } from '../../redis/unavailable.ts';
+
+/** What is known of a session beside its credential. Times in milliseconds since the epoch. */
+export interface Session {
+  id: string;
+  /** Id of the API key, or that of the user. */
+  credentialId: string;
+  /** Name of the key or the user. */
+  who: string;
+  createdAtMs: number;
+  /** A minute exact. */
+  seenAtMs: number;
+  /** When it ends even if it is used: with its credential at the latest. */
+  endsAtMs: number;
+  /** Of the client that began it. */
+  address: string;
+  userAgent: string;
+}
+
+export interface StoredSession extends Session {
+  /** Hex SHA-256 of the secret in the cookie. */
+  secretSha256: string;
+  sealedCredential: string;
+}
+
+export const sessionLimits = {
+  perOrganization: 200,
+  idleMs: 12 * 3_600_000,
+  lastsMs: 7 * 86_400_000,
+};
+
+const seenEveryMs = 60_000;
+const createScript = new Script(new URL('./session-create.lua', import.meta.url));
+const seenScript = new Script(new URL('./session-seen.lua', import.meta.url));
+const listScript = new Script(new URL('./session-list.lua', import.meta.url));
+const purgeScript = new Script(new URL('./session-purge.lua', import.meta.url));
+
+/** When a session ends unless it is used before. */
+export function sessionEndMs({ seenAtMs, endsAtMs }: Session): number {
+  return Math.min(seenAtMs + sessionLimits.idleMs, endsAtMs);
+}
+
+/** Sorted set of an organization's sessions: id → last seen. Behind it, with `:<id>`, the hash of each; all are in one slot. */
+function sessionsKey(prefix: string, org: string): string {
+  return `${prefix}{sessions:${org}}`;
+}
+
+/** Removes all sessions of an organization. */
+export async function purgeSessions({ redis, prefix }: { redis: RedisClient; prefix: string }, org: string): Promise<void> {
+  await purgeScript.run(redis, [sessionsKey(prefix, org)], []);
+}
+
+const fieldNames = ['credentialId', 'who', 'created', 'seen', 'ends', 'address', 'userAgent'] as const;
+const fields = z
+  .object({
+    credentialId: z.string(),
+    who: z.string(),
+    created: z.coerce.number(),
+    seen: z.coerce.number(),
+    ends: z.coerce.number(),
+    address: z.string(),
+    userAgent: z.string(),
+  })
+  .transform(({ created, seen, ends, ...rest }) => ({ ...rest, createdAtMs: created, seenAtMs: seen, endsAtMs: ends }));
+const listReply = z.array(z.array(z.string()));
+const secrets = z.object({ secret: z.string(), credential: z.string() });
+
+/** Sessions of browsers that have logged in, by organization. Every method: UNAVAILABLE without Redis. */
+export class SessionStore {
+  readonly #redis: RedisClient;
+  readonly #prefix: string;
+  readonly #clock: Clock;
+
+  constructor({ redis, prefix, clock }: { redis: RedisClient; prefix: string; clock: Clock }) {
+    this.#redis = redis;
+    this.#prefix = prefix;
+    this.#clock = clock;
+  }
+
+  /** Of more than `sessionLimits.perOrganization` those that were seen longest ago end. */
+  async create(org: string, session: StoredSession): Promise<void> {
+    const { id, secretSha256, sealedCredential, createdAtMs, seenAtMs, endsAtMs, credentialId, who, address, userAgent } = session;
+    const stored = {
+      secret: secretSha256,
+      credential: sealedCredential,
+      credentialId,
+      who,
+      created: createdAtMs,
+      seen: seenAtMs,
+      ends: endsAtMs,
+      address,
+      userAgent,
+    };
+    const { perOrganization, lastsMs } = sessionLimits;
+    const args = [id, this.#clock.now(), this.#leftMs(session), perOrganization, lastsMs, ...Object.entries(stored).flat()];
+    await createScript.run(this.#redis, this.#keys(org, id), args).catch(throwUnavailable);
+  }
+
+  /** Null: there is none in the organization, or it has ended. */
+  async find(org: string, id: string): Promise<StoredSession | null> {
+    const stored = await this.#redis.hgetall(`${sessionsKey(this.#prefix, org)}:${id}`).catch(throwUnavailable);
+    if (stored['secret'] === undefined) return null;
+    const { secret, credential } = secrets.parse(stored);
+    const session = { id, ...fields.parse(stored), secretSha256: secret, sealedCredential: credential };
+    return this.#hasEnded(session) ? null : session;
+  }
+
+  /** Notes a use, unless one was noted within a minute. */
+  async seen(org: string, session: Session): Promise<void> {
+    const nowMs = this.#clock.now();
+    if (nowMs - session.seenAtMs < seenEveryMs) return;
+    const leftMs = this.#leftMs({ ...session, seenAtMs: nowMs });
+    await seenScript.run(this.#redis, this.#keys(org, session.id), [session.id, nowMs, leftMs]).catch(throwUnavailable);
+  }
+
+  /** All of an organization, the newest first. */
+  async list(org: string): Promise<Session[]> {
+    const reply = listReply.parse(
+      await listScript.run(this.#redis, [sessionsKey(this.#prefix, org)], [...fieldNames]).catch(throwUnavailable),
+    );
+    return reply
+      .map(([id = '', ...values]) => ({ id, ...fields.parse(Object.fromEntries(fieldNames.map((name, i) => [name, values[i]]))) }))
+      .filter((session) => !this.#hasEnded(session))
+      .sort((one, other) => other.createdAtMs - one.createdAtMs || (one.id < other.id ? -1 : 1));
+  }
+
+  /** Ends it, when it has not ended yet. */
+  async end(org: string, id: string): Promise<void> {
+    const [sessions = '', hash = ''] = this.#keys(org, id);
+    await this.#redis.multi().unlink(hash).zrem(sessions, id).exec().catch(throwUnavailable);
+  }
+
+  #keys(org: string, id: string): string[] {
+    const sessions = sessionsKey(this.#prefix, org);
+    return [sessions, `${sessions}:${id}`];
+  }
+
+  #leftMs(session: Session): number {
+    return Math.max(1, sessionEndMs(session) - this.#clock.now());
+  }
+
+  #hasEnded(session: Session): boolean {
+    return sessionEndMs(session) <= this.#clock.now();
+  }
+}

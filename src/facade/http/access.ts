@@ -1,0 +1,17 @@
+import type { Session } from '../../data/sessions/session-store.ts';
+
+/** By what a request is accepted. */
+export interface Access {
+  how: 'apiKey' | 'token' | 'session' | 'loopback';
+  /** `org`: id of the organization that has it. Null: the request has none. */
+  session: { org: string; session: Session } | null;
+  /** What `X-Posthorn-CSRF` of requests that change something has to be; null: they need none. */
+  csrfToken: string | null;
+}
+
+/** Who sends a request, as a session notes it. */
+export interface Client {
+  address: string;
+  /** At most 200 characters. */
+  userAgent: string;
+}

@@ -1,0 +1,67 @@
+import { isPosthornError, PosthornError } from '../../core/errors.ts';
+import type { Access } from './access.ts';
+import { type AuthenticateOptions, authenticate, authenticateCredential } from './authentication.ts';
+import type { Caller } from './caller.ts';
+import type { Exchange } from './exchange.ts';
+import type { LoopbackAccess } from './loopback-access.ts';
+import type { FacadeServices } from './services.ts';
+import { requireCsrfToken, shownSession } from './session-access.ts';
+import { cookieValue, setCookieHeader } from './session-cookie.ts';
+
+export interface IdentifyOptions extends AuthenticateOptions {
+  /** Null: every request needs credentials. */
+  loopback: LoopbackAccess | null;
+}
+
+export interface Identified {
+  caller: Caller;
+  access: Access;
+}
+
+/**
+ * Who sends the request: by its API key or token; without one by the cookie of a session; without that, from this machine where that is enough.
+ * Rejects as `authenticate` does, and with FORBIDDEN without the CSRF token where the request needs it.
+ */
+export async function identify(exchange: Exchange, services: FacadeServices, options: IdentifyOptions): Promise<Identified> {
+  const { request } = exchange;
+  const { headers, method } = request;
+  const { loopback } = options;
+  if (headers.authorization === undefined && headers['x-api-key'] === undefined) {
+    const cookie = cookieValue(headers.cookie);
+    if (cookie !== null) return await bySession(exchange, cookie, { services, options });
+    if (loopback?.accepts(request) === true) {
+      requireCsrfToken(method, headers['x-posthorn-csrf'], loopback.csrfToken);
+      const caller = await loopback.caller(services.registry, options.organization);
+      return { caller, access: { how: 'loopback', session: null, csrfToken: loopback.csrfToken } };
+    }
+  }
+  const caller = await authenticate(request, services, options);
+  return { caller, access: { how: caller.credential.type === 'user' ? 'token' : 'apiKey', session: null, csrfToken: null } };
+}
+
+async function bySession(
+  exchange: Exchange,
+  cookie: string,
+  { services, options }: { services: FacadeServices; options: IdentifyOptions },
+): Promise<Identified> {
+  const { request } = exchange;
+  const shown = await shownSession(services, cookie);
+  if (shown === null) throw sessionEnded(exchange);
+  const { org, session, csrfToken, credential } = shown;
+  requireCsrfToken(request.method, request.headers['x-posthorn-csrf'], csrfToken);
+  try {
+    const caller = await authenticateCredential(request, credential, services, { ...options, organization: options.organization ?? org });
+    void services.sessions.seen(org, session).catch(() => undefined);
+    return { caller, access: { how: 'session', session: { org, session }, csrfToken } };
+  } catch (error) {
+    if (!isPosthornError(error, 'UNAUTHORIZED')) throw error;
+    await services.sessions.end(org, session.id);
+    throw sessionEnded(exchange);
+  }
+}
+
+/** The browser forgets the cookie with the answer. */
+function sessionEnded({ request, response }: Exchange): PosthornError {
+  if (!response.headersSent) response.setHeader('Set-Cookie', setCookieHeader(request, '', 0));
+  return new PosthornError('UNAUTHORIZED', 'The session has ended: log in again, or send an API key.');
+}

@@ -1,0 +1,50 @@
+import type { IncomingMessage } from 'node:http';
+import { isLoopbackHost } from '../../core/loopback.ts';
+import type { Keyring } from '../../core/sealing.ts';
+import { sessionCookieSealingContext } from '../../core/sealing-contexts.ts';
+
+/** What the cookie holds, sealed. */
+export interface CookieContent {
+  /** Id of the organization of the session. */
+  org: string;
+  /** Of the session. */
+  id: string;
+  secret: string;
+}
+
+const cookieName = 'posthorn_session';
+
+export function sealCookie(keyring: Keyring, { org, id, secret }: CookieContent): string {
+  return keyring.seal(`${org} ${id} ${secret}`, sessionCookieSealingContext);
+}
+
+/** Null: this installation has not made it, or its encryption key is gone. */
+export function openCookie(keyring: Keyring, value: string): CookieContent | null {
+  try {
+    const [org = '', id = '', secret = ''] = keyring.open(value, sessionCookieSealingContext).split(' ');
+    return { org, id, secret };
+  } catch {
+    return null;
+  }
+}
+
+/** The value of the cookie in a `Cookie` header; null: it is not there. */
+export function cookieValue(header: string | undefined): string | null {
+  for (const part of header?.split(';') ?? []) {
+    const [name = '', ...value] = part.split('=');
+    if (name.trim() === cookieName) return value.join('=').trim();
+  }
+  return null;
+}
+
+/** The `Set-Cookie` header of the answer to a request. `maxAgeSeconds` 0: the browser forgets the cookie. */
+export function setCookieHeader(request: IncomingMessage, value: string, maxAgeSeconds: number): string {
+  const secure = isPlainLoopback(request) ? '' : '; Secure';
+  return `${cookieName}=${value}; Max-Age=${maxAgeSeconds}; Path=/; HttpOnly; SameSite=Strict${secure}`;
+}
+
+/** Whether the browser asks this machine by plain HTTP, where it would not send a cookie that is `Secure` (not all of them do). */
+function isPlainLoopback({ headers, socket }: IncomingMessage): boolean {
+  const proto = String(headers['x-forwarded-proto'] ?? '').toLowerCase();
+  return isLoopbackHost(headers.host) && !('encrypted' in socket) && !proto.split(',').some((each) => each.trim() === 'https');
+}

@@ -1,0 +1,196 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Browser, Page } from 'playwright-core';
+import { RestClient } from '../e2e/rest.ts';
+import { accessibilityViolations, openPage, startBrowser, type WatchedPage } from '../support/browser.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Standalone, startStandalone } from '../support/program.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { buildConsole } from './built-console.ts';
+import { listScreens } from './screens.ts';
+
+const script = '<img src=x onerror="document.title=\'taken\'"><script>document.title="taken"</script>';
+
+let browser: Browser;
+let standalone: Standalone;
+let rest: RestClient;
+let receiver: Receiver;
+let isDown = false;
+let opened: WatchedPage;
+
+beforeAll(async () => {
+  await buildConsole();
+  browser = await startBrowser();
+  standalone = await startStandalone();
+  rest = new RestClient(standalone.url, standalone.apiKey);
+  receiver = await startReceiver((response) => {
+    response.statusCode = isDown ? 503 : 200;
+    response.setHeader('x-served-by', isDown ? 'node-1' : 'node-2');
+    response.end(isDown ? script : 'ok');
+  });
+}, 120_000);
+afterEach(async () => {
+  await opened?.close();
+  isDown = false;
+});
+afterAll(async () => {
+  await browser?.close();
+  await standalone?.stop();
+  await receiver?.close();
+});
+
+async function made(path: string, body: unknown): Promise<string> {
+  const answer = await rest.send('POST', `/api/${path}`, body);
+  if (answer.status !== 201) throw new Error(JSON.stringify(answer.body));
+  return answer.body.id ?? answer.body.data.id;
+}
+
+/** An event of the source; answers its id. */
+async function sent(source: string, payload: unknown): Promise<string> {
+  const response = await fetch(`${standalone.url}/ingest/default/${source}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(payload),
+  });
+  const { eventId } = await response.json();
+  return eventId;
+}
+
+async function open(path: string, options: Parameters<typeof openPage>[1] = {}): Promise<Page> {
+  opened = await openPage(browser, options);
+  await opened.page.goto(`${standalone.url}/console/${path}`);
+  return opened.page;
+}
+
+function expectSound(): void {
+  expect({ errors: opened.errors, policyViolations: opened.policyViolations }).toEqual({ errors: [], policyViolations: [] });
+}
+
+describe('a console on a machine where nothing has happened', () => {
+  test('opens without a login, and its first event shows on the live screen by itself', async () => {
+    await made('sources', { name: 'first' });
+    const page = await open('o/default/live?topic=events');
+    await page.getByText('Connected').waitFor();
+    const id = await sent('first', { hello: 'world' });
+    await page.getByText('Received').first().waitFor();
+    await page.getByTitle(id).waitFor();
+    expectSound();
+  });
+
+  test('Ctrl K opens the story of an id that is pasted, and keys go to screens', async () => {
+    const id = await sent('first', { hello: 'again' });
+    const page = await open('o/default/overview');
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox').fill(id);
+    await page.getByRole('option', { name: id }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`**/events/${id}`);
+    await page.getByText('first').first().waitFor();
+    await page.keyboard.press('g');
+    await page.keyboard.press('d');
+    await page.waitForURL('**/dead-letters');
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keyboard shortcuts' }).waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    expectSound();
+  });
+});
+
+describe('an outage', () => {
+  let event: string;
+  beforeAll(async () => {
+    await made('sources', { name: 'shop' });
+    await made('destinations', {
+      name: 'billing',
+      url: receiver.url,
+      retryPolicy: { maxRetries: 1, initialDelay: 100, maxDelay: 100, backoffMultiplier: 1 },
+    });
+    await made('destinations', { name: 'fraud', url: receiver.url });
+    await made('routes', { name: 'orders to billing', sourceId: 'shop', destinationIds: ['billing'] });
+    await made('routes', {
+      name: 'large orders to fraud',
+      sourceId: 'shop',
+      destinationIds: ['fraud'],
+      filterConditions: [{ field: 'payload.total', operator: 'gt', value: 1000 }],
+    });
+    isDown = true;
+    event = await sent('shop', { total: 125.5, note: script, exact: '12345678901234567890' });
+    await eventually('the dead letter', 30_000, async () => {
+      const { body } = await rest.send('GET', '/api/deliveries?status=dlq');
+      return body.data.length === 1;
+    });
+  }, 60_000);
+
+  test('is told from the event to the attempts, and what a route wanted instead', async () => {
+    const page = await open(`o/default/events/${event}`);
+    await page.getByText('payload.total gt 1000').waitFor();
+    await page.getByText('125.5').first().waitFor();
+    await page.getByText('Dead letter').first().click();
+    await page.getByRole('link', { name: /^msg_/ }).first().click();
+    await page.waitForURL('**/deliveries/msg_*');
+    await page.getByText('because all its attempts failed').first().waitFor();
+    await page.getByRole('link', { name: 'Compare attempt 2 with attempt 1' }).click();
+    await page.waitForURL('**with=1**');
+    await page.getByRole('region', { name: 'Comparison' }).waitFor();
+    expectSound();
+  });
+
+  test('shows what others wrote as text, whatever they wrote', async () => {
+    const page = await open(`o/default/events/${event}`);
+    await page.getByText('onerror').first().waitFor();
+    const { body } = await rest.send('GET', '/api/deliveries?status=dlq');
+    await page.goto(`${standalone.url}/console/o/default/deliveries/${body.data[0].id}`);
+    await page.getByText('onerror').first().waitFor();
+    expect(await page.title()).not.toContain('taken');
+    expect(await page.locator('img').count()).toBe(0);
+    expectSound();
+  });
+
+  test('ends with a delivery that is sent again, whose story opens', async () => {
+    const { body } = await rest.send('GET', '/api/deliveries?status=dlq');
+    const page = await open(`o/default/deliveries/${body.data[0].id}`);
+    await page.getByRole('button', { name: 'Send again…' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Send again' }).click();
+    await page.waitForURL((url) => url.pathname.includes('/deliveries/msg_') && !url.pathname.endsWith(body.data[0].id));
+    await page.getByText('Delivered').first().waitFor();
+    expectSound();
+  });
+
+  test('lists keep their filters and the selected row in the address', async () => {
+    const page = await open('o/default/deliveries');
+    await page.getByRole('button', { name: 'Filter', exact: true }).click();
+    await page.getByRole('combobox', { name: 'Value' }).selectOption('dlq');
+    await page.getByRole('button', { name: 'Add' }).click();
+    await page.waitForURL('**status=dlq**');
+    await page.getByText('1 deliveries').waitFor();
+    await page.keyboard.press('j');
+    await page.waitForURL('**at=msg_**');
+    await page.getByRole('complementary', { name: 'Selected delivery' }).waitFor();
+    await page.reload();
+    await page.getByRole('complementary', { name: 'Selected delivery' }).waitFor();
+    expectSound();
+  });
+});
+
+describe.each(['light', 'dark'] as const)('every screen in %s', (colorScheme) => {
+  test.each(listScreens)('%s has no fault that axe finds, and fits in 320 pixels', async (screen) => {
+    const page = await open(`o/default/${screen}`, { colorScheme });
+    await page.getByRole('heading', { level: 1 }).waitFor();
+    await page.getByText(/^Reading /).waitFor({ state: 'detached' });
+    expect(await accessibilityViolations(page, colorScheme === 'dark' ? { rules: ['wcag2aa'] } : {})).toEqual([]);
+    await page.setViewportSize({ width: 320, height: 640 });
+    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);
+    expectSound();
+  });
+});
+
+test('while Redis is away the console says so, and recovers by itself', async () => {
+  const page = await open('o/default/events');
+  await page.getByText('orders').or(page.getByText('shop')).first().waitFor();
+  await standalone.stop();
+  await page.getByRole('link', { name: 'Deliveries' }).click();
+  await page.getByText('The API does not answer.').first().waitFor({ timeout: 60_000 });
+  await standalone.start();
+  await page.getByText('The API does not answer.').waitFor({ state: 'detached', timeout: 60_000 });
+});
