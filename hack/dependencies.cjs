@@ -84,6 +84,7 @@ module.exports = {
   'facade/families/filters': family,
   'facade/families/messages': family,
   'facade/families/notification-channels': family,
+  'facade/families/organizations': family,
   'facade/families/payload-schemas': family,
   'facade/families/replays': family,
   'facade/families/routes': ['facade/families/filters', ...family],

@@ -118,7 +118,7 @@ test('an account reaches each organization in whose namespace it has rights, and
 test('a session of a token acts in the organization that it names and in others where the token has rights, ends with the token, and goes when that is refused', async () => {
   const token = await account('elsewhere', 'browser', { role: 'posthorn-viewer', within: ['acme', 'globex'] });
   const begin = (organization?: string) => world.request('POST', '/api/sessions', { key: null, body: { credential: token, organization } });
-  expect((await begin()).status).toBe(404);
+  expect((await begin()).body).toMatchObject({ organization: { slug: 'acme' } });
   expect((await begin('unknown')).status).toBe(404);
   const begun = await begin('globex');
   expect([begun.status, begun.body]).toMatchObject([
@@ -144,6 +144,29 @@ test('a session of a token acts in the organization that it names and in others 
     expect([answer.status, answer.headers.get('set-cookie')]).toEqual([401, expect.stringContaining('posthorn_session=; Max-Age=0')]);
   });
   expect((await get('/api/sources')).status).toBe(401);
+});
+
+test('a token sees the organizations in which it has rights, page by page, with its role there, whatever organization it is of', async () => {
+  const token = await account('elsewhere', 'switcher', { role: 'posthorn-developer', within: ['globex'] });
+  const list = async (key: string, query = '') => (await world.request('GET', `/api/organizations${query}`, { key })).body;
+  const globex = { id: await world.organizationId('globex'), slug: 'globex', role: 'developer' };
+  expect(await list(token)).toEqual({ data: [globex], pagination: { hasMore: false, nextCursor: null } });
+  const both = await account('globex', 'both', { role: 'posthorn-viewer', within: ['acme', 'globex'] });
+  const [first, second] = [
+    { slug: 'acme', role: 'viewer' },
+    { slug: 'globex', role: 'viewer' },
+  ];
+  const page = await list(both, '?limit=1');
+  expect(page).toMatchObject({ data: [first], pagination: { hasMore: true } });
+  expect(await list(both, `?limit=1&cursor=${page.pagination.nextCursor}`)).toMatchObject({
+    data: [second],
+    pagination: { hasMore: false },
+  });
+  expect(await statusOf('GET', `/api/organizations?cursor=${page.pagination.nextCursor}`, token)).toBe(400);
+  expect(await statusOf('GET', '/api/organizations', await account('elsewhere', 'stranger'))).toBe(404);
+  reviews = [];
+  await list(token);
+  expect(reviews).toEqual([]);
 });
 
 test('a right that is granted counts at once, one that is known costs no review for a minute, and the name of the user is logged', async () => {

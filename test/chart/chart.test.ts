@@ -183,6 +183,19 @@ describe('ingest', () => {
     ]);
   });
 
+  test('and the API stand below the base path, which Ingress has before each of its paths', async () => {
+    const objects = await renderedWith('--set', 'console.basePath=/posthorn,ingress.paths={/api/,/console,/ingest/}');
+    expect(backendsOf(objects)).toEqual({
+      '/posthorn/api/': 'posthorn-api',
+      '/posthorn/console': 'posthorn-api',
+      '/posthorn/ingest/': 'posthorn-ingest',
+    });
+    for (const role of ['api', 'ingest']) {
+      const { env } = deploymentOf(objects, role).spec.template.spec.containers[0];
+      expect(env).toContainEqual({ name: 'POSTHORN_BASE_PATH', value: '/posthorn' });
+    }
+  });
+
   test('and the API show the same address to senders: its own, else that of the API', async () => {
     const shown = (objects: Any[], role: string): unknown =>
       deploymentOf(objects, role).spec.template.spec.containers[0].env.find(({ name }: Any) => name === 'POSTHORN_PUBLIC_INGEST_URL')
@@ -196,6 +209,17 @@ describe('ingest', () => {
       expect(['api', 'ingest'].map((role) => shown(objects, role))).toEqual([url, url]);
     }
   });
+});
+
+test('the api has a console in the theme of the values, unless they say that there is none', async () => {
+  const consoleOf = async (...args: string[]): Promise<unknown> => {
+    const objects: Any[] = manifests(await template(...args));
+    const { env } = deploymentOf(objects, 'api').spec.template.spec.containers[0];
+    return Object.fromEntries(env.flatMap(({ name, value }: Any) => (/_CONSOLE|_BASE_PATH/.test(name) ? [[name, value]] : [])));
+  };
+  expect(await consoleOf()).toEqual({});
+  expect(await consoleOf('--set', 'console.theme=dark')).toEqual({ POSTHORN_CONSOLE_THEME: 'dark' });
+  expect(await consoleOf('--set', 'console.enabled=false')).toEqual({ POSTHORN_CONSOLE: 'off' });
 });
 
 describe('the pods of a role', () => {

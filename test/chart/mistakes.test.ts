@@ -8,6 +8,7 @@ describe('values that cannot be meant', () => {
     ['a wrong type', 'api.replicas=many', 'api/replicas'],
     ['an Ingress without a host', 'ingress.enabled=true', 'ingress/host'],
     ['an HTTPRoute without a Gateway', 'httpRoute.enabled=true', 'httpRoute/parentRefs'],
+    ['a base path that ends with a slash', 'console.basePath=/posthorn/', 'console/basePath'],
     ['a host with a path', 'policies.egressHosts.hosts={a.example/b}', 'policies/egressHosts/hosts'],
     ['pods of root', 'podSecurity.runAsUser=0', 'podSecurity/runAsUser'],
     ['alerts by e-mail without a sender', 'smtp.host=mail', 'smtp/from'],
@@ -40,6 +41,10 @@ describe('values that cannot be meant', () => {
     ...['organization.allowedHosts', 'egress.allowedHosts'].map((name) => [
       `${name}={https://a.example}`,
       `${name} has "https://a.example": it must be a host name; *. may stand in front of it`,
+    ]),
+    ...['/api', '/console/a', '/ingest'].map((path) => [
+      `console.basePath=${path}`,
+      `console.basePath is ${path}: it must not begin with a path that Posthorn answers itself`,
     ]),
     ['image.tag=bad tag', 'image.tag is "bad tag": it must be a tag of an image'],
     ['image.repository=posthorn:1', 'image.repository is "posthorn:1": it must be the name of an image without a tag'],

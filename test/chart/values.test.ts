@@ -46,6 +46,8 @@ const others: Record<string, unknown> = {
   'api.service.type': 'NodePort',
   'api.ingest': 'Served',
   'api.publicUrl': 'https://hooks.example.com',
+  'console.basePath': '/posthorn',
+  'console.theme': 'dark',
   'ingest.service.type': 'NodePort',
   'ingest.publicUrl': 'https://in.example.com',
   'delivery.attemptDetail': 'all',

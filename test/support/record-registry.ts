@@ -63,6 +63,7 @@ export class RecordRegistry implements RegistryReader {
   eventTypeIdByName = async (): Promise<null> => null;
   apiKeyIdByHash = async (): Promise<null> => null;
   organizationIdBySlug = async (): Promise<null> => null;
+  organizationSlugs = async (): Promise<string[]> => [];
 
   #sources(): SourceRecord[] {
     return [...this.#records.values()].filter((record) => 'provider' in record);

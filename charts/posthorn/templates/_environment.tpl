@@ -45,6 +45,7 @@ POSTHORN_MAIL_CONFIRMATION: "true"
 {{- include "posthorn.setting" (list "POSTHORN_PUBLIC_INGEST_URL" (.Values.ingest.publicUrl | default .Values.api.publicUrl)) }}
 {{- include "posthorn.setting" (list "POSTHORN_REDIS_MEMORY_LIMIT" .Values.redis.memoryLimit) }}
 {{- include "posthorn.setting" (list "POSTHORN_TRUSTED_PROXIES" (join "," .Values.api.trustedProxies)) }}
+{{- include "posthorn.setting" (list "POSTHORN_BASE_PATH" .Values.console.basePath) }}
 {{- end -}}
 
 {{/* What the controllers give the workers of every DeliveryPool comes last. */}}
@@ -75,6 +76,12 @@ POSTHORN_DELIVERY_SECRETS: {{ list (include "posthorn.encryptionSecret" .) .Valu
 POSTHORN_API_INGEST: {{ ne .Values.api.ingest "Off" | quote }}
 {{- include "posthorn.setting" (list "POSTHORN_PUBLIC_URL" .Values.api.publicUrl) }}
 {{- include "posthorn.settings.senders" . }}
+{{- if not .Values.console.enabled }}
+POSTHORN_CONSOLE: "off"
+{{- end }}
+{{- if ne .Values.console.theme "auto" }}
+POSTHORN_CONSOLE_THEME: {{ .Values.console.theme | quote }}
+{{- end }}
 {{- include "posthorn.setting" (list "POSTHORN_TOKEN_AUDIENCES" (join "," .Values.api.tokenAudiences)) }}
 {{- include "posthorn.setting" (list "POSTHORN_WEBHOOK_RETRY_DELAYS" (join "," .Values.webhooks.retryDelaysSeconds)) }}
 {{- end -}}

@@ -18,6 +18,9 @@ delivery.autoscaling.min is 0: it must be at least 1 with the mode {{ .mode }}; 
 {{- end }}
 {{- end }}
 {{- end }}
+{{- if regexMatch "^/(api|console|docs|ingest|livez|mail-confirmation|metrics|openapi.json|portal|readyz)(/|$)" $v.console.basePath }}
+console.basePath is {{ $v.console.basePath }}: it must not begin with a path that Posthorn answers itself, such as /api or /console
+{{- end }}
 {{- if hasPrefix "kube-" $v.organization.namespace }}
 organization.namespace is {{ $v.organization.namespace }}: it must not be a namespace of Kubernetes itself (kube-*)
 {{- end }}

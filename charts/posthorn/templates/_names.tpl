@@ -78,6 +78,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
+{{/* Paths below a base path, as JSON: (list basePath paths). */}}
+{{- define "posthorn.below" -}}
+{{- $basePath := index . 0 -}}
+{{- $below := list -}}
+{{- range index . 1 }}{{ $below = append $below (printf "%s%s" $basePath .) }}{{ end -}}
+{{- toJson $below -}}
+{{- end -}}
+
 {{/* Which component serves which of these prefixes of paths, as JSON: /ingest/ and what is below it is not the API's, also where "/" lets
      everything in, unless api.ingest says so. (list $ paths) */}}
 {{- define "posthorn.entrance" -}}
@@ -97,8 +105,9 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- if and (not $isRouted) (has "/" $api) (not $ingest) -}}
 {{- $ingest = list "/ingest/" -}}
 {{- end -}}
+{{- $basePath := (index . 0).Values.console.basePath -}}
 {{- $parts := list -}}
-{{- with $api }}{{ $parts = append $parts (dict "component" "api" "paths" .) }}{{ end -}}
-{{- with $ingest }}{{ $parts = append $parts (dict "component" "ingest" "paths" .) }}{{ end -}}
+{{- with $api }}{{ $parts = append $parts (dict "component" "api" "paths" (include "posthorn.below" (list $basePath .) | fromJsonArray)) }}{{ end -}}
+{{- with $ingest }}{{ $parts = append $parts (dict "component" "ingest" "paths" (include "posthorn.below" (list $basePath .) | fromJsonArray)) }}{{ end -}}
 {{- toJson $parts -}}
 {{- end -}}

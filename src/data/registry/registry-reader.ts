@@ -90,6 +90,11 @@ export class RedisRegistryReader implements RegistryReader {
     return this.#indexed('org-slug', slug);
   }
 
+  async organizationSlugs(): Promise<string[]> {
+    await this.#requirePublished();
+    return (await this.#redis.hkeys(this.#keys.index('org-slug')).catch(throwUnavailable)).sort();
+  }
+
   routeIdsOfSource(sourceId: string): Promise<string[]> {
     return this.#members(`routes-of:${sourceId}`);
   }

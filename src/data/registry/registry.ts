@@ -73,6 +73,8 @@ export interface RegistryReader {
   eventTypeIdByName(org: string, name: string): Promise<string | null>;
   apiKeyIdByHash(sha256: string): Promise<string | null>;
   organizationIdBySlug(slug: string): Promise<string | null>;
+  /** Of all organizations, in order. */
+  organizationSlugs(): Promise<string[]>;
   /**
    * A value derived from records, kept in the LRU: `make` runs on a miss, and `dependsOn` (change keys such as
    * `route:rte_x` or `routes-of:src_x`) names what throws the value away.

@@ -9,6 +9,7 @@ import { filters } from './filters/filters.ts';
 import { deliveries } from './messages/deliveries.ts';
 import { events } from './messages/events.ts';
 import { notificationChannels } from './notification-channels/notification-channels.ts';
+import { organizations } from './organizations/organizations.ts';
 import { payloadSchemas } from './payload-schemas/payload-schemas.ts';
 import { replays } from './replays/replays.ts';
 import { routes } from './routes/routes.ts';
@@ -45,6 +46,7 @@ export const families: readonly Family[] = [
   dashboards,
   apiKeys,
   sessions,
+  organizations,
   eventTypes,
   webhookApplications,
   sendEvent,

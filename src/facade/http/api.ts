@@ -52,7 +52,7 @@ type AnswerOptions = Omit<ApiOptions, 'operations' | 'metrics'>;
 async function answer(exchange: Exchange, { table, signIn }: Served, options: AnswerOptions): Promise<void> {
   const below = exchange.path.slice('/api'.length);
   const [, organization = null, rest = below] = ofOrganization.exec(below) ?? [];
-  const as = { ...options, organization };
+  const as = { ...options, organization, anywhere: rest === '/organizations' };
   const isSignIn = signIn !== undefined && exchange.request.method === signIn.method && rest.replace(/\/$/, '') === signIn.path;
   const bodyBytes = isSignIn ? await bodyOf(exchange, signIn, options.maxBodyBytes) : undefined;
   const identified =

@@ -23,6 +23,8 @@ export interface Authenticators {
 export interface AuthenticateOptions {
   /** Id or slug of the organization that the path names; null: none. */
   organization: string | null;
+  /** Where nothing names an organization, a token may act in any one in which it has rights. */
+  anywhere?: boolean;
   keyBrake: GuessBrake;
   /** Apart from `keyBrake`: guessed keys do not hold up tokens. */
   tokenBrake: GuessBrake;
@@ -49,12 +51,12 @@ export async function authenticateCredential(
   { headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>,
   key: string,
   authenticators: Authenticators,
-  { organization, keyBrake, tokenBrake, trustedProxies }: AuthenticateOptions,
+  { organization, anywhere = false, keyBrake, tokenBrake, trustedProxies }: AuthenticateOptions,
 ): Promise<Caller> {
   const address = clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'], trustedProxies);
   const { kubernetesCallers } = authenticators;
   if (kubernetesCallers !== null && KubernetesCallers.isToken(key))
-    return await tokenBrake.checkBefore(address, key, () => kubernetesCallers.caller(key, organization));
+    return await tokenBrake.checkBefore(address, key, () => kubernetesCallers.caller(key, organization, { anywhere }));
   return await keyBrake.checkAfter(address, () => callerOfKey(key, authenticators));
 }
 

@@ -1,4 +1,5 @@
 import type { OrganizationRecord, Plan, Role, Scope } from '../../core/records.ts';
+import type { KubernetesUser } from '../../store/kubernetes/kubernetes-access.ts';
 
 export interface ApiKeyCredential {
   type: 'apiKey';
@@ -14,7 +15,10 @@ export interface ApiKeyCredential {
 /** Who sends a request, acting in one organization: an API key, a user or service account of Kubernetes, or whoever is at the machine of standalone. */
 export interface Caller {
   /** `id` of a user stands for its name, which may be any text. */
-  credential: ApiKeyCredential | { type: 'user' | 'loopback'; id: string; name: string };
+  credential:
+    | ApiKeyCredential
+    | { type: 'user'; id: string; name: string; user: KubernetesUser }
+    | { type: 'loopback'; id: string; name: string };
   role: Role;
   scopes: readonly Scope[];
   /** `monthlyMessages`: that it may queue; `objectsPerKind`: resources of each kind that it may have; null: any number. */

@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { z } from 'zod';
-import { PosthornError } from '../../core/errors.ts';
+import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import { parsePlainJson } from '../../core/plain-json.ts';
 import type { Role, Scope } from '../../core/records.ts';
 import type { RegistryReader } from '../../data/registry/registry.ts';
 import { configurationKinds, definitionOf, kindPath } from '../../resources/kinds.ts';
 import type { KubernetesAccess, KubernetesUser, Wish } from '../../store/kubernetes/kubernetes-access.ts';
 import { type Caller, callerOrganization } from './caller.ts';
+import { walkOrganizations } from './walk-organizations.ts';
 
 export interface KubernetesCallersOptions {
   access: KubernetesAccess;
@@ -38,6 +39,8 @@ export class KubernetesCallers {
   readonly #options: KubernetesCallersOptions;
   readonly #users = new LRUCache<string, Promise<KubernetesUser | null>>({ max: 5000, ttl: keptMs });
   readonly #rights = new LRUCache<string, Promise<Rights>>({ max: 5000, ttl: keptMs });
+  /** Whether users may list the first of our resources in namespaces. */
+  readonly #lists = new LRUCache<string, Promise<boolean>>({ max: 5000, ttl: keptMs });
   #reviews = 0;
 
   constructor(options: KubernetesCallersOptions) {
@@ -60,26 +63,57 @@ export class KubernetesCallers {
   }
 
   /**
-   * `asked`: id or slug of the organization that the path names; null: that of the namespace of the service account. UNAUTHORIZED
+   * `asked`: id or slug of the organization that the path names; null: that of the namespace of the service account, and `anywhere` also the first one in
+   * which the token has rights. UNAUTHORIZED
    * without a valid token, RESOURCE_NOT_FOUND without such an organization or any right in it, UNAVAILABLE when the API
    * server does not answer.
    */
-  async caller(token: string, asked: string | null): Promise<Caller> {
-    const hash = createHash('sha256').update(token).digest('base64url');
+  async caller(token: string, asked: string | null, { anywhere = false }: { anywhere?: boolean } = {}): Promise<Caller> {
+    const hash = digest(token);
     const user =
       token.length > longestToken
         ? null
         : await this.#kept(this.#users, hash, { ask: () => this.#options.access.reviewToken(token), keeps: (found) => found !== null });
     if (user === null)
       throw new PosthornError('UNAUTHORIZED', 'The token is not valid here: it needs one of the audiences of this installation.');
-    const organization = await this.#organization(user, asked);
-    const rights = await this.#kept(this.#rights, `${organization.namespace} ${hash}`, {
-      ask: () => this.#rightsOf(user, organization.namespace),
+    try {
+      return await this.#callerIn(user, await this.#organization(user, asked));
+    } catch (error) {
+      if (!anywhere || asked !== null || !isPosthornError(error, 'RESOURCE_NOT_FOUND')) throw error;
+      return await this.#callerAnywhere(user);
+    }
+  }
+
+  /** What a user may do in a namespace; null: not even read. UNAVAILABLE when the API server does not answer. */
+  async rightsIn(user: KubernetesUser, namespace: string): Promise<Rights | null> {
+    const key = `${namespace} ${digest(JSON.stringify(user))}`;
+    // Most users have rights in few of many organizations: one review says of the others that there are none.
+    const mayList = () => this.#options.access.may(user, namespace, { verb: 'list', resource: resources[0] ?? '*' });
+    if (!this.#rights.has(key) && !(await this.#kept(this.#lists, key, { ask: mayList, keeps: () => true }))) return null;
+    const rights = await this.#rightsFor(user, namespace);
+    return rights.scopes.includes('read') ? rights : null;
+  }
+
+  #rightsFor(user: KubernetesUser, namespace: string): Promise<Rights> {
+    return this.#kept(this.#rights, `${namespace} ${digest(JSON.stringify(user))}`, {
+      ask: () => this.#rightsOf(user, namespace),
       keeps: ({ scopes: granted }) => granted.length > 0,
     });
+  }
+
+  async #callerIn(user: KubernetesUser, organization: Caller['organization']): Promise<Caller> {
+    const rights = await this.#rightsFor(user, organization.namespace);
     if (!rights.scopes.includes('read')) throw noOrganization();
-    const id = `usr_${createHash('sha256').update(user.username).digest('base64url')}`;
-    return { credential: { type: 'user', id, name: user.username }, ...rights, organization };
+    return { credential: { type: 'user', id: `usr_${digest(user.username)}`, name: user.username, user }, ...rights, organization };
+  }
+
+  /** In the first organization in which the user has rights. */
+  async #callerAnywhere(user: KubernetesUser): Promise<Caller> {
+    const { registry } = this.#options;
+    const walk = walkOrganizations(registry, { after: null, limit: 1, see: (record) => this.rightsIn(user, record.namespace) });
+    const [first] = (await walk).found;
+    if (first === undefined) throw noOrganization();
+    return await this.#callerIn(user, callerOrganization(first.record));
   }
 
   async #organization({ username }: KubernetesUser, asked: string | null): Promise<Caller['organization']> {
@@ -129,6 +163,10 @@ export class KubernetesCallers {
     );
     return asked;
   }
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
 }
 
 function noOrganization(): PosthornError {

@@ -14,7 +14,9 @@ export const signInBody = z.strictObject({
     .min(1)
     .max(253)
     .optional()
-    .describe('Id or slug of the organization, for a token; that of the key or the service account when absent.'),
+    .describe(
+      'Id or slug of the organization, for a token. Default: that of the key or the service account, else the first one in which the token has rights.',
+    ),
 });
 
 /**
@@ -31,7 +33,7 @@ export async function identifyByBody(
     throw new PosthornError('FORBIDDEN', 'A page of another site cannot begin a session.');
   const { credential, organization } = parseBody(signInBody, readJsonObject(bodyBytes), {});
   const asked = options.organization ?? organization ?? null;
-  const caller = await authenticateCredential(request, credential, services, { ...options, organization: asked });
+  const caller = await authenticateCredential(request, credential, services, { ...options, organization: asked, anywhere: true });
   if (asked !== null && asked !== caller.organization.id && asked !== caller.organization.slug)
     throw new PosthornError('RESOURCE_NOT_FOUND', 'There is no such organization, or these credentials have no rights in it.');
   return { caller, access: { how: caller.credential.type === 'user' ? 'token' : 'apiKey', session: null, csrfToken: null } };

@@ -73,6 +73,12 @@ export interface Operations {
     body: undefined;
     answer: ListDeadLettersResult;
   };
+  'GET /outbound-messages/dlq/stats': {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: undefined;
+    answer: GetWebhookDeadLetterStatsResult;
+  };
   'GET /webhook-events/{id}': {
     path: { id: string };
     query: Record<string, never>;
@@ -431,6 +437,8 @@ export type ExportedWebhookEvent = { id: string; organizationId: string; eventTy
 
 export type ExternalIdField = string | null;
 
+export type FailingEndpoint = { endpointId: string; endpointUrl: string | null; count: number };
+
 export type FailoverAfterAttemptsField = number;
 
 export type FailureCountField = number;
@@ -450,6 +458,8 @@ export type GetDeadLetterStatsResult = { total: number; byReason: Record<string,
 export type GetDeliveryResult = (Delivery) & ({ attemptDetails: Array<Attempt> });
 
 export type GetDestinationHealthResult = { range: string; destinations: Array<DestinationHealth> };
+
+export type GetWebhookDeadLetterStatsResult = { data: { total: number; byReason: Record<string, number>; topFailingEndpoints: Array<FailingEndpoint>; byEndpoint: Array<FailingEndpoint> } };
 
 export type HeaderField = string;
 

@@ -12,6 +12,7 @@ export const usedOperations = [
   'GET /outbound-messages/{id}/attempts',
   'POST /outbound-messages/{id}/replay',
   'GET /outbound-messages/dlq/messages',
+  'GET /outbound-messages/dlq/stats',
   'GET /webhook-events/{id}',
   'GET /replays',
   'GET /replays/{id}',

@@ -1,6 +1,221 @@
-import type { ReactElement } from 'react';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { type ReactElement, useMemo } from 'react';
+import type { Answer, ApiError } from '../api/client.ts';
+import { AsCode } from '../app/as-code.tsx';
 import { Page } from '../app/page.tsx';
+import { beginOf, type Range, rangeOf, ranges } from '../app/range.ts';
+import { useOrganization, useRead } from '../app/use-api.ts';
+import { AnswerLine } from '../ui/answer.tsx';
+import { count, percent } from '../ui/format.ts';
+import { Failure, Loading } from '../ui/notices.tsx';
+import { Segments } from '../ui/segments.tsx';
+import { Ago, useNow } from '../ui/time.tsx';
+import { FirstRun } from './first-run.tsx';
+import { Figures } from './overview-figures.tsx';
+import { RunningReplays } from './replay-parts.tsx';
+import { SeriesCharts } from './series-charts.tsx';
+import { isTrouble, type Target, type TargetList, useTargets } from './target-data.ts';
+import { TroubleTable } from './trouble.tsx';
 
+type DeadLetters = { deliveries: number; messages: number };
+
+const everyMs = 10_000;
+const words = ['None', 'One', 'Two', 'Three', 'Four', 'Five', 'Six', 'Seven', 'Eight', 'Nine'];
+
+/** Is anything wrong, since when, whose fault? */
 export function Overview(): ReactElement {
-  return <Page title="Overview">{null}</Page>;
+  const range = rangeOf(useSearch({ from: '/o/$org/overview' }).range);
+  const navigate = useNavigate();
+  const dashboard = useRead('GET /analytics/dashboard', { query: { range: range.value } }, { everyMs });
+  const now = useNow(60_000);
+  const series = useMemo(() => ({ query: { from: beginOf(range, now), step: range.step } }), [range, now]);
+  const read = useRead('GET /analytics/series', series, { everyMs });
+  const deliveries = useRead('GET /deliveries/dead-letter-stats', {}, { everyMs });
+  const messages = useRead('GET /outbound-messages/dlq/stats', {}, { everyMs });
+  const sources = useRead('GET /sources', { query: { pageSize: 100 } }, { everyMs });
+  const targets = useTargets(range);
+  const dead =
+    deliveries.data === undefined || messages.data === undefined
+      ? null
+      : { deliveries: deliveries.data.total, messages: messages.data.data.total };
+  const failed = dashboard.error ?? read.error ?? deliveries.error ?? messages.error ?? sources.error ?? targets.error;
+  const isFirstRun =
+    sources.data?.data.every(({ lastEventAt }) => lastEventAt === null) === true && dashboard.data?.overview.total_events === 0;
+  if (isFirstRun) return <FirstRun sources={sources.data?.data ?? []} />;
+  const retry = (): void => {
+    void dashboard.refetch();
+    void read.refetch();
+    targets.refresh();
+  };
+  return (
+    <Page
+      title="Overview"
+      actions={
+        <>
+          <Segments
+            label="Time range"
+            choices={ranges}
+            value={range.value}
+            onChange={(value) => void navigate({ to: '.', search: { range: value } as never, replace: true })}
+          />
+          <AsCode name="GET /analytics/dashboard" input={{ query: { range: range.value } }} />
+        </>
+      }
+    >
+      {failed === null ? null : <Unanswered error={failed} readAt={dashboard.dataUpdatedAt} retry={retry} />}
+      {dashboard.data === undefined || targets.isLoading ? failed === null ? <Loading what="figures of this organization" /> : null : null}
+      {targets.isLoading || dead === null || read.data === undefined ? null : (
+        <Verdict targets={targets} dead={dead} series={read.data} hasFailed={failed !== null} />
+      )}
+      <TroubleTable targets={targets} range={range} />
+      {dashboard.data === undefined || read.data === undefined ? null : (
+        <>
+          <Figures dashboard={dashboard.data} series={read.data} targets={targets} dead={dead} range={range} />
+          <SeriesCharts series={read.data} range={range} />
+        </>
+      )}
+      <RunningReplays />
+      {dashboard.data === undefined ? null : <Sources sources={dashboard.data.sources} range={range} />}
+    </Page>
+  );
+}
+
+/** A failed refresh keeps what was read before, and says how old that is. */
+function Unanswered({ error, readAt, retry }: { error: ApiError; readAt: number; retry: () => void }): ReactElement {
+  return (
+    <>
+      <Failure message={error.message} requestId={error.requestId} retry={retry} />
+      {readAt === 0 ? null : (
+        <p className="small muted">
+          What stands below was read <Ago at={new Date(readAt).toISOString()} />. Deliveries go on where workers reach Redis.
+        </p>
+      )}
+    </>
+  );
+}
+
+interface VerdictProps {
+  targets: TargetList;
+  dead: DeadLetters;
+  series: Answer<'GET /analytics/series'>;
+  hasFailed: boolean;
+}
+
+function Verdict({ targets, dead, series, hasFailed }: VerdictProps): ReactElement | null {
+  const org = useOrganization();
+  const sick = targets.rows.filter(({ state }) => isTrouble(state));
+  const given = dead.deliveries + dead.messages;
+  const recover =
+    given === 0 ? undefined : (
+      <Link
+        className={`btn${sick.length > 0 ? '' : ' is-primary'}`}
+        to="/o/$org/dead-letters"
+        params={{ org }}
+        search={dead.deliveries === 0 ? { kind: 'messages' } : {}}
+      >
+        Recover {count(given)} dead {given === 1 ? 'letter' : 'letters'}
+      </Link>
+    );
+  if (sick.length > 0) {
+    const since = failingSince(series.points);
+    return (
+      <AnswerLine tone="bad" question="Is anything wrong?" act={recover}>
+        <p>
+          {words[sick.length] ?? count(sick.length)} of {count(targets.rows.length)} {targets.rows.length === 1 ? 'target' : 'targets'}{' '}
+          {sick.length === 1 ? 'is' : 'are'} failing.
+          {since === null ? null : (
+            <>
+              {' '}
+              Attempts began to fail <Ago at={since} />.
+            </>
+          )}
+        </p>
+        <p>{faultSentence(sick)}</p>
+      </AnswerLine>
+    );
+  }
+  if (hasFailed) return null;
+  if (given > 0)
+    return (
+      <AnswerLine tone="warn" question="Is anything wrong?" act={recover}>
+        <p>Every target takes what it is sent. {count(given)} dead letters wait for a decision.</p>
+        <p>Nothing is lost: a replay sends them again.</p>
+      </AnswerLine>
+    );
+  return (
+    <AnswerLine tone="ok" question="Is anything wrong?">
+      <p>Nothing is wrong.</p>
+      <p>
+        No target fails, no circuit is open and there is no dead letter.{' '}
+        {(series.now.backlog ?? 0) === 0 ? 'Nothing waits.' : `${count(series.now.backlog ?? 0)} messages are on their way.`}
+      </p>
+    </AnswerLine>
+  );
+}
+
+/** The begin of the step since when each step with attempts has some that fail; null: the last one has none. */
+function failingSince(points: Answer<'GET /analytics/series'>['points']): string | null {
+  const tried = points.filter(({ attempts }) => (attempts ?? 0) > 0);
+  const lastClean = tried.findLastIndex(({ failed, retried }) => (failed ?? 0) + (retried ?? 0) === 0);
+  return tried[lastClean + 1]?.at ?? null;
+}
+
+/** What the answers of the sick targets say about whose fault it is. */
+function faultSentence(sick: readonly Target[]): string {
+  const answered = sick.filter(({ failure }) => failure?.responseStatus !== null && failure?.responseStatus !== undefined).length;
+  if (answered === sick.length)
+    return sick.length === 1
+      ? 'The fault is not in Posthorn: the receiver answers with an error. Messages wait and are tried again.'
+      : 'None of the causes is in Posthorn: the receivers answer with errors. Messages wait and are tried again.';
+  if (answered === 0) return 'No answer with a status came: the receiver or the network between. Messages wait and are tried again.';
+  return `${count(answered)} answer with errors, the others do not answer: the receivers or the network. Messages wait and are tried again.`;
+}
+
+function Sources({ sources, range }: { sources: Answer<'GET /analytics/dashboard'>['sources']; range: Range }): ReactElement | null {
+  const org = useOrganization();
+  const total = sources.reduce((sum, { event_count }) => sum + event_count, 0);
+  if (sources.length === 0) return null;
+  return (
+    <section className="panel" aria-labelledby="by-source">
+      <header className="panel-head">
+        <h2 id="by-source">Events by source</h2>
+        <span className="hint">{range.said}</span>
+        <span className="spacer" />
+        <Link className="small" to="/o/$org/sources" params={{ org }}>
+          All sources
+        </Link>
+      </header>
+      <div className="table-wrap">
+        <table className="table">
+          <thead>
+            <tr>
+              <th scope="col">Source</th>
+              <th scope="col" className="num">
+                Events
+              </th>
+              <th scope="col" className="num p2">
+                Share
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {sources
+              .toSorted((one, other) => other.event_count - one.event_count)
+              .slice(0, 10)
+              .map(({ id, name, slug, event_count }) => (
+                <tr key={id}>
+                  <td className="grow">
+                    <Link className="name" to="/o/$org/events" params={{ org }} search={{ sourceId: slug }}>
+                      {name}
+                    </Link>
+                  </td>
+                  <td className={event_count === 0 ? 'num dim' : 'num'}>{count(event_count)}</td>
+                  <td className="num p2 dim">{total === 0 ? '–' : percent(event_count / total)}</td>
+                </tr>
+              ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
 }

@@ -1,6 +1,233 @@
-import type { ReactElement } from 'react';
+import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { type ReactElement, useMemo } from 'react';
+import { AsCode } from '../app/as-code.tsx';
 import { Page } from '../app/page.tsx';
+import { beginOf, type Range, rangeOf, ranges } from '../app/range.ts';
+import { type RowOf, useCursorList, useOrganization, useRead } from '../app/use-api.ts';
+import { shortId } from '../ui/format.ts';
+import { Failure, Loading } from '../ui/notices.tsx';
+import { Segments } from '../ui/segments.tsx';
+import { Code, State } from '../ui/state.tsx';
+import { Ago, Clock, useNow } from '../ui/time.tsx';
+import { SeriesCharts } from './series-charts.tsx';
+import { endpointState, isEndpointId, targetWord } from './target-data.ts';
+import { DestinationFacts, DestinationState, EndpointFacts } from './target-facts.tsx';
+import { TestSend } from './test-send.tsx';
 
+const everyMs = 10_000;
+const rowsShown = 20;
+
+/** One target: how it does, what waits for it, and what was sent to it. */
 export function Target(): ReactElement {
-  return <Page title="Target">{null}</Page>;
+  const { id } = useParams({ from: '/o/$org/targets/$id' });
+  return isEndpointId(id) ? <EndpointPage id={id} /> : <DestinationPage id={id} />;
+}
+
+function DestinationPage({ id }: { id: string }): ReactElement {
+  const navigate = useNavigate();
+  const range = rangeOf(useSearch({ from: '/o/$org/targets/$id' }).range);
+  const { data, error, refetch } = useRead('GET /destinations/{id}', { path: { id } });
+  return (
+    <Page
+      title={data?.name ?? shortId(id)}
+      crumbs={<Crumb />}
+      sub={data === undefined ? undefined : <DestinationState destination={data} />}
+      actions={
+        <>
+          <Segments
+            label="Time range"
+            choices={ranges}
+            value={range.value}
+            onChange={(value) => void navigate({ to: '.', search: { range: value } as never, replace: true })}
+          />
+          <TestSend id={id} />
+          <AsCode name="GET /destinations/{id}" input={{ path: { id } }} />
+        </>
+      }
+    >
+      {error === null ? null : <Failure message={error.message} requestId={error.requestId} retry={() => void refetch()} />}
+      {data === undefined ? (
+        error === null ? (
+          <Loading what="the destination" />
+        ) : null
+      ) : (
+        <>
+          <Charts id={id} range={range} />
+          <div className="panel target-facts">
+            <DestinationFacts destination={data} />
+          </div>
+          <Deliveries destinationId={id} />
+        </>
+      )}
+    </Page>
+  );
+}
+
+function EndpointPage({ id }: { id: string }): ReactElement {
+  const { data: answer, error, refetch } = useRead('GET /webhook-endpoints/{id}', { path: { id } }, { everyMs });
+  const endpoint = answer?.data;
+  return (
+    <Page
+      title={endpoint?.url ?? shortId(id)}
+      crumbs={<Crumb />}
+      sub={endpoint === undefined ? undefined : <State state={endpointState(endpoint)} word={targetWord(endpointState(endpoint))} isPill />}
+      actions={
+        <>
+          <TestSend id={id} />
+          <AsCode name="GET /webhook-endpoints/{id}" input={{ path: { id } }} />
+        </>
+      }
+    >
+      {error === null ? null : <Failure message={error.message} requestId={error.requestId} retry={() => void refetch()} />}
+      {endpoint === undefined ? (
+        error === null ? (
+          <Loading what="the endpoint" />
+        ) : null
+      ) : (
+        <>
+          <div className="panel target-facts">
+            <EndpointFacts endpoint={endpoint} />
+          </div>
+          <Messages endpointId={id} />
+        </>
+      )}
+    </Page>
+  );
+}
+
+function Crumb(): ReactElement {
+  const org = useOrganization();
+  return (
+    <Link to="/o/$org/targets" params={{ org }}>
+      Targets
+    </Link>
+  );
+}
+
+function Charts({ id, range }: { id: string; range: Range }): ReactElement {
+  const now = useNow(60_000);
+  const query = useMemo(() => ({ from: beginOf(range, now), step: range.step, destinationId: id }), [range, now, id]);
+  const series = useRead('GET /analytics/series', { query }, { everyMs });
+  if (series.data !== undefined) return <SeriesCharts series={series.data} range={range} />;
+  return series.error === null ? (
+    <Loading what="the series" />
+  ) : (
+    <Failure message={series.error.message} requestId={series.error.requestId} retry={() => void series.refetch()} />
+  );
+}
+
+function Deliveries({ destinationId }: { destinationId: string }): ReactElement {
+  const org = useOrganization();
+  const list = useCursorList('GET /deliveries', { destinationId });
+  return (
+    <SentTable
+      title="Deliveries"
+      list={list}
+      all={
+        <Link className="small" to="/o/$org/deliveries" params={{ org }} search={{ destinationId }}>
+          All deliveries
+        </Link>
+      }
+      link={(id) => (
+        <Link className="id" to="/o/$org/deliveries/$id" params={{ org, id }}>
+          {shortId(id)}
+        </Link>
+      )}
+    />
+  );
+}
+
+function Messages({ endpointId }: { endpointId: string }): ReactElement {
+  const org = useOrganization();
+  const list = useCursorList('GET /outbound-messages', { endpointId });
+  return (
+    <SentTable
+      title="Messages"
+      list={list}
+      all={
+        <Link className="small" to="/o/$org/messages" params={{ org }} search={{ endpointId }}>
+          All messages
+        </Link>
+      }
+      link={(id) => (
+        <Link className="id" to="/o/$org/messages/$id" params={{ org, id }}>
+          {shortId(id)}
+        </Link>
+      )}
+    />
+  );
+}
+
+type Sent = RowOf<'GET /deliveries'> | RowOf<'GET /outbound-messages'>;
+
+interface SentTableProps {
+  title: string;
+  list: { rows: readonly Sent[]; error: { message: string; requestId: string | null } | null; isLoading: boolean; refresh: () => void };
+  all: ReactElement;
+  link: (id: string) => ReactElement;
+}
+
+/** The newest of what was sent. */
+function SentTable({ title, list, all, link }: SentTableProps): ReactElement {
+  return (
+    <section className="panel" aria-label={title}>
+      <header className="panel-head">
+        <h2>{title}</h2>
+        <span className="hint">newest first</span>
+        <span className="spacer" />
+        {all}
+      </header>
+      {list.error === null ? null : <Failure message={list.error.message} requestId={list.error.requestId} retry={list.refresh} />}
+      {list.isLoading ? <Loading what={title.toLowerCase()} /> : null}
+      {!list.isLoading && list.error === null && list.rows.length === 0 ? (
+        <p className="panel-body muted">Nothing has been sent to this target.</p>
+      ) : null}
+      {list.rows.length === 0 ? null : (
+        <div className="table-wrap">
+          <table className="table">
+            <thead>
+              <tr>
+                <th scope="col">Id</th>
+                <th scope="col">State</th>
+                <th scope="col">Code</th>
+                <th scope="col" className="p2">
+                  Last error
+                </th>
+                <th scope="col" className="num p2">
+                  Attempts
+                </th>
+                <th scope="col" className="p3">
+                  Next
+                </th>
+                <th scope="col" className="num">
+                  Created
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {list.rows.slice(0, rowsShown).map((row) => (
+                <tr key={row.id}>
+                  <td>{link(row.id)}</td>
+                  <td>
+                    <State state={row.status} />
+                  </td>
+                  <td>
+                    <Code status={row.lastResponseStatus} />
+                  </td>
+                  <td className="p2 grow muted">{row.lastErrorMessage ?? ''}</td>
+                  <td className="num p2">
+                    {row.attempts} of {row.maxAttempts}
+                  </td>
+                  <td className="p3 muted">{row.nextAttemptAt === null ? '–' : <Clock at={row.nextAttemptAt} />}</td>
+                  <td className="num">
+                    <Ago at={row.createdAt} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </section>
+  );
 }

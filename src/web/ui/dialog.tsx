@@ -1,5 +1,6 @@
-import { Dialog as Ariakit, DialogHeading, DialogProvider } from '@ariakit/react';
+import { DialogHeading } from '@ariakit/react';
 import type { ReactElement, ReactNode } from 'react';
+import { Overlay } from './overlay.tsx';
 
 export interface DialogProps {
   title: string;
@@ -8,14 +9,12 @@ export interface DialogProps {
   children: ReactNode;
 }
 
-/** A question or a text above the page; Escape closes it, and the focus goes back. */
+/** A question or a text above the page. */
 export function Dialog({ title, isOpen, onClose, children }: DialogProps): ReactElement {
   return (
-    <DialogProvider open={isOpen} setOpen={(open) => (open ? undefined : onClose())}>
-      <Ariakit className="pop dialog" backdrop={<div className="scrim" />} unmountOnHide>
-        <DialogHeading>{title}</DialogHeading>
-        {children}
-      </Ariakit>
-    </DialogProvider>
+    <Overlay isOpen={isOpen} onClose={onClose} className="pop dialog">
+      <DialogHeading>{title}</DialogHeading>
+      {children}
+    </Overlay>
   );
 }

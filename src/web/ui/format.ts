@@ -36,9 +36,10 @@ export function countdown(ms: number): string {
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
 }
 
-/** A share of one, such as `0.4 %`. */
+/** A share of one, such as `0.4 %`. What is not all is not `100 %`. */
 export function percent(share: number): string {
   const value = share * 100;
+  if (value > 99 && value < 100) return `${Math.floor(value * 100) / 100} %`;
   return `${value === 0 || value >= 10 ? Math.round(value) : value.toFixed(1)} %`;
 }
 

@@ -1,6 +1,7 @@
-import { Combobox, ComboboxItem, ComboboxList, ComboboxProvider, Dialog, DialogProvider } from '@ariakit/react';
+import { Combobox, ComboboxItem, ComboboxList, ComboboxProvider } from '@ariakit/react';
 import type { ReactElement } from 'react';
 import { Icon } from './icon.tsx';
+import { Overlay } from './overlay.tsx';
 
 export interface PaletteEntry {
   id: string;
@@ -22,55 +23,53 @@ export interface PaletteProps {
 export function Palette({ isOpen, onClose, value, onValue, groups }: PaletteProps): ReactElement {
   const filled = groups.filter(({ entries }) => entries.length > 0);
   return (
-    <DialogProvider open={isOpen} setOpen={(open) => (open ? undefined : onClose())}>
-      <Dialog className="palette" aria-label="Search or jump" backdrop={<div className="scrim" />} unmountOnHide>
-        <ComboboxProvider value={value} setValue={onValue} focusLoop open>
-          <div className="ask">
-            <Icon name="search" size={18} />
-            <Combobox autoSelect="always" autoFocus aria-label="Search or paste an id" placeholder="Search or paste an id" />
-          </div>
-          <ComboboxList alwaysVisible aria-label="Results">
-            {filled.map(({ title, entries }) => (
-              <div key={title} role="group" aria-label={title}>
-                <div className="group" aria-hidden="true">
-                  {title}
-                </div>
-                {entries.map((entry) => (
-                  <ComboboxItem
-                    key={entry.id}
-                    value={entry.word}
-                    className="opt"
-                    hideOnClick={false}
-                    setValueOnClick={false}
-                    onClick={() => {
-                      onClose();
-                      entry.act();
-                    }}
-                  >
-                    <Icon name={entry.icon} />
-                    <span className="t">
-                      {entry.word} {entry.hint === undefined ? null : <small>{entry.hint}</small>}
-                    </span>
-                  </ComboboxItem>
-                ))}
+    <Overlay isOpen={isOpen} onClose={onClose} className="palette" label="Search or jump">
+      <ComboboxProvider value={value} setValue={onValue} focusLoop open>
+        <div className="ask">
+          <Icon name="search" size={18} />
+          <Combobox autoSelect="always" autoFocus aria-label="Search or paste an id" placeholder="Search or paste an id" />
+        </div>
+        <ComboboxList alwaysVisible aria-label="Results">
+          {filled.map(({ title, entries }) => (
+            <div key={title} role="group" aria-label={title}>
+              <div className="group" aria-hidden="true">
+                {title}
               </div>
-            ))}
-            {filled.length === 0 ? <p className="muted opt">Nothing has that name.</p> : null}
-          </ComboboxList>
-        </ComboboxProvider>
-        <footer>
-          <span>
-            <kbd>↑</kbd>
-            <kbd>↓</kbd> move
-          </span>
-          <span>
-            <kbd>↵</kbd> open
-          </span>
-          <span>
-            Paste any id: <code>evt_</code> <code>msg_</code> <code>rte_</code> …
-          </span>
-        </footer>
-      </Dialog>
-    </DialogProvider>
+              {entries.map((entry) => (
+                <ComboboxItem
+                  key={entry.id}
+                  value={entry.word}
+                  className="opt"
+                  hideOnClick={false}
+                  setValueOnClick={false}
+                  onClick={() => {
+                    onClose();
+                    entry.act();
+                  }}
+                >
+                  <Icon name={entry.icon} />
+                  <span className="t">
+                    {entry.word} {entry.hint === undefined ? null : <small>{entry.hint}</small>}
+                  </span>
+                </ComboboxItem>
+              ))}
+            </div>
+          ))}
+          {filled.length === 0 ? <p className="muted opt">Nothing has that name.</p> : null}
+        </ComboboxList>
+      </ComboboxProvider>
+      <footer>
+        <span>
+          <kbd>↑</kbd>
+          <kbd>↓</kbd> move
+        </span>
+        <span>
+          <kbd>↵</kbd> open
+        </span>
+        <span>
+          Paste any id: <code>evt_</code> <code>msg_</code> <code>rte_</code> …
+        </span>
+      </footer>
+    </Overlay>
   );
 }

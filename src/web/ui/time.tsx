@@ -51,11 +51,29 @@ export function Countdown({ at }: { at: string }): ReactElement {
   );
 }
 
+/** `in 0:42`, then `now`. */
+export function Until({ at }: { at: string }): ReactElement {
+  const now = useNow(1000);
+  return Date.parse(at) <= now ? (
+    <>now</>
+  ) : (
+    <>
+      in <Countdown at={at} />
+    </>
+  );
+}
+
 /** Such as `2026-01-31 14:02:11.884 UTC`. */
 export function exactTime(at: string, zone: Zone): string {
   const date = new Date(at);
   if (Number.isNaN(date.getTime())) return at;
   return `${dayOf(date, zone)} ${clockOf(date, zone)}${zone === 'UTC' ? ' UTC' : ''}`;
+}
+
+/** As an axis shows it: the time of the day where the axis spans up to a day, else the day. */
+export function timeLabel(at: string, zone: Zone, spanMs: number): string {
+  const date = new Date(at);
+  return spanMs <= day ? clockOf(date, zone).slice(0, 5) : dayOf(date, zone).slice(5);
 }
 
 function timeOfDay(at: string, zone: Zone): string {

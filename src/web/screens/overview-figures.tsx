@@ -1,0 +1,130 @@
+import { Link } from '@tanstack/react-router';
+import type { ReactElement, ReactNode } from 'react';
+import type { Answer } from '../api/client.ts';
+import type { Range } from '../app/range.ts';
+import { useOrganization } from '../app/use-api.ts';
+import { count, duration, percent } from '../ui/format.ts';
+import { Until } from '../ui/time.tsx';
+import type { TargetList } from './target-data.ts';
+
+export interface FiguresProps {
+  dashboard: Answer<'GET /analytics/dashboard'>;
+  series: Answer<'GET /analytics/series'>;
+  targets: TargetList;
+  dead: { deliveries: number; messages: number } | null;
+  range: Range;
+}
+
+/** Six numbers, each a way to what it counts. */
+export function Figures({ dashboard, series, targets, dead, range }: FiguresProps): ReactElement {
+  const org = useOrganization();
+  const { total_events, successful_deliveries, failed_deliveries } = dashboard.overview;
+  const ended = successful_deliveries + failed_deliveries;
+  const { backlog, oldestAgeMs } = series.now;
+  const open = targets.circuits.filter(({ state }) => state === 'open');
+  const openEndpoints = targets.rows.filter(({ kind, state }) => kind === 'endpoint' && state === 'circuit_open').length;
+  const probe = open.flatMap(({ probeAt }) => (probeAt === null ? [] : [probeAt])).toSorted()[0];
+  const { p50, p95, p99 } = dashboard.latency.percentiles;
+  const openCount = open.length + openEndpoints;
+  return (
+    <dl className="figures">
+      <Figure
+        name="Events received"
+        value={
+          <Link to="/o/$org/events" params={{ org }}>
+            {count(total_events)}
+          </Link>
+        }
+        below={rate(total_events, range.ms)}
+      />
+      <Figure
+        name="Delivered"
+        value={ended === 0 ? <span className="dim">–</span> : percent(successful_deliveries / ended)}
+        below={ended === 0 ? 'nothing has ended' : `${count(failed_deliveries)} of ${count(ended)} failed`}
+        tone={failed_deliveries > 0 ? 'is-bad' : ''}
+      />
+      <Figure
+        name="Waiting now"
+        value={
+          <Link to="/o/$org/deliveries" params={{ org }} search={{ status: 'pending,retrying,circuit_open' }}>
+            {backlog === null ? '–' : count(backlog)}
+          </Link>
+        }
+        below={oldestAgeMs === null ? 'nothing is overdue' : `oldest ${duration(oldestAgeMs)}`}
+      />
+      <Figure
+        name="Open circuits"
+        value={
+          <Link to="/o/$org/targets" params={{ org }} search={{ state: 'circuit_open' }}>
+            {count(openCount)}
+          </Link>
+        }
+        below={
+          probe === undefined ? (
+            openCount === 0 ? (
+              'all closed'
+            ) : (
+              'a probe is due'
+            )
+          ) : (
+            <>
+              next probe <Until at={probe} />
+            </>
+          )
+        }
+        tone={openCount > 0 ? 'is-open' : ''}
+      />
+      <Figure
+        name="Dead letters"
+        value={
+          dead === null ? (
+            <span className="dim">–</span>
+          ) : (
+            <Link to="/o/$org/dead-letters" params={{ org }}>
+              {count(dead.deliveries + dead.messages)}
+            </Link>
+          )
+        }
+        below={dead === null ? '' : givenUpWord(dead)}
+        tone={dead !== null && dead.deliveries + dead.messages > 0 ? 'is-bad' : ''}
+      />
+      <Figure
+        name="Attempt latency"
+        value={
+          p95 === 0 ? (
+            <span className="dim">–</span>
+          ) : (
+            <>
+              {duration(p95)} <small>p95</small>
+            </>
+          )
+        }
+        below={p95 === 0 ? 'nothing was attempted' : `${duration(p50)} p50, ${duration(p99)} p99`}
+      />
+    </dl>
+  );
+}
+
+function Figure({ name, value, below, tone = '' }: { name: string; value: ReactNode; below: ReactNode; tone?: string }): ReactElement {
+  return (
+    <div>
+      <dt>{name}</dt>
+      <dd className="v">{value}</dd>
+      <dd className={`d ${tone}`}>{below}</dd>
+    </div>
+  );
+}
+
+function givenUpWord({ deliveries, messages }: { deliveries: number; messages: number }): string {
+  if (deliveries + messages === 0) return 'nothing was given up';
+  if (messages === 0) return 'to destinations';
+  return deliveries === 0 ? 'to endpoints' : `${count(messages)} of them to endpoints`;
+}
+
+/** Such as `51/s` or `4/h`, whichever is easy to read. */
+function rate(events: number, ms: number): string {
+  const perSecond = events / (ms / 1000);
+  if (perSecond >= 1) return `${count(Math.round(perSecond))}/s`;
+  const perMinute = perSecond * 60;
+  return perMinute >= 1 ? `${count(Math.round(perMinute))}/min` : `${(perMinute * 60).toFixed(1).replace('.0', '')}/h`;
+}

@@ -1,0 +1,193 @@
+import { useQueries } from '@tanstack/react-query';
+import { type Answer, call } from '../api/client.ts';
+import type { Range } from '../app/range.ts';
+import { type CursorList, type RowOf, useCursorList, useOrganization, useRead } from '../app/use-api.ts';
+
+type DestinationItem = Answer<'GET /destinations'>['data'][number];
+type Health = Answer<'GET /analytics/destinations/health'>['destinations'][number];
+type Endpoint = RowOf<'GET /webhook-endpoints'>;
+
+/** The circuit between one route and one destination. */
+export interface Circuit {
+  routeId: string;
+  routeName: string;
+  destinationId: string;
+  state: 'closed' | 'open' | 'half_open';
+  openedAt: string | null;
+  /** When a probe is due. */
+  probeAt: string | null;
+  failureCount: number;
+  cooldownSeconds: number;
+  probeSuccessCount: number;
+  probeSuccessThreshold: number;
+}
+
+export interface Target {
+  id: string;
+  kind: 'destination' | 'endpoint';
+  name: string;
+  /** Its type, or the application of an endpoint. */
+  sub: string;
+  state: string;
+  total: number;
+  /** From 0 to 1; null where nothing has ended. */
+  share: number | null;
+  p95Ms: number | null;
+  failure: { at: string; responseStatus: number | null; errorMessage: string | null } | null;
+}
+
+export interface TargetList extends CursorList<Target> {
+  circuits: Circuit[];
+  /** How many destinations there are. */
+  destinations: number | null;
+  destinationsShown: number;
+}
+
+const everyMs = 10_000;
+const circuitsReadAtMost = 30;
+const order = ['circuit_open', 'failed', 'half_open', 'degraded', 'disabled', 'healthy', 'idle'];
+
+/** Destinations and endpoints, worst first. `search`: only those whose name or address has it. */
+export function useTargets(range: Range, search?: string): TargetList {
+  const destinations = useRead('GET /destinations', { query: { pageSize: 100, search } }, { everyMs });
+  const health = useRead('GET /analytics/destinations/health', { query: { range: range.value } }, { everyMs });
+  const applications = useRead('GET /webhook-applications', { query: { limit: 100 } });
+  const endpoints = useCursorList('GET /webhook-endpoints', {});
+  const healths = health.data?.destinations ?? [];
+  const circuits = useCircuits(healths.filter((each) => each.recentFailures.length > 0).map(({ destinationId }) => destinationId));
+  const text = search?.toLowerCase() ?? '';
+  const nameOf = (id: string): string => applications.data?.data.find((each) => each.id === id)?.name ?? '';
+  const found = [
+    ...(destinations.data?.data ?? []).map((each) =>
+      ofDestination(
+        each,
+        healths.find(({ destinationId }) => destinationId === each.id),
+        circuits.filter(({ destinationId }) => destinationId === each.id),
+      ),
+    ),
+    ...endpoints.rows.map((each) => ofEndpoint(each, nameOf(each.applicationId))).filter(({ name }) => name.toLowerCase().includes(text)),
+  ];
+  const failed = destinations.error ?? health.error ?? endpoints.error;
+  return {
+    ...endpoints,
+    rows: found.toSorted((one, other) => order.indexOf(one.state) - order.indexOf(other.state) || one.name.localeCompare(other.name)),
+    error: failed,
+    isLoading: destinations.isLoading || health.isLoading || endpoints.isLoading,
+    refresh: () => {
+      void destinations.refetch();
+      void health.refetch();
+      endpoints.refresh();
+    },
+    circuits,
+    destinations: destinations.data?.pagination.total ?? null,
+    destinationsShown: destinations.data?.data.length ?? 0,
+  };
+}
+
+/** The circuits of these destinations. */
+export function useCircuits(destinationIds: readonly string[]): Circuit[] {
+  const organization = useOrganization();
+  const routes = useRead('GET /routes', { query: { pageSize: 100 } });
+  const asked = (routes.data?.data ?? [])
+    .filter((route) => [...route.destinationIds, ...route.failoverDestinationIds].some((id) => destinationIds.includes(id)))
+    .slice(0, circuitsReadAtMost);
+  const answers = useQueries({
+    queries: asked.map(({ id }) => ({
+      queryKey: [organization, 'GET /routes/{id}/circuit-status', { path: { id } }],
+      queryFn: ({ signal }: { signal: AbortSignal }) => call('GET /routes/{id}/circuit-status', { path: { id } }, { organization, signal }),
+      refetchInterval: everyMs,
+    })),
+  });
+  return answers
+    .flatMap(({ data }, index) => {
+      const route = asked[index];
+      if (data === undefined || route === undefined) return [];
+      return data.destinations.map(
+        (each): Circuit => ({
+          routeId: route.id,
+          routeName: route.name,
+          destinationId: each.id,
+          state: each.circuitState,
+          openedAt: each.openedAt,
+          probeAt: probeAt(each.lastFailureAt ?? each.openedAt, data.cooldownSeconds),
+          failureCount: each.failureCount,
+          cooldownSeconds: data.cooldownSeconds,
+          probeSuccessCount: each.probeSuccessCount,
+          probeSuccessThreshold: data.probeSuccessThreshold,
+        }),
+      );
+    })
+    .filter(({ destinationId }) => destinationIds.includes(destinationId));
+}
+
+/** A circuit has its cooldown after its last failure, also that of a probe. */
+function probeAt(lastFailureAt: string | null, cooldownSeconds: number): string | null {
+  return lastFailureAt === null ? null : new Date(Date.parse(lastFailureAt) + cooldownSeconds * 1000).toISOString();
+}
+
+/** `circuit_open`, `failed`, `half_open`, `degraded`, `disabled`, `healthy` or, where nothing has been sent, `idle`. */
+export function destinationState(enabled: boolean, health: Health | undefined, circuits: readonly Circuit[]): string {
+  if (!enabled) return 'disabled';
+  if (circuits.some(({ state }) => state === 'open')) return 'circuit_open';
+  if (circuits.some(({ state }) => state === 'half_open')) return 'half_open';
+  if (health === undefined || (health.deliveryCount === 0 && health.recentFailures.length === 0)) return 'idle';
+  if (health.successRate === 0 || health.successRate === null) return 'failed';
+  return health.successRate < 100 ? 'degraded' : 'healthy';
+}
+
+export function endpointState({ isDisabled, circuitState, lastSuccessAt, lastFailureAt }: Endpoint): string {
+  if (isDisabled) return 'disabled';
+  if (circuitState === 'open') return 'circuit_open';
+  if (circuitState === 'half_open') return 'half_open';
+  if (lastFailureAt === null) return lastSuccessAt === null ? 'idle' : 'healthy';
+  if (lastSuccessAt === null) return 'failed';
+  return lastFailureAt > lastSuccessAt ? 'degraded' : 'healthy';
+}
+
+/** Whose fault a failure is, by its status or the kind of its error. */
+export function faultOf(responseStatus: number | null): string {
+  return responseStatus === null ? 'Receiver or network' : 'Receiver';
+}
+
+/** The word of a target's state. */
+export function targetWord(state: string): string | undefined {
+  if (state === 'idle') return 'Nothing sent';
+  return state === 'failed' ? 'Failing' : undefined;
+}
+
+export function isEndpointId(id: string): boolean {
+  return !id.startsWith('dst_');
+}
+
+export function isTrouble(state: string): boolean {
+  return ['circuit_open', 'failed', 'half_open', 'degraded'].includes(state);
+}
+
+function ofDestination(each: DestinationItem, health: Health | undefined, circuits: readonly Circuit[]): Target {
+  return {
+    id: each.id,
+    kind: 'destination',
+    name: each.name,
+    sub: each.type === 'http' ? 'destination' : `destination, ${each.type}`,
+    state: destinationState(each.enabled, health, circuits),
+    total: health?.deliveryCount ?? 0,
+    share: health?.successRate === undefined || health.successRate === null ? null : health.successRate / 100,
+    p95Ms: health?.p95Latency ?? null,
+    failure: health?.recentFailures[0] ?? null,
+  };
+}
+
+function ofEndpoint(each: Endpoint, application: string): Target {
+  const ended = each.totalSuccesses + each.totalFailures;
+  return {
+    id: each.id,
+    kind: 'endpoint',
+    name: each.url.replace(/^https?:\/\//, ''),
+    sub: application === '' ? 'endpoint' : `endpoint of ${application}`,
+    state: endpointState(each),
+    total: each.totalMessages,
+    share: ended === 0 ? null : each.totalSuccesses / ended,
+    p95Ms: null,
+    failure: each.lastFailureAt === null ? null : { at: each.lastFailureAt, responseStatus: null, errorMessage: null },
+  };
+}

@@ -1,0 +1,317 @@
+import { Link } from '@tanstack/react-router';
+import { type ReactElement, useMemo } from 'react';
+import type { Answer } from '../api/client.ts';
+import { beginOf, rangeOf } from '../app/range.ts';
+import { useCursorList, useOrganization, useRead } from '../app/use-api.ts';
+import { Drawer } from '../ui/drawer.tsx';
+import { count, duration, percent } from '../ui/format.ts';
+import { Failure, Loading } from '../ui/notices.tsx';
+import { Code, State } from '../ui/state.tsx';
+import { Ago, useNow } from '../ui/time.tsx';
+import { CircuitFacts, EndpointCircuit } from './circuit.tsx';
+import { destinationState, endpointState, isEndpointId, targetWord, useCircuits } from './target-data.ts';
+import { TestSend } from './test-send.tsx';
+
+type Destination = Answer<'GET /destinations/{id}'>;
+type Endpoint = Answer<'GET /webhook-endpoints/{id}'>['data'];
+
+const day = rangeOf('24h');
+const everyMs = 10_000;
+const causesShown = 6;
+
+/** A target beside the list. */
+export function TargetDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactElement {
+  return isEndpointId(id) ? <EndpointDrawer id={id} onClose={onClose} /> : <DestinationDrawer id={id} onClose={onClose} />;
+}
+
+function DestinationDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactElement {
+  const org = useOrganization();
+  const { data, error, refetch } = useRead('GET /destinations/{id}', { path: { id } });
+  return (
+    <Drawer
+      label="Selected target"
+      onClose={onClose}
+      head={
+        <>
+          <h2>{data?.name}</h2>
+          {data === undefined ? null : <DestinationState destination={data} />}
+          <span className="spacer" />
+          <TestSend id={id} />
+        </>
+      }
+      foot={
+        <>
+          <Link className="btn" to="/o/$org/targets/$id" params={{ org, id }}>
+            Open
+          </Link>
+          <Link className="btn is-quiet" to="/o/$org/deliveries" params={{ org }} search={{ destinationId: id }}>
+            Deliveries
+          </Link>
+          <span className="spacer" />
+          <Link className="btn" to="/o/$org/dead-letters" params={{ org }} search={{ destinationId: id }}>
+            Dead letters
+          </Link>
+        </>
+      }
+    >
+      {error === null ? null : <Failure message={error.message} requestId={error.requestId} retry={() => void refetch()} />}
+      {data === undefined ? error === null ? <Loading what="the destination" /> : null : <DestinationFacts destination={data} />}
+    </Drawer>
+  );
+}
+
+function EndpointDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactElement {
+  const org = useOrganization();
+  const { data: answer, error, refetch } = useRead('GET /webhook-endpoints/{id}', { path: { id } }, { everyMs });
+  const endpoint = answer?.data;
+  return (
+    <Drawer
+      label="Selected target"
+      onClose={onClose}
+      head={
+        <>
+          {endpoint === undefined ? null : <State state={endpointState(endpoint)} word={targetWord(endpointState(endpoint))} isPill />}
+          <span className="spacer" />
+          <TestSend id={id} />
+        </>
+      }
+      foot={
+        <>
+          <Link className="btn" to="/o/$org/targets/$id" params={{ org, id }}>
+            Open
+          </Link>
+          <Link className="btn is-quiet" to="/o/$org/messages" params={{ org }} search={{ endpointId: id }}>
+            Messages
+          </Link>
+          <span className="spacer" />
+          <Link className="btn" to="/o/$org/dead-letters" params={{ org }} search={{ kind: 'messages', endpointId: id }}>
+            Dead letters
+          </Link>
+        </>
+      }
+    >
+      {error === null ? null : <Failure message={error.message} requestId={error.requestId} retry={() => void refetch()} />}
+      {endpoint === undefined ? error === null ? <Loading what="the endpoint" /> : null : <EndpointFacts endpoint={endpoint} />}
+    </Drawer>
+  );
+}
+
+export function DestinationState({ destination: { id, enabled } }: { destination: Destination }): ReactElement {
+  const health = useRead('GET /analytics/destinations/health', { query: { range: day.value } }, { everyMs });
+  const circuits = useCircuits([id]);
+  const state = destinationState(
+    enabled,
+    health.data?.destinations.find(({ destinationId }) => destinationId === id),
+    circuits,
+  );
+  return <State state={state} word={targetWord(state)} isPill />;
+}
+
+/** Circuits, what waits, how it has done, and why attempts failed. */
+export function DestinationFacts({ destination }: { destination: Destination }): ReactElement {
+  const { id, url, type, throttle, retryPolicy, timeoutMs } = destination;
+  const circuits = useCircuits([id]);
+  const from = useDayBegin();
+  const series = useRead('GET /analytics/series', { query: { from, step: day.step, destinationId: id } }, { everyMs });
+  const now = series.data?.now;
+  const total = series.data?.total;
+  const ended = (total?.delivered ?? 0) + (total?.failed ?? 0);
+  return (
+    <>
+      {circuits.map((circuit) => (
+        <CircuitFacts key={circuit.routeId} circuit={circuit} target={destination.name} />
+      ))}
+      <section aria-label="Facts">
+        <header>
+          <h3>Waiting and sent</h3>
+          <span className="hint">{day.said}</span>
+        </header>
+        <dl className="kv is-tight">
+          <dt>Waiting now</dt>
+          <dd>
+            {now?.backlog === undefined || now.backlog === null ? '–' : count(now.backlog)}
+            {now?.oldestAgeMs === undefined || now.oldestAgeMs === null ? '' : `, oldest ${duration(now.oldestAgeMs)}`}
+          </dd>
+          <dt>Attempts</dt>
+          <dd>
+            {count(total?.attempts ?? 0)}
+            {ended === 0 ? '' : `; ${percent((total?.delivered ?? 0) / ended)} of ${count(ended)} messages delivered`}
+          </dd>
+          <dt>Latency</dt>
+          <dd>
+            {total?.p95Latency === undefined || total.p95Latency === null
+              ? '–'
+              : `${duration(total.p50Latency ?? 0)} p50, ${duration(total.p95Latency)} p95`}
+          </dd>
+          <dt>{type === 'http' ? 'Address' : 'Writes to'}</dt>
+          <dd>{url}</dd>
+          <dt>Throttle</dt>
+          <dd>{throttleWords(throttle)}</dd>
+          <dt>Retries</dt>
+          <dd>
+            {count(retryPolicy.maxRetries)}, after {duration(retryPolicy.initialDelay)} to {duration(retryPolicy.maxDelay)}
+            {timeoutMs === undefined ? '' : `; an attempt has ${duration(timeoutMs)}`}
+          </dd>
+        </dl>
+        {series.error === null ? null : <Failure message={series.error.message} requestId={series.error.requestId} />}
+      </section>
+      <DeliveryCauses destinationId={id} from={from} />
+    </>
+  );
+}
+
+export function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactElement {
+  const from = useDayBegin();
+  const { id, url, totalMessages, totalSuccesses, totalFailures, avgResponseTimeMs, rateLimitPerSecond, timeoutSeconds } = endpoint;
+  const ended = totalSuccesses + totalFailures;
+  return (
+    <>
+      {endpoint.circuitState === 'closed' && endpoint.circuitFailureCount === 0 ? null : <EndpointCircuit endpoint={endpoint} />}
+      <section aria-label="Facts">
+        <header>
+          <h3>Sent</h3>
+          <span className="hint">since it exists</span>
+        </header>
+        <dl className="kv is-tight">
+          <dt>Messages</dt>
+          <dd>{count(totalMessages)}</dd>
+          <dt>Delivered</dt>
+          <dd>{ended === 0 ? '–' : `${percent(totalSuccesses / ended)} of ${count(ended)}`}</dd>
+          <dt>Latency</dt>
+          <dd>{avgResponseTimeMs === null ? '–' : `${duration(avgResponseTimeMs)} on average`}</dd>
+          <dt>Last success</dt>
+          <dd>{endpoint.lastSuccessAt === null ? '–' : <Ago at={endpoint.lastSuccessAt} />}</dd>
+          <dt>Last failure</dt>
+          <dd>{endpoint.lastFailureAt === null ? '–' : <Ago at={endpoint.lastFailureAt} />}</dd>
+          <dt>Address</dt>
+          <dd>{url}</dd>
+          <dt>Throttle</dt>
+          <dd>
+            {count(rateLimitPerSecond)} per second; an attempt has {count(timeoutSeconds)} s
+          </dd>
+          {endpoint.isDisabled ? (
+            <>
+              <dt>Disabled</dt>
+              <dd>{endpoint.disabledReason ?? 'by a person'}</dd>
+            </>
+          ) : null}
+        </dl>
+      </section>
+      <MessageCauses endpointId={id} from={from} />
+    </>
+  );
+}
+
+interface Failed {
+  lastErrorType: string | null;
+  lastResponseStatus: number | null;
+  lastErrorMessage: string | null;
+}
+
+function DeliveryCauses({ destinationId, from }: { destinationId: string; from: string }): ReactElement {
+  const org = useOrganization();
+  const list = useCursorList('GET /deliveries', { destinationId, failedFrom: from });
+  return (
+    <Causes
+      rows={list.rows}
+      list={list}
+      show={({ lastErrorType, lastResponseStatus }) => (
+        <Link
+          to="/o/$org/deliveries"
+          params={{ org }}
+          search={{ destinationId, failedFrom: from, ...causeSearch(lastErrorType, lastResponseStatus) }}
+        >
+          Show
+        </Link>
+      )}
+    />
+  );
+}
+
+function MessageCauses({ endpointId, from }: { endpointId: string; from: string }): ReactElement {
+  const org = useOrganization();
+  const list = useCursorList('GET /outbound-messages', { endpointId, failedFrom: from });
+  return (
+    <Causes
+      rows={list.rows}
+      list={list}
+      show={({ lastErrorType, lastResponseStatus }) => (
+        <Link to="/o/$org/messages" params={{ org }} search={{ endpointId, ...causeSearch(lastErrorType, lastResponseStatus) }}>
+          Show
+        </Link>
+      )}
+    />
+  );
+}
+
+interface CausesProps {
+  rows: readonly Failed[];
+  list: { error: { message: string; requestId: string | null } | null; isLoading: boolean; hasMore: boolean };
+  show: (failed: Failed) => ReactElement;
+}
+
+function Causes({ rows, list, show }: CausesProps): ReactElement {
+  const groups = new Map<string, { first: Failed; number: number }>();
+  for (const row of rows) {
+    if (row.lastErrorMessage === null) continue;
+    const key = `${row.lastErrorType} ${row.lastResponseStatus} ${row.lastErrorMessage}`;
+    const group = groups.get(key);
+    groups.set(key, { first: group?.first ?? row, number: (group?.number ?? 0) + 1 });
+  }
+  const sorted = [...groups].toSorted(([, one], [, other]) => other.number - one.number).slice(0, causesShown);
+  return (
+    <section aria-label="Failures by cause">
+      <header>
+        <h3>Failures by cause</h3>
+        <span className="hint">{list.hasMore ? `of the newest ${count(rows.length)} messages` : day.said}</span>
+      </header>
+      {list.error === null ? null : <Failure message={list.error.message} requestId={list.error.requestId} />}
+      {list.isLoading ? <Loading what="failures" /> : null}
+      {!list.isLoading && list.error === null && sorted.length === 0 ? <p className="muted small">No attempt has failed.</p> : null}
+      {sorted.length === 0 ? null : (
+        <table className="causes">
+          <thead className="vh">
+            <tr>
+              <th scope="col">Messages</th>
+              <th scope="col">Cause</th>
+              <th scope="col">Link</th>
+            </tr>
+          </thead>
+          <tbody>
+            {sorted.map(([key, { first, number }]) => (
+              <tr key={key}>
+                <td className="num">{count(number)}</td>
+                <td>
+                  {first.lastResponseStatus === null ? (
+                    <span className="code is-bad">{first.lastErrorType}</span>
+                  ) : (
+                    <Code status={first.lastResponseStatus} />
+                  )}{' '}
+                  {first.lastErrorMessage}
+                </td>
+                <td className="end">{show(first)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+    </section>
+  );
+}
+
+function causeSearch(errorType: string | null, status: number | null): { errorType?: string; responseStatus?: string } {
+  if (status !== null) return { responseStatus: String(status) };
+  return errorType === null ? {} : { errorType };
+}
+
+function throttleWords({ mode, rateLimit, rateUnit, strict, maxConcurrency, queueLimit }: Destination['throttle']): string {
+  const queue = queueLimit === null ? '' : `; at most ${count(queueLimit)} wait`;
+  if (mode === 'rate') return `${count(rateLimit ?? 0)} per ${rateUnit}${strict === true ? ', never more' : ''}${queue}`;
+  if (mode === 'concurrency') return `${count(maxConcurrency ?? 0)} at a time${queue}`;
+  return `none${queue}`;
+}
+
+function useDayBegin(): string {
+  const now = useNow(60_000);
+  return useMemo(() => beginOf(day, now), [now]);
+}

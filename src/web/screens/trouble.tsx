@@ -1,0 +1,118 @@
+import { Link } from '@tanstack/react-router';
+import type { ReactElement } from 'react';
+import type { Range } from '../app/range.ts';
+import { useOrganization } from '../app/use-api.ts';
+import { percent } from '../ui/format.ts';
+import { Code, State } from '../ui/state.tsx';
+import { Ago, Until } from '../ui/time.tsx';
+import { faultOf, isTrouble, type Target, type TargetList, targetWord } from './target-data.ts';
+
+const shownAtMost = 10;
+
+/** Each target in trouble: its state, cause, whose fault, and what happens by itself. */
+export function TroubleTable({ targets, range }: { targets: TargetList; range: Range }): ReactElement | null {
+  const org = useOrganization();
+  const sick = targets.rows.filter(({ state }) => isTrouble(state));
+  if (sick.length === 0) return null;
+  return (
+    <section className="panel" aria-labelledby="wrong">
+      <header className="panel-head">
+        <h2 id="wrong">What is wrong</h2>
+        <span className="hint">by target, {range.said}</span>
+        <span className="spacer" />
+        <Link className="small" to="/o/$org/targets" params={{ org }}>
+          {sick.length > shownAtMost ? `All ${sick.length}` : 'All targets'}
+        </Link>
+      </header>
+      <div className="table-wrap">
+        <table className="table is-stack">
+          <thead>
+            <tr>
+              <th scope="col">Target</th>
+              <th scope="col">State</th>
+              <th scope="col">Last failure</th>
+              <th scope="col">At fault</th>
+              <th scope="col" className="num">
+                Delivered
+              </th>
+              <th scope="col" className="p3">
+                What happens next
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {sick.slice(0, shownAtMost).map((target) => (
+              <tr key={target.id}>
+                <td className="two">
+                  <Link className="name" to="/o/$org/targets/$id" params={{ org, id: target.id }}>
+                    {target.name}
+                  </Link>
+                  <span className="sub">{target.sub}</span>
+                </td>
+                <td>
+                  <State state={target.state} word={targetWord(target.state)} />
+                </td>
+                <td className="wrap">
+                  <Cause target={target} />
+                </td>
+                <td data-label="At fault">{target.failure === null ? '–' : faultOf(target.failure.responseStatus)}</td>
+                <td className="num" data-label="Delivered">
+                  {target.share === null ? <span className="dim">none</span> : percent(target.share)}
+                </td>
+                <td className="p3 two" data-label="What happens next">
+                  <Next target={target} targets={targets} />
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+function Cause({ target: { failure } }: { target: Target }): ReactElement {
+  if (failure === null) return <span className="dim">–</span>;
+  return (
+    <>
+      {failure.responseStatus === null ? null : (
+        <>
+          <Code status={failure.responseStatus} />{' '}
+        </>
+      )}
+      {failure.errorMessage}
+      <span className="sub">
+        <Ago at={failure.at} />
+      </span>
+    </>
+  );
+}
+
+function Next({ target, targets }: { target: Target; targets: TargetList }): ReactElement {
+  const circuit = targets.circuits.find(({ destinationId, state }) => destinationId === target.id && state !== 'closed');
+  if (circuit?.state === 'open')
+    return circuit.probeAt === null ? (
+      <>A probe is sent</>
+    ) : (
+      <>
+        Probe <Until at={circuit.probeAt} />
+        <span className="sub">messages wait until then</span>
+      </>
+    );
+  if (circuit?.state === 'half_open')
+    return (
+      <>
+        Probes are under way
+        <span className="sub">
+          {circuit.probeSuccessCount} of {circuit.probeSuccessThreshold} succeeded
+        </span>
+      </>
+    );
+  if (target.state === 'circuit_open') return <>A probe follows the cooldown</>;
+  return (
+    <>
+      Retries go on
+      <span className="sub">then dead letter</span>
+    </>
+  );
+}

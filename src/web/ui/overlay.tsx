@@ -1,0 +1,32 @@
+import { Dialog, DialogProvider } from '@ariakit/react';
+import type { ReactElement, ReactNode } from 'react';
+
+export interface OverlayProps {
+  isOpen: boolean;
+  onClose: () => void;
+  className: string;
+  /** Absent where a heading names it. */
+  label?: string;
+  children: ReactNode;
+}
+
+/** Something above the page, which waits for it. Escape and a click beside it close it, and the focus goes back. */
+export function Overlay({ isOpen, onClose, className, label, children }: OverlayProps): ReactElement {
+  return (
+    <DialogProvider open={isOpen} setOpen={(open) => (open ? undefined : onClose())}>
+      <Dialog
+        className={className}
+        aria-label={label}
+        backdrop={false}
+        unmountOnHide
+        render={(props) => (
+          <div className="scrim">
+            <div {...props} />
+          </div>
+        )}
+      >
+        {children}
+      </Dialog>
+    </DialogProvider>
+  );
+}

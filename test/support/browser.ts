@@ -1,0 +1,70 @@
+import { existsSync } from 'node:fs';
+import axe from 'axe-core';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+
+const flags = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+];
+
+/** Chromium of the system; one for each suite, which closes it. POSTHORN_CHROMIUM names it; `hack/test` installs it. */
+export async function startBrowser(): Promise<Browser> {
+  const executablePath = process.env['POSTHORN_CHROMIUM'] || '/usr/bin/chromium';
+  if (!existsSync(executablePath))
+    throw new Error(`there is no Chromium at ${executablePath}: run hack/test, or name one in POSTHORN_CHROMIUM`);
+  return await chromium.launch({ executablePath, args: flags });
+}
+
+/** A page, and what went wrong in it since it was opened. */
+export interface WatchedPage {
+  page: Page;
+  /** Errors on the console of the browser and what no script has caught; of answers of the API, which the page shows, none. */
+  errors: string[];
+  /** Directive and blocked address of each `securitypolicyviolation`. */
+  policyViolations: string[];
+  /** Closes it with its cookies. */
+  close(): Promise<void>;
+}
+
+const tellViolations = `document.addEventListener('securitypolicyviolation', (event) =>
+  void tellPolicyViolation(event.effectiveDirective + ' ' + event.blockedURI + ' ' + event.sample));`;
+
+/** With cookies of its own. */
+export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<WatchedPage> {
+  const context = await browser.newContext(options);
+  const page = await context.newPage();
+  const errors: string[] = [];
+  const policyViolations: string[] = [];
+  await page.exposeFunction('tellPolicyViolation', (text: string) => void policyViolations.push(text));
+  await page.addInitScript({ content: tellViolations });
+  page.on('pageerror', (error) => errors.push(String(error)));
+  page.on('console', (message) => {
+    const { url } = message.location();
+    const isAnswerOfApi = message.text().startsWith('Failed to load resource') && /\/api\//.test(url);
+    if (message.type() === 'error' && !isAnswerOfApi) errors.push(`${message.text()} (${url})`);
+  });
+  return { page, errors, policyViolations, close: () => context.close() };
+}
+
+export interface AccessibilityViolation {
+  id: string;
+  help: string;
+  /** Selectors of the elements. */
+  targets: string[];
+}
+
+/**
+ * What axe finds against WCAG 2.2 A and AA in the page as it stands. Its script comes by the debugger's protocol, which no policy of the page holds up.
+ * `rules`: those alone.
+ */
+export async function accessibilityViolations(page: Page, { rules }: { rules?: string[] } = {}): Promise<AccessibilityViolation[]> {
+  const runOnly = rules ?? ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
+  await page.evaluate(`${axe.source};undefined`);
+  return await page.evaluate(`axe.run({ runOnly: ${JSON.stringify(runOnly)} }).then(({ violations }) =>
+    violations.map(({ id, help, nodes }) => ({ id, help, targets: nodes.map(({ target }) => target.join(' ')) })))`);
+}
