@@ -5,8 +5,10 @@ import { createRoot } from 'react-dom/client';
 import { ApiError } from './api/client.ts';
 import { showTheme } from './app/preferences.ts';
 import { router } from './routes.tsx';
+import { readAhead } from './screen.ts';
 
 const tries = 3;
+const readAheadAfterMs = 1000;
 
 showTheme();
 const client = new QueryClient({
@@ -29,3 +31,4 @@ if (root !== null)
       </QueryClientProvider>
     </StrictMode>,
   );
+setTimeout(() => void readAhead(), readAheadAfterMs);

@@ -1,9 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
-import { createRootRoute, createRoute, createRouter, lazyRouteComponent, Navigate, Outlet } from '@tanstack/react-router';
+import { createRootRoute, createRoute, createRouter, type ErrorComponentProps, Navigate, Outlet } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
 import { basePath } from './api/base.ts';
 import { currentSession } from './api/session.ts';
 import { Shell } from './app/shell.tsx';
+import { screen } from './screen.ts';
 import { Empty, Failure, Loading } from './ui/notices.tsx';
 
 type Search<Name extends string> = { [Key in Name]?: string };
@@ -52,7 +53,7 @@ const login = createRoute({
   getParentRoute: () => root,
   path: '/login',
   validateSearch: texts('to'),
-  component: lazyRouteComponent(() => import('./screens/login.tsx'), 'Login'),
+  component: screen(() => import('./screens/login.tsx'), 'Login'),
 });
 const organization = createRoute({ getParentRoute: () => root, path: '/o/$org', component: Shell });
 const below = { getParentRoute: () => organization };
@@ -65,115 +66,129 @@ const routeTree = root.addChildren([
       ...below,
       path: '/overview',
       validateSearch: texts('range'),
-      component: lazyRouteComponent(() => import('./screens/overview.tsx'), 'Overview'),
+      component: screen(() => import('./screens/overview.tsx'), 'Overview'),
     }),
     createRoute({
       ...below,
       path: '/live',
       validateSearch: texts('topic', 'status', 'sourceId', 'routeId', 'destinationId', 'applicationId', 'endpointId', 'eventType'),
-      component: lazyRouteComponent(() => import('./screens/live.tsx'), 'Live'),
+      component: screen(() => import('./screens/live.tsx'), 'Live'),
     }),
     createRoute({
       ...below,
       path: '/targets',
       validateSearch: texts('at', 'kind', 'state', 'name'),
-      component: lazyRouteComponent(() => import('./screens/targets.tsx'), 'Targets'),
+      component: screen(() => import('./screens/targets.tsx'), 'Targets'),
     }),
     createRoute({
       ...below,
       path: '/targets/$id',
       validateSearch: texts('range'),
-      component: lazyRouteComponent(() => import('./screens/target.tsx'), 'Target'),
+      component: screen(() => import('./screens/target.tsx'), 'Target'),
     }),
     createRoute({
       ...below,
       path: '/events',
       validateSearch: texts('at', 'status', 'sourceId', 'where', 'from', 'to'),
-      component: lazyRouteComponent(() => import('./screens/events.tsx'), 'Events'),
+      component: screen(() => import('./screens/events.tsx'), 'Events'),
     }),
-    createRoute({ ...below, path: '/events/$id', component: lazyRouteComponent(() => import('./screens/event.tsx'), 'EventStory') }),
+    createRoute({ ...below, path: '/events/$id', component: screen(() => import('./screens/event.tsx'), 'EventStory') }),
     createRoute({
       ...below,
       path: '/deliveries',
       validateSearch: texts(...deliveryFilters),
-      component: lazyRouteComponent(() => import('./screens/deliveries.tsx'), 'Deliveries'),
+      component: screen(() => import('./screens/deliveries.tsx'), 'Deliveries'),
     }),
     createRoute({
       ...below,
       path: '/deliveries/$id',
       validateSearch: texts('attempt', 'with'),
-      component: lazyRouteComponent(() => import('./screens/delivery.tsx'), 'DeliveryStory'),
+      component: screen(() => import('./screens/delivery.tsx'), 'DeliveryStory'),
     }),
     createRoute({
       ...below,
       path: '/messages',
       validateSearch: texts(...messageFilters),
-      component: lazyRouteComponent(() => import('./screens/messages.tsx'), 'Messages'),
+      component: screen(() => import('./screens/messages.tsx'), 'Messages'),
     }),
     createRoute({
       ...below,
       path: '/messages/$id',
       validateSearch: texts('attempt', 'with'),
-      component: lazyRouteComponent(() => import('./screens/message.tsx'), 'MessageStory'),
+      component: screen(() => import('./screens/message.tsx'), 'MessageStory'),
     }),
     createRoute({
       ...below,
       path: '/dead-letters',
       validateSearch: texts(...deliveryFilters, 'kind'),
-      component: lazyRouteComponent(() => import('./screens/dead-letters.tsx'), 'DeadLetters'),
+      component: screen(() => import('./screens/dead-letters.tsx'), 'DeadLetters'),
     }),
     createRoute({
       ...below,
       path: '/replays',
       validateSearch: texts('at'),
-      component: lazyRouteComponent(() => import('./screens/replays.tsx'), 'Replays'),
+      component: screen(() => import('./screens/replays.tsx'), 'Replays'),
     }),
-    createRoute({ ...below, path: '/replays/$id', component: lazyRouteComponent(() => import('./screens/replay.tsx'), 'ReplayReport') }),
+    createRoute({ ...below, path: '/replays/$id', component: screen(() => import('./screens/replay.tsx'), 'ReplayReport') }),
     createRoute({
       ...below,
       path: '/sources',
       validateSearch: texts('at'),
-      component: lazyRouteComponent(() => import('./screens/sources.tsx'), 'Sources'),
+      component: screen(() => import('./screens/sources.tsx'), 'Sources'),
     }),
     createRoute({
       ...below,
       path: '/routes',
       validateSearch: texts('at'),
-      component: lazyRouteComponent(() => import('./screens/routes.tsx'), 'Routes'),
+      component: screen(() => import('./screens/routes.tsx'), 'Routes'),
     }),
     createRoute({
       ...below,
       path: '/cron',
       validateSearch: texts('at'),
-      component: lazyRouteComponent(() => import('./screens/cron.tsx'), 'CronJobs'),
+      component: screen(() => import('./screens/cron.tsx'), 'CronJobs'),
     }),
     createRoute({
       ...below,
       path: '/channels',
       validateSearch: texts('at'),
-      component: lazyRouteComponent(() => import('./screens/channels.tsx'), 'Channels'),
+      component: screen(() => import('./screens/channels.tsx'), 'Channels'),
     }),
     createRoute({
       ...below,
       path: '/applications',
       validateSearch: texts('at'),
-      component: lazyRouteComponent(() => import('./screens/applications.tsx'), 'Applications'),
+      component: screen(() => import('./screens/applications.tsx'), 'Applications'),
     }),
     createRoute({
       ...below,
       path: '/event-types',
       validateSearch: texts('at'),
-      component: lazyRouteComponent(() => import('./screens/event-types.tsx'), 'EventTypes'),
+      component: screen(() => import('./screens/event-types.tsx'), 'EventTypes'),
     }),
-    createRoute({ ...below, path: '/access', component: lazyRouteComponent(() => import('./screens/access.tsx'), 'Access') }),
-    createRoute({ ...below, path: '/id/$id', component: lazyRouteComponent(() => import('./screens/any-id.tsx'), 'AnyId') }),
+    createRoute({ ...below, path: '/access', component: screen(() => import('./screens/access.tsx'), 'Access') }),
+    createRoute({ ...below, path: '/id/$id', component: screen(() => import('./screens/any-id.tsx'), 'AnyId') }),
   ]),
 ]);
+
+/** Parameters of an address are texts: `?with=1`. */
+function parseSearch(search: string): Record<string, string> {
+  return Object.fromEntries(new URLSearchParams(search));
+}
+
+function stringifySearch(search: Record<string, unknown>): string {
+  const found = Object.entries(search).filter(([, value]) => value !== undefined);
+  const parameters = new URLSearchParams(found.map(([name, value]) => [name, String(value)]));
+  return parameters.size === 0 ? '' : `?${parameters}`;
+}
 
 export const router = createRouter({
   routeTree,
   basepath: `${basePath}/console`,
   defaultPreload: 'intent',
+  parseSearch,
+  stringifySearch,
+  defaultErrorComponent: Broken,
   defaultPendingComponent: () => <Loading what="the screen" />,
 });
 
@@ -190,6 +205,15 @@ function Start(): ReactElement {
   if (data === undefined) return <Loading what="the session" />;
   if (data === null) return <Navigate to="/login" replace />;
   return <Navigate to="/o/$org/overview" params={{ org: data.organization.slug }} replace />;
+}
+
+/** A fault of the program: another screen, or this one again, may work. */
+function Broken({ error, reset }: ErrorComponentProps): ReactElement {
+  return (
+    <main className="main" id="main">
+      <Failure message={`The screen failed: ${error instanceof Error ? error.message : String(error)}`} retry={reset} />
+    </main>
+  );
 }
 
 function NotFound(): ReactElement {

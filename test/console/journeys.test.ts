@@ -197,6 +197,8 @@ test('while the API is away the console says so, and recovers by itself', async 
   const { page } = opened;
   await page.goto(`${first.url}/console/o/default/events`);
   await page.getByText('No event yet').waitFor();
+  // The other screens are read ahead.
+  await page.waitForLoadState('networkidle');
   await first.stop();
   await page.getByRole('link', { name: 'Deliveries' }).click();
   await page.getByText('The API does not answer.').first().waitFor({ timeout: 60_000 });
@@ -204,4 +206,32 @@ test('while the API is away the console says so, and recovers by itself', async 
   await page.getByText('No delivery yet').waitFor({ timeout: 60_000 });
   await again.stop();
   rmSync(directory, { recursive: true, force: true });
+});
+
+test('an installation that others reach asks for a key, and forgets it when the reader signs out', async () => {
+  const reachable = await startStandalone({ environment: { POSTHORN_HOST: '0.0.0.0' } });
+  try {
+    opened = await openPage(browser);
+    const { page } = opened;
+    await page.goto(`${reachable.url}/console/o/default/routes`);
+    await page.waitForURL('**/login**');
+    await page.getByLabel('API key', { exact: true }).last().fill('ph_wrong');
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('alert').getByText('The API key is not valid.').waitFor();
+    expect(await accessibilityViolations(page)).toEqual([]);
+    await page.getByLabel('API key', { exact: true }).last().fill(reachable.key);
+    await page.keyboard.press('Enter');
+    await page.waitForURL('**/o/default/routes');
+    await page.getByRole('heading', { name: 'Routes' }).waitFor();
+    const [cookie] = await page.context().cookies();
+    expect(cookie).toMatchObject({ name: 'posthorn_session', httpOnly: true, sameSite: 'Strict' });
+    expect(await page.evaluate('JSON.stringify([document.cookie, localStorage, sessionStorage])')).not.toContain(reachable.key);
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.waitForURL('**/login**');
+    await page.goto(`${reachable.url}/console/o/default/routes`);
+    await page.waitForURL('**/login**');
+    expectSound();
+  } finally {
+    await reachable.stop();
+  }
 });

@@ -283,6 +283,12 @@ export interface Operations {
     body: undefined;
     answer: ListApiKeysResult;
   };
+  'GET /organizations': {
+    path: Record<string, never>;
+    query: { limit?: number; cursor?: string };
+    body: undefined;
+    answer: ListOrganizationsResult;
+  };
   'GET /sessions': {
     path: Record<string, never>;
     query: { limit?: number; cursor?: string };
@@ -317,7 +323,7 @@ export interface Operations {
 
 export type AllowedMethodsField = Array<"POST" | "PUT" | "PATCH" | "GET" | "DELETE">;
 
-export type ApiKey = { id: IdField; organizationId: string; name: NameField; prefix: string; keyPrefix: string; role: "admin" | "developer" | "viewer"; scopes: Array<"read" | "write" | "delete">; createdAt: CreatedAtField; lastUsedAt: string | null; expiresAt: string | null; createdBy: { name: string; keyId: string | null } };
+export type ApiKey = { id: IdField; organizationId: OrganizationIdField; name: NameField; prefix: string; keyPrefix: string; role: "admin" | "developer" | "viewer"; scopes: Array<"read" | "write" | "delete">; createdAt: CreatedAtField; lastUsedAt: string | null; expiresAt: string | null; createdBy: { name: string; keyId: string | null } };
 
 export type Attempt = { attemptNumber: number; startedAt: StartedAtField; durationMs: number; responseStatus: ResponseStatusField; responseBody: ResponseBodyField; errorType: string | null; errorMessage: ErrorMessageField; detail?: AttemptDetail };
 
@@ -385,7 +391,7 @@ export type DedupWindowHoursField = number;
 
 export type DeliveriesField = Array<{ originalDeliveryId: string; newDeliveryId: string }>;
 
-export type Delivery = { id: string; organizationId: string; eventId: string; routeId: string; destinationId: string | null; status: "pending" | "processing" | "retrying" | "circuit_open" | "delivered" | "failed" | "filtered" | "schema_failed" | "transform_failed" | "dlq"; attempts: number; maxAttempts: number; nextAttemptAt: string | null; waitingFor: "route_disabled" | "destination_disabled" | "destination_suspended" | "destination_missing" | "transform_missing" | "endpoint_disabled" | "application_disabled" | "circuit_open" | "retry" | "rate_limit" | "concurrency" | "application_rate_limit" | "batch" | "capacity" | "queue" | null; waitingUntil: WaitingUntilField; lastResponseStatus: number | null; lastErrorType: string | null; lastErrorMessage: string | null; deadLetterReason: string | null; failedOverFrom: string | null; replayedFrom: string | null; createdAt: CreatedAtField; completedAt: string | null; attemptCount: number; nextRetryAt: string | null; responseStatus: number | null; errorMessage: string | null; deliveredAt: string | null };
+export type Delivery = { id: string; organizationId: OrganizationIdField; eventId: string; routeId: string; destinationId: string | null; status: "pending" | "processing" | "retrying" | "circuit_open" | "delivered" | "failed" | "filtered" | "schema_failed" | "transform_failed" | "dlq"; attempts: number; maxAttempts: number; nextAttemptAt: string | null; waitingFor: "route_disabled" | "destination_disabled" | "destination_suspended" | "destination_missing" | "transform_missing" | "endpoint_disabled" | "application_disabled" | "circuit_open" | "retry" | "rate_limit" | "concurrency" | "application_rate_limit" | "batch" | "capacity" | "queue" | null; waitingUntil: WaitingUntilField; lastResponseStatus: number | null; lastErrorType: string | null; lastErrorMessage: string | null; deadLetterReason: string | null; failedOverFrom: string | null; replayedFrom: string | null; createdAt: CreatedAtField; completedAt: string | null; attemptCount: number; nextRetryAt: string | null; responseStatus: number | null; errorMessage: string | null; deliveredAt: string | null };
 
 export type Destination = (DestinationItem) & ({ headers?: Record<string, string>; authConfig?: AuthConfig | null; tls?: DestinationTls | null; forwardQuery?: ForwardQueryField; fieldMapping?: Array<FieldMappingRule>; signingSecret?: string | null });
 
@@ -417,9 +423,9 @@ export type ErrorMessageField = string | null;
 
 export type Event = (EventItem) & ({ query: string; headers: Record<string, string>; payload: unknown; payloadTruncated?: true; payloadEncoding: "json" | "text" | "base64" | null; deliveries: Array<Delivery>; unreached: { total: number; byReason: Record<string, number>; routes: Array<{ routeId: string; deliveryId: string; reason: "condition_false" | "no_condition_met" | "filter_error" | "filtered" | "schema_failed" | "transform_filtered" | "transform_failed" | "route_disabled" | "destination_disabled" | "destination_suspended" | "destination_missing" | "transform_missing"; conditions: Array<{ index: number; field?: string; operator?: string; expected?: unknown; actual?: unknown }>; error: string | null; changedSince: boolean }> } });
 
-export type EventItem = { id: string; organizationId: string; sourceId: string; source: string; sourceSlug: string; sourceName: string; receivedAt: string; method: string; contentType: string; size: number; signatureValid: boolean | null; duplicateOf: string | null; status: "pending" | "delivered" | "partial" | "failed" | "filtered" | "no_routes"; deliveryCount: number };
+export type EventItem = { id: string; organizationId: OrganizationIdField; sourceId: string; source: string; sourceSlug: string; sourceName: string; receivedAt: string; method: string; contentType: string; size: number; signatureValid: boolean | null; duplicateOf: string | null; status: "pending" | "delivered" | "partial" | "failed" | "filtered" | "no_routes"; deliveryCount: number };
 
-export type EventType = { id: IdField; organizationId: string; name: string; displayName: string | null; description: CronJobSettingsDescription; category: string | null; schema: string | null; schemaVersion: number; examplePayload: string | null; documentationUrl: string | null; isEnabled: boolean; isDeprecated: boolean; deprecatedAt: string | null; deprecatedMessage: string | null; subscriptionCount: number; createdAt: CreatedAtField; updatedAt: UpdatedAtField };
+export type EventType = { id: IdField; organizationId: OrganizationIdField; name: string; displayName: string | null; description: CronJobSettingsDescription; category: string | null; schema: string | null; schemaVersion: number; examplePayload: string | null; documentationUrl: string | null; isEnabled: boolean; isDeprecated: boolean; deprecatedAt: string | null; deprecatedMessage: string | null; subscriptionCount: number; createdAt: CreatedAtField; updatedAt: UpdatedAtField };
 
 export type ExpectedResponse = { statusCodes?: Array<number>; bodyContains?: string };
 
@@ -433,7 +439,7 @@ export type ExplanationStep = { at: string | null; what: string; text: string; d
 
 export type ExplanationWait = { reason: string; until: WaitingUntilField; text: string };
 
-export type ExportedWebhookEvent = { id: string; organizationId: string; eventType: string; labels: Record<string, string>; metadata: Record<string, unknown>; idempotencyKey: string | null; applicationId: string | null; endpointIds: Array<string>; createdAt: string; messageCount: number; payload: unknown };
+export type ExportedWebhookEvent = { id: string; organizationId: OrganizationIdField; eventType: string; labels: Record<string, string>; metadata: Record<string, unknown>; idempotencyKey: string | null; applicationId: string | null; endpointIds: Array<string>; createdAt: string; messageCount: number; payload: unknown };
 
 export type ExternalIdField = string | null;
 
@@ -449,7 +455,7 @@ export type FieldMappingRule = { source: string; target: string; type: "string" 
 
 export type FilterCondition = { field: string; operator: "equals" | "not_equals" | "contains" | "not_contains" | "starts_with" | "ends_with" | "matches" | "gt" | "gte" | "lt" | "lte" | "exists" | "not_exists" | "in" | "not_in"; value?: unknown };
 
-export type FilterItem = { id: IdField; organizationId: string; name: NameField; slug: SlugField; description: CronJobSettingsDescription; conditions: Array<FilterCondition>; logic: LogicField; sharedWith: SharedWith; sharedFrom: SharedFrom; routeCount: number; createdAt: CreatedAtField };
+export type FilterItem = { id: IdField; organizationId: OrganizationIdField; name: NameField; slug: SlugField; description: CronJobSettingsDescription; conditions: Array<FilterCondition>; logic: LogicField; sharedWith: SharedWith; sharedFrom: SharedFrom; routeCount: number; createdAt: CreatedAtField };
 
 export type ForwardQueryField = boolean;
 
@@ -507,6 +513,8 @@ export type ListFiltersResult = { data: Array<FilterItem>; pagination: Paginatio
 
 export type ListNotificationChannelsResult = { data: Array<NotificationChannelItem> };
 
+export type ListOrganizationsResult = { data: Array<Organization>; pagination: CursorPagination };
+
 export type ListOutboundMessageAttemptsResult = { data: Array<OutboundMessageAttempt> };
 
 export type ListOutboundMessagesResult = { data: DataField; pagination: CursorPagination };
@@ -537,7 +545,7 @@ export type NewSession = { id: string; organization: OrganizationField; role: Ro
 
 export type NewSlug = string;
 
-export type NotificationChannelItem = { id: IdField; organizationId: string; name: NameField; slug: SlugField; type: NotificationChannelItemType; enabled: boolean; isActive: boolean; lastNotifiedAt: string | null };
+export type NotificationChannelItem = { id: IdField; organizationId: OrganizationIdField; name: NameField; slug: SlugField; type: NotificationChannelItemType; enabled: boolean; isActive: boolean; lastNotifiedAt: string | null };
 
 export type NotificationChannelItemType = "slack" | "teams" | "discord" | "pagerduty" | "email" | "webhook";
 
@@ -551,9 +559,13 @@ export type ObjectName = string;
 
 export type OpenedAtField = string | null;
 
-export type OrganizationField = { id: string; slug: string };
+export type Organization = { id: OrganizationIdField; slug: string; role: "admin" | "developer" | "viewer" };
 
-export type OutboundMessage = { id: string; organizationId: string; eventId: string; eventType: string | null; applicationId: string; applicationName: string | null; endpointId: string; endpointUrl: string | null; subscriptionId: string | null; status: "pending" | "processing" | "success" | "failed" | "exhausted" | "dlq"; attempts: number; maxAttempts: number; nextAttemptAt: string | null; waitingFor: "endpoint_disabled" | "application_disabled" | "circuit_open" | "retry" | "rate_limit" | "application_rate_limit" | "capacity" | "queue" | null; waitingUntil: WaitingUntilField; lastResponseStatus: number | null; lastErrorType: string | null; lastErrorMessage: string | null; labels: Record<string, string>; replayedFrom: string | null; dlqReason: "max_retries_exceeded" | "circuit_breaker_exhausted" | "endpoint_not_found" | "payload_not_found" | "secret_decryption_failed" | "queue_limit_exceeded" | null; dlqMovedAt: string | null; dlqRetryCount: number; dlqLastRetryAt: string | null; createdAt: CreatedAtField; completedAt: string | null };
+export type OrganizationField = { id: OrganizationIdField; slug: string };
+
+export type OrganizationIdField = string;
+
+export type OutboundMessage = { id: string; organizationId: OrganizationIdField; eventId: string; eventType: string | null; applicationId: string; applicationName: string | null; endpointId: string; endpointUrl: string | null; subscriptionId: string | null; status: "pending" | "processing" | "success" | "failed" | "exhausted" | "dlq"; attempts: number; maxAttempts: number; nextAttemptAt: string | null; waitingFor: "endpoint_disabled" | "application_disabled" | "circuit_open" | "retry" | "rate_limit" | "application_rate_limit" | "capacity" | "queue" | null; waitingUntil: WaitingUntilField; lastResponseStatus: number | null; lastErrorType: string | null; lastErrorMessage: string | null; labels: Record<string, string>; replayedFrom: string | null; dlqReason: "max_retries_exceeded" | "circuit_breaker_exhausted" | "endpoint_not_found" | "payload_not_found" | "secret_decryption_failed" | "queue_limit_exceeded" | null; dlqMovedAt: string | null; dlqRetryCount: number; dlqLastRetryAt: string | null; createdAt: CreatedAtField; completedAt: string | null };
 
 export type OutboundMessageAttempt = { id: string; messageId: string; attemptNumber: number; status: StatusField; responseStatus: ResponseStatusField; responseTimeMs: number; responseBody: ResponseBodyField; errorType: string | null; errorMessage: ErrorMessageField; createdAt: StartedAtField; completedAt: string; detail?: AttemptDetail };
 
@@ -613,7 +625,7 @@ export type ResetRouteCircuitResult = { message: string; circuitState: "closed" 
 
 export type ResetWebhookEndpointCircuitResult = { success: true; circuitState: "closed" };
 
-export type Resource = { id: IdField; organizationId: string; name: NameField; slug: SlugField; createdAt: CreatedAtField; updatedAt: UpdatedAtField };
+export type Resource = { id: IdField; organizationId: OrganizationIdField; name: NameField; slug: SlugField; createdAt: CreatedAtField; updatedAt: UpdatedAtField };
 
 export type ResponseBodyField = string | null;
 
@@ -707,9 +719,9 @@ export type WarehouseConfig = { prefix?: string; fileFormat?: "jsonl" | "json"; 
 
 export type WarehouseTestResult = { success: true; result: WrittenFile; message: string };
 
-export type WebhookApplication = { id: IdField; organizationId: string; externalId: ExternalIdField; name: DisplayName; metadata: Record<string, unknown>; rateLimitPerSecond: RateLimitPerSecondField; rateLimitPerMinute: RateLimitPerMinuteField; rateLimitPerHour: RateLimitPerHourField; isDisabled: IsDisabledField; disabledReason: DisabledReasonField; disableAfterHours: DisableAfterHoursField; totalEndpoints: number; totalMessagesSent: TotalMessagesSentField; totalMessagesFailed: number; lastEventAt: string | null; createdAt: CreatedAtField; updatedAt: UpdatedAtField };
+export type WebhookApplication = { id: IdField; organizationId: OrganizationIdField; externalId: ExternalIdField; name: DisplayName; metadata: Record<string, unknown>; rateLimitPerSecond: RateLimitPerSecondField; rateLimitPerMinute: RateLimitPerMinuteField; rateLimitPerHour: RateLimitPerHourField; isDisabled: IsDisabledField; disabledReason: DisabledReasonField; disableAfterHours: DisableAfterHoursField; totalEndpoints: number; totalMessagesSent: TotalMessagesSentField; totalMessagesFailed: number; lastEventAt: string | null; createdAt: CreatedAtField; updatedAt: UpdatedAtField };
 
-export type WebhookEndpoint = { id: IdField; organizationId: string; applicationId: string; url: UrlField; description: CronJobSettingsDescription; headers: HeadersField; timeoutSeconds: TimeoutSecondsField; rateLimitPerSecond: WebhookEndpointRateLimitPerSecond; rateLimitStrict: RateLimitStrictField; circuitFailureThreshold: CircuitFailureThresholdField; circuitSuccessThreshold: CircuitProbeSuccessThresholdField; circuitCooldownSeconds: CircuitCooldownSecondsField; isDisabled: boolean; disabledReason: DisabledReasonField; disableAfterHours: DisableAfterHoursField; circuitState: CircuitStateField; circuitFailureCount: FailureCountField; secretPrefix: string; hasSecret: boolean; secretVersion: number; isVerified: boolean; totalMessages: TotalMessagesField; totalSuccesses: TotalMessagesSentField; totalFailures: number; avgResponseTimeMs: number | null; lastSuccessAt: LastSuccessAtField; lastFailureAt: LastFailureAtField; subscriptionCount: number; createdAt: CreatedAtField; updatedAt: UpdatedAtField };
+export type WebhookEndpoint = { id: IdField; organizationId: OrganizationIdField; applicationId: string; url: UrlField; description: CronJobSettingsDescription; headers: HeadersField; timeoutSeconds: TimeoutSecondsField; rateLimitPerSecond: WebhookEndpointRateLimitPerSecond; rateLimitStrict: RateLimitStrictField; circuitFailureThreshold: CircuitFailureThresholdField; circuitSuccessThreshold: CircuitProbeSuccessThresholdField; circuitCooldownSeconds: CircuitCooldownSecondsField; isDisabled: boolean; disabledReason: DisabledReasonField; disableAfterHours: DisableAfterHoursField; circuitState: CircuitStateField; circuitFailureCount: FailureCountField; secretPrefix: string; hasSecret: boolean; secretVersion: number; isVerified: boolean; totalMessages: TotalMessagesField; totalSuccesses: TotalMessagesSentField; totalFailures: number; avgResponseTimeMs: number | null; lastSuccessAt: LastSuccessAtField; lastFailureAt: LastFailureAtField; subscriptionCount: number; createdAt: CreatedAtField; updatedAt: UpdatedAtField };
 
 export type WebhookEndpointEnvelope = { data: WebhookEndpoint };
 

@@ -47,6 +47,7 @@ export const usedOperations = [
   'GET /notification-channels',
   'POST /notification-channels/{id}/test',
   'GET /api-keys',
+  'GET /organizations',
   'GET /sessions',
   'GET /sessions/current',
   'POST /sessions',

@@ -19,6 +19,9 @@ export function useOrganization(): string {
   return org ?? '';
 }
 
+/** What has failed is asked for again, so that a screen recovers by itself. */
+const againMs = 5000;
+
 export interface ReadOptions {
   /** Milliseconds between two readings while the page is seen. Default: it is read once, and when the page is seen again. */
   everyMs?: number;
@@ -35,7 +38,7 @@ export function useRead<Name extends ReadName>(
   return useQuery<Answer<Name>, ApiError>({
     queryKey: [organization, name, input],
     queryFn: ({ signal }) => call(name, input, { organization, signal }),
-    refetchInterval: everyMs ?? false,
+    refetchInterval: ({ state }) => (state.status === 'error' ? againMs : (everyMs ?? false)),
     enabled: isEnabled,
     placeholderData: keepPreviousData,
   });
@@ -71,6 +74,7 @@ export function useCursorList<Name extends CursorListName>(name: Name, query: In
     initialPageParam: null as string | null,
     getNextPageParam: ({ pagination }) => (pagination.hasMore ? pagination.nextCursor : null),
     maxPages: 100,
+    refetchInterval: ({ state }) => (state.status === 'error' ? againMs : false),
   });
   const pages = data?.pages ?? [];
   const scanned = pages.reduce((sum, { pagination }) => sum + (pagination.scanned ?? 0), 0);
