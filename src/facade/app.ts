@@ -67,6 +67,7 @@ export function createFacade(options: FacadeOptions): RequestListener {
     operations,
     metrics: facadeMetrics(metrics),
     publicIngestUrl,
+    basePath,
     maxBodyBytes,
     largeBodies: new LargeBodies(),
     openRequests: new OpenRequests(),

@@ -9,6 +9,8 @@ import { requireCsrfToken, shownSession } from './session-access.ts';
 import { cookieValue, setCookieHeader } from './session-cookie.ts';
 
 export interface IdentifyOptions extends AuthenticateOptions {
+  /** Below which clients reach the API, as `/posthorn`; empty: below nothing. */
+  basePath: string;
   /** Null: every request needs credentials. */
   loopback: LoopbackAccess | null;
 }
@@ -46,7 +48,7 @@ async function bySession(
 ): Promise<Identified> {
   const { request } = exchange;
   const shown = await shownSession(services, cookie);
-  if (shown === null) throw sessionEnded(exchange);
+  if (shown === null) throw sessionEnded(exchange, options.basePath);
   const { org, session, csrfToken, credential } = shown;
   requireCsrfToken(request.method, request.headers['x-posthorn-csrf'], csrfToken);
   try {
@@ -56,12 +58,12 @@ async function bySession(
   } catch (error) {
     if (!isPosthornError(error, 'UNAUTHORIZED')) throw error;
     await services.sessions.end(org, session.id);
-    throw sessionEnded(exchange);
+    throw sessionEnded(exchange, options.basePath);
   }
 }
 
 /** The browser forgets the cookie with the answer. */
-function sessionEnded({ request, response }: Exchange): PosthornError {
-  if (!response.headersSent) response.setHeader('Set-Cookie', setCookieHeader(request, '', 0));
+function sessionEnded({ request, response }: Exchange, basePath: string): PosthornError {
+  if (!response.headersSent) response.setHeader('Set-Cookie', setCookieHeader(request, basePath, '', 0));
   return new PosthornError('UNAUTHORIZED', 'The session has ended: log in again, or send an API key.');
 }

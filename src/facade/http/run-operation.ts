@@ -24,6 +24,8 @@ export interface RunOptions {
   services: FacadeServices;
   /** Where clients reach the API; absent: what their Host header says. */
   publicIngestUrl?: string | undefined;
+  /** Below which clients reach the API, as `/posthorn`; empty: below nothing. */
+  basePath: string;
   maxBodyBytes: number;
   largeBodies: LargeBodies;
   openRequests: OpenRequests;
@@ -97,7 +99,7 @@ export async function runOperation(exchange: Exchange, requested: Requested, opt
 async function answerWith(
   exchange: Exchange,
   { operation, caller, access, client, path, params, identifyAgain }: Requested,
-  { services, publicIngestUrl }: RunOptions,
+  { services, publicIngestUrl, basePath }: RunOptions,
   { bodyBytes, turn, signal }: { bodyBytes: Buffer; turn: LoopTurn; signal: AbortSignal },
 ): Promise<void> {
   const { request, response } = exchange;
@@ -131,7 +133,7 @@ async function answerWith(
       charge: (count) => limitRate(services.rateLimiter, caller, { response, counted: countedAs(exchange.path), count }),
       warn: (text) => void warnings.add(`199 - "${text}"`),
       setSessionCookie: (value, maxAgeSeconds = 0) =>
-        void response.setHeader('Set-Cookie', setCookieHeader(request, value ?? '', maxAgeSeconds)),
+        void response.setHeader('Set-Cookie', setCookieHeader(request, basePath, value ?? '', maxAgeSeconds)),
       answerOtherwise: () => {
         status = operation.answer.otherwise?.status ?? status;
       },

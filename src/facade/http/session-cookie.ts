@@ -37,10 +37,10 @@ export function cookieValue(header: string | undefined): string | null {
   return null;
 }
 
-/** The `Set-Cookie` header of the answer to a request. `maxAgeSeconds` 0: the browser forgets the cookie. */
-export function setCookieHeader(request: IncomingMessage, value: string, maxAgeSeconds: number): string {
+/** The `Set-Cookie` header of the answer to a request, for what is below `basePath`. `maxAgeSeconds` 0: the browser forgets the cookie. */
+export function setCookieHeader(request: IncomingMessage, basePath: string, value: string, maxAgeSeconds: number): string {
   const secure = isPlainLoopback(request) ? '' : '; Secure';
-  return `${cookieName}=${value}; Max-Age=${maxAgeSeconds}; Path=/; HttpOnly; SameSite=Strict${secure}`;
+  return `${cookieName}=${value}; Max-Age=${maxAgeSeconds}; Path=${basePath}/; HttpOnly; SameSite=Strict${secure}`;
 }
 
 /** Whether the browser asks this machine by plain HTTP, where it would not send a cookie that is `Secure` (not all of them do). */

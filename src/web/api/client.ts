@@ -46,6 +46,21 @@ export function setCsrfToken(token: string | null): void {
 
 /** Throws ApiError. */
 export async function call<Name extends OperationName>(name: Name, input: Input<Name>, options: CallOptions): Promise<Answer<Name>> {
+  const response = await send(name, input, options);
+  return response.status === 204 ? null : await response.json();
+}
+
+/** The answer of an operation whose answer is no JSON. Throws ApiError. */
+export async function readBytes<Name extends OperationName>(
+  name: Name,
+  input: Input<Name>,
+  options: CallOptions,
+): Promise<Uint8Array<ArrayBuffer>> {
+  const response = await send(name, input, options);
+  return new Uint8Array(await answered(response.arrayBuffer(), options.signal));
+}
+
+async function send<Name extends OperationName>(name: Name, input: Input<Name>, options: CallOptions): Promise<Response> {
   const [method = 'GET', template = ''] = name.split(' ');
   const url = urlOf(template, input, options.organization);
   const headers = new Headers({ accept: 'application/json' });
@@ -58,7 +73,7 @@ export async function call<Name extends OperationName>(name: Name, input: Input<
     options.signal,
   );
   if (!response.ok) throw await refusal(response);
-  return response.status === 204 ? null : await response.json();
+  return response;
 }
 
 /** The address that `call` uses, below the host. */
@@ -74,7 +89,7 @@ export function urlOf<Name extends OperationName>(template: string, { path, quer
   return `${basePath}/api${scope}${filled}${search.size === 0 ? '' : `?${search}`}`;
 }
 
-async function answered(response: Promise<Response>, signal: AbortSignal | undefined): Promise<Response> {
+async function answered<Result>(response: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
   try {
     return await response;
   } catch (thrown) {

@@ -139,6 +139,12 @@ export interface Operations {
     body: undefined;
     answer: GetDestinationHealthResult;
   };
+  'GET /events/{id}/payload': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: null;
+  };
   'GET /sources': {
     path: Record<string, never>;
     query: { page?: number; pageSize?: number; enabled?: boolean; search?: string };
@@ -151,6 +157,18 @@ export interface Operations {
     body: undefined;
     answer: Source;
   };
+  'PATCH /sources/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: UpdateSourceBody;
+    answer: Source;
+  };
+  'DELETE /sources/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: null;
+  };
   'GET /routes': {
     path: Record<string, never>;
     query: { page?: number; pageSize?: number; enabled?: boolean; search?: string; sourceId?: string; destinationId?: string };
@@ -162,6 +180,18 @@ export interface Operations {
     query: Record<string, never>;
     body: undefined;
     answer: Route;
+  };
+  'PATCH /routes/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: UpdateRouteBody;
+    answer: Route;
+  };
+  'DELETE /routes/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: null;
   };
   'GET /routes/{id}/circuit-status': {
     path: { id: string };
@@ -223,17 +253,59 @@ export interface Operations {
     body: undefined;
     answer: ListWebhookApplicationsResult;
   };
+  'GET /webhook-applications/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: WebhookApplicationEnvelope;
+  };
+  'PATCH /webhook-applications/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: UpdateWebhookApplicationBody;
+    answer: WebhookApplicationEnvelope;
+  };
+  'DELETE /webhook-applications/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: Success;
+  };
   'GET /event-types': {
     path: Record<string, never>;
     query: { category?: string; isEnabled?: boolean; search?: string; limit?: number; cursor?: string };
     body: undefined;
     answer: ListEventTypesResult;
   };
+  'GET /event-types/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: EventTypeEnvelope;
+  };
+  'PATCH /event-types/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: UpdateEventTypeBody;
+    answer: EventTypeEnvelope;
+  };
+  'DELETE /event-types/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: Success;
+  };
   'GET /filters': {
     path: Record<string, never>;
     query: { page?: number; pageSize?: number; search?: string };
     body: undefined;
     answer: ListFiltersResult;
+  };
+  'GET /filters/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: Filter;
   };
   'GET /transforms': {
     path: Record<string, never>;
@@ -253,6 +325,24 @@ export interface Operations {
     body: undefined;
     answer: ListCronJobsResult;
   };
+  'GET /cron/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: GetCronJobResult;
+  };
+  'PATCH /cron/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: UpdateCronJobBody;
+    answer: Success;
+  };
+  'DELETE /cron/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: Success;
+  };
   'GET /cron/{id}/executions': {
     path: { id: string };
     query: { limit?: number };
@@ -271,6 +361,24 @@ export interface Operations {
     body: undefined;
     answer: ListNotificationChannelsResult;
   };
+  'GET /notification-channels/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: NotificationChannel;
+  };
+  'PATCH /notification-channels/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: UpdateNotificationChannelBody;
+    answer: NotificationChannel;
+  };
+  'DELETE /notification-channels/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: null;
+  };
   'POST /notification-channels/{id}/test': {
     path: { id: string };
     query: Record<string, never>;
@@ -282,6 +390,12 @@ export interface Operations {
     query: { page?: number; pageSize?: number };
     body: undefined;
     answer: ListApiKeysResult;
+  };
+  'DELETE /api-keys/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: null;
   };
   'GET /organizations': {
     path: Record<string, never>;
@@ -321,6 +435,8 @@ export interface Operations {
   };
 }
 
+export type AddressesField = Array<string>;
+
 export type AllowedMethodsField = Array<"POST" | "PUT" | "PATCH" | "GET" | "DELETE">;
 
 export type ApiKey = { id: IdField; organizationId: OrganizationIdField; name: NameField; prefix: string; keyPrefix: string; role: "admin" | "developer" | "viewer"; scopes: Array<"read" | "write" | "delete">; createdAt: CreatedAtField; lastUsedAt: string | null; expiresAt: string | null; createdBy: { name: string; keyId: string | null } };
@@ -336,6 +452,8 @@ export type AuthTypeField = "none" | "basic" | "bearer" | "api_key" | "custom_he
 export type AvgLatencyField = number | null;
 
 export type BucketField = string;
+
+export type CategoryField = string | null;
 
 export type ChannelTestFailure = { success: false; error: string; message: string; detail?: AttemptDetail };
 
@@ -361,6 +479,16 @@ export type CreatedAtField = string;
 
 export type CronExecution = { id: string; cron_job_id: string; status: "running" | "success" | "failed"; response_status: ResponseStatusField; response_body: string | null; error_message: string | null; latency_ms: number | null; started_at: StartedAtField; completed_at: string | null; detail?: AttemptDetail };
 
+export type CronExpressionField = string;
+
+export type CronJob = (CronJobItem) & ({ headers: string; payload: string | null });
+
+export type CronJobBodyHeaders = Record<string, string> | string | null;
+
+export type CronJobBodyNotifyOnFailure = false;
+
+export type CronJobBodyUrl = string;
+
 export type CronJobItem = (CronJobSettings) & (Resource) & ({ nextRunAt: string | null });
 
 export type CronJobSettings = { cronExpression: string; url: string; method: CronJobSettingsMethod; description: CronJobSettingsDescription; timezone: string; timeoutMs: TimeoutMsField; useStaticIp: UseStaticIpField; isActive: IsActiveField; lastRunAt: string | null };
@@ -385,6 +513,8 @@ export type DashboardTotals = { total_events: number; successful_deliveries: num
 
 export type DataField = Array<OutboundMessage>;
 
+export type DedupHeaderField = string | null;
+
 export type DedupStrategyField = "auto" | "provider_id" | "payload_hash" | "idempotency_key" | "none";
 
 export type DedupWindowHoursField = number;
@@ -392,6 +522,10 @@ export type DedupWindowHoursField = number;
 export type DeliveriesField = Array<{ originalDeliveryId: string; newDeliveryId: string }>;
 
 export type Delivery = { id: string; organizationId: OrganizationIdField; eventId: string; routeId: string; destinationId: string | null; status: "pending" | "processing" | "retrying" | "circuit_open" | "delivered" | "failed" | "filtered" | "schema_failed" | "transform_failed" | "dlq"; attempts: number; maxAttempts: number; nextAttemptAt: string | null; waitingFor: "route_disabled" | "destination_disabled" | "destination_suspended" | "destination_missing" | "transform_missing" | "endpoint_disabled" | "application_disabled" | "circuit_open" | "retry" | "rate_limit" | "concurrency" | "application_rate_limit" | "batch" | "capacity" | "queue" | null; waitingUntil: WaitingUntilField; lastResponseStatus: number | null; lastErrorType: string | null; lastErrorMessage: string | null; deadLetterReason: string | null; failedOverFrom: string | null; replayedFrom: string | null; createdAt: CreatedAtField; completedAt: string | null; attemptCount: number; nextRetryAt: string | null; responseStatus: number | null; errorMessage: string | null; deliveredAt: string | null };
+
+export type DeprecatedMessageField = string | null;
+
+export type DescriptionField = string | null;
 
 export type Destination = (DestinationItem) & ({ headers?: Record<string, string>; authConfig?: AuthConfig | null; tls?: DestinationTls | null; forwardQuery?: ForwardQueryField; fieldMapping?: Array<FieldMappingRule>; signingSecret?: string | null });
 
@@ -407,13 +541,23 @@ export type DisableAfterHoursField = number | null;
 
 export type DisabledReasonField = string | null;
 
+export type DiscordChannelConfigChange = { webhookUrl?: DiscordChannelConfigWebhookUrl };
+
+export type DiscordChannelConfigWebhookUrl = string;
+
 export type DisplayName = string;
+
+export type DisplayNameField = string | null;
 
 export type DnsMsField = number | null;
 
 export type DryRunField = boolean;
 
+export type EmailChannelConfigChange = { addresses?: AddressesField };
+
 export type EnabledField = boolean;
+
+export type EncryptFieldsField = Array<string> | null;
 
 export type EndpointField = HttpsUrl;
 
@@ -427,7 +571,15 @@ export type EventItem = { id: string; organizationId: OrganizationIdField; sourc
 
 export type EventType = { id: IdField; organizationId: OrganizationIdField; name: string; displayName: string | null; description: CronJobSettingsDescription; category: string | null; schema: string | null; schemaVersion: number; examplePayload: string | null; documentationUrl: string | null; isEnabled: boolean; isDeprecated: boolean; deprecatedAt: string | null; deprecatedMessage: string | null; subscriptionCount: number; createdAt: CreatedAtField; updatedAt: UpdatedAtField };
 
+export type EventTypeBodyName = string;
+
+export type EventTypeEnvelope = { data: EventType };
+
 export type ExpectedResponse = { statusCodes?: Array<number>; bodyContains?: string };
+
+export type ExpectedResponseBody = { statusCodes?: Array<number>; bodyContains?: string };
+
+export type ExpectedResponseField = ExpectedResponseBody | null;
 
 export type Explanation = { id: string; kind: string; summary: string; state: string; story: Array<ExplanationStep>; waitsFor: ExplanationWait | null; next: ExplanationNext | null; advice: Array<ExplanationAdvice> };
 
@@ -447,17 +599,29 @@ export type FailingEndpoint = { endpointId: string; endpointUrl: string | null; 
 
 export type FailoverAfterAttemptsField = number;
 
+export type FailoverDestinationIdsField = Array<string>;
+
 export type FailureCountField = number;
 
 export type FailureThresholdField = number;
 
 export type FieldMappingRule = { source: string; target: string; type: "string" | "number" | "boolean" | "timestamp" | "json"; default?: string };
 
+export type Filter = (FilterItem) & ({ updatedAt: UpdatedAtField });
+
 export type FilterCondition = { field: string; operator: "equals" | "not_equals" | "contains" | "not_contains" | "starts_with" | "ends_with" | "matches" | "gt" | "gte" | "lt" | "lte" | "exists" | "not_exists" | "in" | "not_in"; value?: unknown };
+
+export type FilterConditionsField = Array<FilterCondition> | null;
+
+export type FilterIdField = string | null;
 
 export type FilterItem = { id: IdField; organizationId: OrganizationIdField; name: NameField; slug: SlugField; description: CronJobSettingsDescription; conditions: Array<FilterCondition>; logic: LogicField; sharedWith: SharedWith; sharedFrom: SharedFrom; routeCount: number; createdAt: CreatedAtField };
 
+export type FilterLogicField = "AND" | "OR";
+
 export type ForwardQueryField = boolean;
+
+export type GetCronJobResult = { cronJob: CronJob };
 
 export type GetDeadLetterStatsResult = { total: number; byReason: Record<string, number>; topFailingDestinations: Array<{ destinationId: string; count: number }> };
 
@@ -466,6 +630,8 @@ export type GetDeliveryResult = (Delivery) & ({ attemptDetails: Array<Attempt> }
 export type GetDestinationHealthResult = { range: string; destinations: Array<DestinationHealth> };
 
 export type GetWebhookDeadLetterStatsResult = { data: { total: number; byReason: Record<string, number>; topFailingEndpoints: Array<FailingEndpoint>; byEndpoint: Array<FailingEndpoint> } };
+
+export type HandshakeField = "hub_challenge" | "validation_token" | "challenge" | "crc_token" | "cloudevents" | null;
 
 export type HeaderField = string;
 
@@ -480,6 +646,10 @@ export type HttpsUrl = string;
 export type IdField = string;
 
 export type IdentityField = "keys" | "platform";
+
+export type IpAllowlistField = Array<string>;
+
+export type IpDenylistField = Array<string>;
 
 export type IpFilterModeField = "none" | "allowlist" | "denylist" | "both";
 
@@ -537,6 +707,10 @@ export type ListWebhookEndpointsResult = { data: Array<WebhookEndpoint>; paginat
 
 export type LogicField = "AND" | "OR";
 
+export type MaskFieldsField = Array<string> | null;
+
+export type MetadataField = Record<string, unknown>;
+
 export type MethodField = "POST" | "PUT" | "PATCH";
 
 export type NameField = string;
@@ -545,11 +719,17 @@ export type NewSession = { id: string; organization: OrganizationField; role: Ro
 
 export type NewSlug = string;
 
+export type NotificationChannel = (NotificationChannelItem) & ({ config: ShownIncomingWebhookConfig | ShownPagerDutyConfig | ShownEmailConfig | ShownWebhookConfig; createdAt: CreatedAtField; updatedAt: UpdatedAtField });
+
+export type NotificationChannelIdsField = Array<string> | null;
+
 export type NotificationChannelItem = { id: IdField; organizationId: OrganizationIdField; name: NameField; slug: SlugField; type: NotificationChannelItemType; enabled: boolean; isActive: boolean; lastNotifiedAt: string | null };
 
 export type NotificationChannelItemType = "slack" | "teams" | "discord" | "pagerduty" | "email" | "webhook";
 
 export type NotificationChannelTest = ChannelTestSuccess | ChannelTestFailure;
+
+export type NotifyEmailsField = string | null;
 
 export type NotifyOnFailureField = boolean;
 
@@ -572,6 +752,8 @@ export type OutboundMessageAttempt = { id: string; messageId: string; attemptNum
 export type OutboundMessageEnvelope = { data: OutboundMessage };
 
 export type P50Field = number;
+
+export type PagerDutyChannelConfigChange = { routingKey?: RoutingKeyField; severity?: SeverityField };
 
 export type Pagination = { total: number; page: number; pageSize: number };
 
@@ -641,6 +823,14 @@ export type RouteItem = (RouteSettings) & (Resource) & ({ sourceId: string; dest
 
 export type RouteSettings = { filterConditions: Array<FilterCondition> | null; filterLogic: "AND" | "OR"; circuitCooldownSeconds: number; circuitFailureThreshold: number; circuitProbeSuccessThreshold: number; expectedResponse: ExpectedResponse | null; notifyOnFailure: NotifyOnFailureField; notifyOnSuccess: boolean; notifyOnRecovery: NotifyOnRecoveryField; failureThreshold: FailureThresholdField };
 
+export type RoutingKeyField = string;
+
+export type SchemaField = string | null;
+
+export type SchemaIdField = string | null;
+
+export type SecretField = SigningSecrets | null;
+
 export type Series = { from: string; to: string; step: string; now: { backlog: number | null; oldestAgeMs: number | null }; total: SeriesTotal; points: Array<SeriesPoint> };
 
 export type SeriesPoint = (SeriesTotal) & ({ at: string });
@@ -649,9 +839,23 @@ export type SeriesTotal = { events: number | null; duplicates: number | null; fi
 
 export type Session = { id: string; who: string; isCurrent: boolean; createdAt: StartedAtField; lastSeenAt: string; expiresAt: string; address: string; userAgent: string };
 
+export type SeverityField = "critical" | "error" | "warning" | "info";
+
 export type SharedFrom = { organization: ObjectName; slug: ObjectName };
 
 export type SharedWith = Array<ObjectName>;
+
+export type ShownEmailConfig = { addresses: Array<string> };
+
+export type ShownIncomingWebhookConfig = { webhookUrl: string };
+
+export type ShownPagerDutyConfig = { routingKey: string; severity: SeverityField };
+
+export type ShownWebhookConfig = { url: string; headers: Record<string, string>; secret: string | null };
+
+export type SigningSecrets = string;
+
+export type SlackChannelConfigChange = { webhookUrl?: WebhookUrlField };
 
 export type Slug = string;
 
@@ -659,11 +863,17 @@ export type SlugField = string;
 
 export type Source = (SourceItem) & ({ signingSecretLast4: string | null });
 
+export type SourceBodySigningSecret = string | null;
+
+export type SourceIdField = string;
+
 export type SourceItem = (SourceSettings) & (Resource) & ({ description: CronJobSettingsDescription; enabled: boolean; isActive: boolean; ingestUrl: string; eventsCount: number; eventCount: number; routeCount: number; lastEventAt: LastEventAtField; hasVerifyToken: boolean; hasSigningSecret: boolean });
 
 export type SourceSettings = { provider: ProviderField; verification: SourceVerification | null; allowedMethods: AllowedMethodsField; handshake: "hub_challenge" | "validation_token" | "challenge" | "crc_token" | "cloudevents" | null; rejectInvalidSignatures: boolean; rateLimitPerMinute: number | null; ipFilterMode: IpFilterModeField; ipAllowlist: Array<string>; ipDenylist: Array<string>; dedupStrategy: DedupStrategyField; dedupHeader: string | null; dedupCustomHeader: string | null; dedupEnabled: boolean; dedupWindowHours: DedupWindowHoursField };
 
 export type SourceVerification = { algorithm?: "sha1" | "sha256" | "sha512"; header: HeaderField; encoding?: "hex" | "base64"; prefix?: PrefixField };
+
+export type SourceVerificationChange = { algorithm?: "sha1" | "sha256" | "sha512"; header: HeaderField; encoding?: "hex" | "base64"; prefix?: PrefixField };
 
 export type StartedAtField = string;
 
@@ -671,7 +881,11 @@ export type StatusField = "success" | "failed";
 
 export type StopAfterFailurePercentField = number | null;
 
+export type Success = { success: true };
+
 export type SuccessRateField = number | null;
+
+export type TeamsChannelConfigChange = { webhookUrl?: string };
 
 export type TestDestinationBody = { payload?: Record<string, unknown> };
 
@@ -705,13 +919,27 @@ export type TriggeredExecution = { id: string; status: StatusField; responseStat
 
 export type TypeField = "http" | "s3" | "r2" | "gcs" | "azure_blob";
 
+export type UpdateCronJobBody = { name?: DisplayName; slug?: Slug; description?: DescriptionField; cronExpression?: CronExpressionField; timezone?: string; url?: CronJobBodyUrl; method?: CronJobSettingsMethod; headers?: CronJobBodyHeaders; payload?: string | null; timeoutMs?: TimeoutMsField; isActive?: IsActiveField; useStaticIp?: UseStaticIpField; notifyOnFailure?: CronJobBodyNotifyOnFailure; notifyOnSuccess?: CronJobBodyNotifyOnFailure; notifyEmails?: null; groupId?: null; id?: unknown; organizationId?: unknown; lastRunAt?: unknown; createdAt?: unknown; updatedAt?: unknown; nextRunAt?: unknown };
+
+export type UpdateEventTypeBody = { name?: EventTypeBodyName; displayName?: DisplayNameField; description?: DescriptionField; category?: CategoryField; schema?: SchemaField; examplePayload?: string | null; documentationUrl?: HttpUrl | null; isEnabled?: boolean; isDeprecated?: boolean; deprecatedMessage?: DeprecatedMessageField; defaultPriority?: null; isPublic?: false; id?: unknown; organizationId?: unknown; schemaVersion?: unknown; deprecatedAt?: unknown; subscriptionCount?: unknown; createdAt?: unknown; updatedAt?: unknown };
+
+export type UpdateNotificationChannelBody = { name?: DisplayName; slug?: Slug; type?: NotificationChannelItemType; config?: SlackChannelConfigChange | TeamsChannelConfigChange | DiscordChannelConfigChange | PagerDutyChannelConfigChange | EmailChannelConfigChange | WebhookChannelConfigChange; enabled?: boolean; isActive?: boolean; id?: unknown; organizationId?: unknown; lastNotifiedAt?: unknown; createdAt?: unknown; updatedAt?: unknown };
+
 export type UpdateReplayBody = { name?: Slug; slug?: Slug; what?: WhatField; filter?: ReplayFilter; ratePerSecond?: RatePerSecondField; toDestinationId?: ToDestinationIdField; stopAfterFailurePercent?: StopAfterFailurePercentField; ttlSecondsAfterFinished?: number | null; dryRun?: DryRunField; suspend?: boolean; cancel?: boolean; id?: unknown; organizationId?: unknown; phase?: unknown; plan?: unknown; queued?: unknown; skipped?: unknown; skippedByReason?: unknown; delivered?: unknown; failed?: unknown; endedOtherwise?: unknown; waiting?: unknown; failure?: unknown; alreadyRan?: unknown; createdAt?: unknown; updatedAt?: unknown; startedAt?: unknown; completedAt?: unknown; estimatedCompletionAt?: unknown };
+
+export type UpdateRouteBody = { name?: DisplayName; slug?: Slug; description?: DescriptionField; sourceId?: SourceIdField; destinationIds?: Array<string>; destinationId?: string; filterId?: FilterIdField; filterConditions?: FilterConditionsField; filterLogic?: FilterLogicField; transformId?: string | null; schemaId?: SchemaIdField; priority?: PriorityField; failoverDestinationIds?: FailoverDestinationIdsField; failoverAfterAttempts?: FailoverAfterAttemptsField; circuitCooldownSeconds?: CircuitCooldownSecondsField; circuitFailureThreshold?: CircuitFailureThresholdField; circuitProbeSuccessThreshold?: CircuitProbeSuccessThresholdField; expectedResponse?: ExpectedResponseField; notifyOnFailure?: NotifyOnFailureField; notifyOnSuccess?: boolean; notifyOnRecovery?: NotifyOnRecoveryField; notifyEmails?: NotifyEmailsField; notificationChannelIds?: NotificationChannelIdsField; failureThreshold?: FailureThresholdField; enabled?: EnabledField; isActive?: boolean; id?: unknown; organizationId?: unknown; eventsRouted?: unknown; lastEventAt?: unknown; source?: unknown; destinations?: unknown; filter?: unknown; transform?: unknown; schema?: unknown; createdAt?: unknown; updatedAt?: unknown; circuitState?: unknown };
+
+export type UpdateSourceBody = { name?: DisplayName; slug?: Slug; description?: DescriptionField; provider?: ProviderField; verification?: SourceVerificationChange | null; signingSecret?: SourceBodySigningSecret; rejectInvalidSignatures?: boolean; rateLimitPerMinute?: number | null; ipFilterMode?: IpFilterModeField; ipAllowlist?: IpAllowlistField; ipDenylist?: IpDenylistField; dedupStrategy?: DedupStrategyField; dedupHeader?: DedupHeaderField; dedupCustomHeader?: string | null; dedupEnabled?: boolean; encryptFields?: EncryptFieldsField; maskFields?: MaskFieldsField; transientMode?: false; dedupWindowHours?: DedupWindowHoursField; handshake?: HandshakeField; verifyToken?: VerifyTokenField; allowedMethods?: AllowedMethodsField; enabled?: boolean; isActive?: boolean; id?: unknown; organizationId?: unknown; ingestUrl?: unknown; eventsCount?: unknown; eventCount?: unknown; routeCount?: unknown; lastEventAt?: unknown; hasVerifyToken?: unknown; hasSigningSecret?: unknown; createdAt?: unknown; updatedAt?: unknown; signingSecretLast4?: unknown };
+
+export type UpdateWebhookApplicationBody = { name?: DisplayName; externalId?: string | null; metadata?: MetadataField; rateLimitPerSecond?: RateLimitPerSecondField; rateLimitPerMinute?: RateLimitPerMinuteField; rateLimitPerHour?: RateLimitPerHourField; isDisabled?: IsDisabledField; disabledReason?: DisabledReasonField; disableAfterHours?: DisableAfterHoursField; id?: unknown; organizationId?: unknown; totalEndpoints?: unknown; totalMessagesSent?: unknown; totalMessagesFailed?: unknown; lastEventAt?: unknown; createdAt?: unknown; updatedAt?: unknown };
 
 export type UpdatedAtField = string;
 
 export type UrlField = HttpUrl;
 
 export type UseStaticIpField = boolean;
+
+export type VerifyTokenField = string | null;
 
 export type WaitingUntilField = string | null;
 
@@ -720,6 +948,12 @@ export type WarehouseConfig = { prefix?: string; fileFormat?: "jsonl" | "json"; 
 export type WarehouseTestResult = { success: true; result: WrittenFile; message: string };
 
 export type WebhookApplication = { id: IdField; organizationId: OrganizationIdField; externalId: ExternalIdField; name: DisplayName; metadata: Record<string, unknown>; rateLimitPerSecond: RateLimitPerSecondField; rateLimitPerMinute: RateLimitPerMinuteField; rateLimitPerHour: RateLimitPerHourField; isDisabled: IsDisabledField; disabledReason: DisabledReasonField; disableAfterHours: DisableAfterHoursField; totalEndpoints: number; totalMessagesSent: TotalMessagesSentField; totalMessagesFailed: number; lastEventAt: string | null; createdAt: CreatedAtField; updatedAt: UpdatedAtField };
+
+export type WebhookApplicationEnvelope = { data: WebhookApplication };
+
+export type WebhookChannelConfigChange = { url?: HttpsUrl; headers?: WebhookChannelConfigHeaders; secret?: SecretField };
+
+export type WebhookChannelConfigHeaders = Record<string, string> | null;
 
 export type WebhookEndpoint = { id: IdField; organizationId: OrganizationIdField; applicationId: string; url: UrlField; description: CronJobSettingsDescription; headers: HeadersField; timeoutSeconds: TimeoutSecondsField; rateLimitPerSecond: WebhookEndpointRateLimitPerSecond; rateLimitStrict: RateLimitStrictField; circuitFailureThreshold: CircuitFailureThresholdField; circuitSuccessThreshold: CircuitProbeSuccessThresholdField; circuitCooldownSeconds: CircuitCooldownSecondsField; isDisabled: boolean; disabledReason: DisabledReasonField; disableAfterHours: DisableAfterHoursField; circuitState: CircuitStateField; circuitFailureCount: FailureCountField; secretPrefix: string; hasSecret: boolean; secretVersion: number; isVerified: boolean; totalMessages: TotalMessagesField; totalSuccesses: TotalMessagesSentField; totalFailures: number; avgResponseTimeMs: number | null; lastSuccessAt: LastSuccessAtField; lastFailureAt: LastFailureAtField; subscriptionCount: number; createdAt: CreatedAtField; updatedAt: UpdatedAtField };
 
@@ -734,6 +968,8 @@ export type WebhookEndpointTestEnvelope = { data: WebhookEndpointTest };
 export type WebhookEvent = (ExportedWebhookEvent) & ({ endpointId: string | null; messages: Array<OutboundMessage>; unreached: { total: number; byReason: Record<string, number>; subscriptions: Array<{ subscriptionId: string | null; endpointId: string; applicationId: string; messageId: string | null; reason: "created_after" | "no_subscription" | "other_application" | "subscription_disabled" | "endpoint_disabled" | "application_disabled" | "label_mismatch" | "expression_false" | "expression_failed" | "not_judged" | "transform_filtered" | "transform_failed" | "matches_now"; labels: Array<{ label: string; expected: string | Array<string>; actual: string | null }>; expression: string | null; error: string | null; changedSince: boolean }>; scanned: number; isComplete: boolean } });
 
 export type WebhookEventEnvelope = { data: WebhookEvent };
+
+export type WebhookUrlField = string;
 
 export type WhatField = "deliveries" | "messages" | "events";
 

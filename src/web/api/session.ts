@@ -5,10 +5,15 @@ export type Session = Answer<'GET /sessions/current'>;
 
 /** Null: nobody is signed in. Throws ApiError for whatever else the API refuses. */
 export async function currentSession(signal?: AbortSignal): Promise<Session | null> {
+  // The answer to a session that has ended takes its cookie away; without it this machine may do.
+  const session = (await askedSession(signal)) ?? (await askedSession(signal));
+  setCsrfToken(session?.csrfToken ?? null);
+  return session;
+}
+
+async function askedSession(signal: AbortSignal | undefined): Promise<Session | null> {
   try {
-    const session = await call('GET /sessions/current', {}, { organization: null, signal });
-    setCsrfToken(session.csrfToken);
-    return session;
+    return await call('GET /sessions/current', {}, { organization: null, signal });
   } catch (thrown) {
     if (thrown instanceof ApiError && thrown.status === 401) return null;
     throw thrown;

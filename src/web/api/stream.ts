@@ -1,4 +1,5 @@
 import { basePath } from './base.ts';
+import { eventSplitter, type ServerEvent } from './server-events.ts';
 
 /** What happened, as the live stream says it. What a row has not is null. */
 export interface StreamRow {
@@ -131,32 +132,6 @@ async function readStream(url: string, place: Place, signal: AbortSignal, onEven
   } finally {
     clearTimeout(timer);
   }
-}
-
-export interface ServerEvent {
-  event: string;
-  id: string | null;
-  data: string;
-}
-
-/** Takes text as it arrives, in pieces of any size, and gives events (https://html.spec.whatwg.org/multipage/server-sent-events.html). */
-export function eventSplitter(onEvent: (event: ServerEvent) => void): (text: string) => void {
-  let rest = '';
-  return (text) => {
-    const blocks = (rest + text).split('\n\n');
-    rest = blocks.pop() ?? '';
-    for (const block of blocks) {
-      const event: ServerEvent = { event: 'message', id: null, data: '' };
-      for (const line of block.split('\n')) {
-        const colon = line.indexOf(':');
-        const [field, value] = colon < 0 ? [line, ''] : [line.slice(0, colon), line.slice(colon + 1).replace(/^ /, '')];
-        if (field === 'event') event.event = value;
-        else if (field === 'id') event.id = value;
-        else if (field === 'data') event.data += value;
-      }
-      if (event.id !== null || event.data !== '') onEvent(event);
-    }
-  };
 }
 
 function hand({ event, id, data }: ServerEvent, place: Place, handlers: StreamHandlers): void {

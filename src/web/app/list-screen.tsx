@@ -16,7 +16,8 @@ export interface ListScreenProps<Row> {
   fields: readonly FilterField[];
   /** Search parameters of the address: filters, and the selected row as `at`. */
   search: FilterValues;
-  open: (key: string) => void;
+  /** What Enter does; absent: the drawer shows all there is. */
+  open?: (key: string) => void;
   drawer: (key: string, close: () => void) => ReactNode;
   /** Shown where there is nothing at all. */
   empty: ReactNode;

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link, Navigate, Outlet, useLocation, useNavigate } from '@tanstack/react-router';
+import { Link, Outlet, useLocation, useNavigate } from '@tanstack/react-router';
 import { type ReactElement, useEffect, useMemo, useState } from 'react';
 import { version } from '../api/base.ts';
 import { currentSession, type Session, signOut } from '../api/session.ts';
@@ -17,7 +17,6 @@ const nextTheme: Record<Theme, Theme> = { auto: 'light', light: 'dark', dark: 'a
 
 /** The frame of every screen; without a session, the way to the login. */
 export function Shell(): ReactElement {
-  const { pathname, searchStr } = useLocation();
   const { zone } = usePreferences();
   const { data, error, refetch, isPending } = useQuery({
     queryKey: ['session'],
@@ -31,12 +30,21 @@ export function Shell(): ReactElement {
       </div>
     );
   if (isPending || data === undefined) return <Loading what="the session" />;
-  if (data === null) return <Navigate to="/login" search={{ to: `${pathname}${searchStr}` }} replace />;
+  if (data === null) return <ToLogin />;
   return (
     <ZoneContext value={zone}>
       <Frame session={data} />
     </ZoneContext>
   );
+}
+
+/** Goes to the login, which comes back here. Once: until the login shows, the address is already its own. */
+function ToLogin(): ReactElement {
+  const navigate = useNavigate();
+  const { pathname, searchStr } = useLocation();
+  const [to] = useState(`${pathname}${searchStr}`);
+  useEffect(() => void navigate({ to: '/login', search: { to }, replace: true }), [navigate, to]);
+  return <Loading what="the login" />;
 }
 
 function Frame({ session }: { session: Session }): ReactElement {

@@ -8,7 +8,8 @@ import {
   useQueryClient,
 } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
-import { type Answer, ApiError, call, type Input, type OperationName } from '../api/client.ts';
+import { type Answer, ApiError, call, type Input, type OperationName, readBytes } from '../api/client.ts';
+import type { Operations } from '../api/schema.ts';
 
 type ReadName = Extract<OperationName, `GET ${string}`>;
 type WriteName = Exclude<OperationName, ReadName>;
@@ -41,6 +42,22 @@ export function useRead<Name extends ReadName>(
     refetchInterval: ({ state }) => (state.status === 'error' ? againMs : (everyMs ?? false)),
     enabled: isEnabled,
     placeholderData: keepPreviousData,
+  });
+}
+
+/** The bytes that a GET answers; read once. */
+export function useBytes<Name extends ReadName>(
+  name: Name,
+  input: Input<Name>,
+  { isEnabled = true }: { isEnabled?: boolean } = {},
+): UseQueryResult<Uint8Array<ArrayBuffer>, ApiError> {
+  const organization = useOrganization();
+  return useQuery<Uint8Array<ArrayBuffer>, ApiError>({
+    queryKey: [organization, name, input, 'bytes'],
+    queryFn: ({ signal }) => readBytes(name, input, { organization, signal }),
+    enabled: isEnabled,
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: 0,
   });
 }
 
@@ -81,6 +98,44 @@ export function useCursorList<Name extends CursorListName>(name: Name, query: In
   return {
     rows: pages.flatMap((page): RowOf<Name>[] => page.data),
     scanned: pages.some(({ pagination }) => pagination.scanned !== undefined) ? scanned : null,
+    error: error instanceof ApiError ? error : null,
+    isLoading,
+    isRefreshing: isFetching && !isLoading,
+    hasMore: hasNextPage,
+    loadMore: () => {
+      if (!isFetching) void fetchNextPage();
+    },
+    refresh: () => void refetch(),
+  };
+}
+
+type PagesName = Extract<
+  { [Name in ReadName]: Operations[Name]['query'] extends { page?: number; pageSize?: number } ? Name : never }[ReadName],
+  ReadName
+>;
+
+const pageSize = 100;
+
+/** A list that the API gives in numbered pages, page after page. `rowsOf` takes the rows out of an answer. */
+export function usePages<Name extends PagesName, Row>(
+  name: Name,
+  query: Input<Name>['query'],
+  rowsOf: (answer: Answer<Name>) => Row[],
+): CursorList<Row> {
+  const organization = useOrganization();
+  const { data, error, isLoading, isFetching, hasNextPage, fetchNextPage, refetch } = useInfiniteQuery({
+    queryKey: [organization, name, query, 'pages'],
+    queryFn: async ({ signal, pageParam }) => {
+      const paged = { query: { ...query, page: pageParam, pageSize } };
+      return await call(name, paged as Input<Name>, { organization, signal });
+    },
+    initialPageParam: 1,
+    getNextPageParam: (answer, _all, page) => (rowsOf(answer).length < pageSize ? undefined : page + 1),
+    maxPages: 100,
+  });
+  return {
+    rows: (data?.pages ?? []).flatMap(rowsOf),
+    scanned: null,
     error: error instanceof ApiError ? error : null,
     isLoading,
     isRefreshing: isFetching && !isLoading,

@@ -1,6 +1,162 @@
-import type { ReactElement } from 'react';
+import { type ReactElement, useCallback } from 'react';
+import type { Answer } from '../api/client.ts';
+import { AsCode } from '../app/as-code.tsx';
 import { Page } from '../app/page.tsx';
+import { AskedAct } from '../app/resource-acts.tsx';
+import { usePages, useRead, useWrite } from '../app/use-api.ts';
+import { Empty, Failure, Loading } from '../ui/notices.tsx';
+import { Ago } from '../ui/time.tsx';
 
+type Key = Answer<'GET /api-keys'>['data'][number];
+type KnownSession = Answer<'GET /sessions'>['data'][number];
+
+const keysOf = ({ data }: Answer<'GET /api-keys'>): Key[] => data;
+
+/** Who can act here, with which rights, and who is signed in? */
 export function Access(): ReactElement {
-  return <Page title="Keys and sessions">{null}</Page>;
+  return (
+    <Page title="Keys and sessions" actions={<AsCode name="GET /api-keys" input={{}} />}>
+      <ApiKeys />
+      <Sessions />
+    </Page>
+  );
+}
+
+function ApiKeys(): ReactElement {
+  const { rows, error, isLoading, hasMore, loadMore, refresh } = usePages('GET /api-keys', {}, keysOf);
+  return (
+    <section className="panel">
+      <header className="panel-head">
+        <h2>API keys</h2>
+      </header>
+      {error === null ? null : <Failure message={error.message} requestId={error.requestId} retry={refresh} />}
+      {isLoading ? <Loading what="the keys" /> : null}
+      {!isLoading && error === null && rows.length === 0 ? (
+        <Empty title="No API key">
+          <p>Programs and people call the API with a key.</p>
+        </Empty>
+      ) : null}
+      {rows.length === 0 ? null : (
+        <ScrolledTable label="API keys" titles={['Name', 'Key', 'Role', 'Scopes', 'Last use', 'Expires', 'Made by', 'Act']}>
+          {rows.map((key) => (
+            <KeyRow key={key.id} apiKey={key} />
+          ))}
+        </ScrolledTable>
+      )}
+      {hasMore ? (
+        <button type="button" className="btn is-sm" onClick={loadMore}>
+          More keys
+        </button>
+      ) : null}
+    </section>
+  );
+}
+
+function KeyRow({ apiKey }: { apiKey: Key }): ReactElement {
+  const { id, name, prefix, role, scopes, lastUsedAt, expiresAt, createdBy } = apiKey;
+  const remove = useWrite('DELETE /api-keys/{id}');
+  return (
+    <tr>
+      <td>{name}</td>
+      <td className="mono">{prefix}…</td>
+      <td>{role}</td>
+      <td>{scopes.join(', ')}</td>
+      <td>{lastUsedAt === null ? <span className="dim">never</span> : <Ago at={lastUsedAt} />}</td>
+      <td>{expiresAt === null ? <span className="dim">never</span> : <Until at={expiresAt} />}</td>
+      <td>{madeBy(createdBy)}</td>
+      <td>
+        <AskedAct word="Revoke key" question={`Revoke key ${name}?`} write={{ ...remove, mutate: () => remove.mutate({ path: { id } }) }}>
+          <p>Whatever uses it is refused from its next call on. A revoked key does not come back.</p>
+        </AskedAct>
+      </td>
+    </tr>
+  );
+}
+
+function Sessions(): ReactElement {
+  const { data, error, refetch } = useRead('GET /sessions', {}, { everyMs: 60_000 });
+  const retry = useCallback(() => void refetch(), [refetch]);
+  return (
+    <section className="panel">
+      <header className="panel-head">
+        <h2>Sessions</h2>
+      </header>
+      {error === null ? null : <Failure message={error.message} requestId={error.requestId} retry={retry} />}
+      {data === undefined && error === null ? <Loading what="the sessions" /> : null}
+      {data?.data.length === 0 ? <p className="panel-body muted">Nobody is signed in to the console.</p> : null}
+      {data === undefined || data.data.length === 0 ? null : (
+        <ScrolledTable label="Sessions" titles={['Who', 'Address', 'Browser', 'Since', 'Last seen', 'Ends', 'Act']}>
+          {data.data.map((session) => (
+            <SessionRow key={session.id} session={session} />
+          ))}
+        </ScrolledTable>
+      )}
+    </section>
+  );
+}
+
+function SessionRow({ session }: { session: KnownSession }): ReactElement {
+  const { id, who, isCurrent, address, userAgent, createdAt, lastSeenAt, expiresAt } = session;
+  const revoke = useWrite('DELETE /sessions/{id}');
+  return (
+    <tr>
+      <td>
+        {who}
+        {isCurrent ? <span className="sub"> this browser</span> : null}
+      </td>
+      <td className="mono">{address}</td>
+      <td className="muted">{userAgent}</td>
+      <td>
+        <Ago at={createdAt} />
+      </td>
+      <td>
+        <Ago at={lastSeenAt} />
+      </td>
+      <td>{expiresAt === null ? <span className="dim">never</span> : <Until at={expiresAt} />}</td>
+      <td>
+        <AskedAct
+          word="Revoke session"
+          isSmall
+          question={`Revoke the session of ${who}?`}
+          write={{ ...revoke, mutate: () => revoke.mutate({ path: { id } }) }}
+        >
+          <p>The browser at {address} is signed out at its next call. Whoever has the credential can sign in again.</p>
+        </AskedAct>
+      </td>
+    </tr>
+  );
+}
+
+function ScrolledTable({ label, titles, children }: { label: string; titles: readonly string[]; children: ReactElement[] }): ReactElement {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+    <section className="table-wrap" tabIndex={0} aria-label={label}>
+      <table className="table">
+        <thead>
+          <tr>
+            {titles.map((title) => (
+              <th key={title} scope="col">
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>{children}</tbody>
+      </table>
+    </section>
+  );
+}
+
+/** A day to come, whole. */
+function Until({ at }: { at: string }): ReactElement {
+  return (
+    <time dateTime={at} title={at} className="nowrap">
+      {at.slice(0, 10)}
+    </time>
+  );
+}
+
+/** The key of an installation has no maker. */
+function madeBy(maker: Key['createdBy'] | null): ReactElement {
+  return maker === null ? <span className="dim">–</span> : <span>{maker.name}</span>;
 }

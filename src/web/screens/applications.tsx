@@ -1,6 +1,157 @@
+import { useSearch } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
+import { AsCode } from '../app/as-code.tsx';
+import { ListScreen } from '../app/list-screen.tsx';
 import { Page } from '../app/page.tsx';
+import { AskedAct, Refusal, SwitchButton } from '../app/resource-acts.tsx';
+import { type RowOf, useCursorList, useRead, useWrite } from '../app/use-api.ts';
+import { Drawer } from '../ui/drawer.tsx';
+import type { FilterField } from '../ui/filters.tsx';
+import { count } from '../ui/format.ts';
+import { Empty, Failure, Loading } from '../ui/notices.tsx';
+import type { Column } from '../ui/rows.tsx';
+import { State } from '../ui/state.tsx';
+import { Ago } from '../ui/time.tsx';
 
+type Application = RowOf<'GET /webhook-applications'>;
+
+const onOff = [
+  { value: 'true', word: 'Yes' },
+  { value: 'false', word: 'No' },
+];
+const fields: readonly FilterField[] = [
+  { name: 'search', word: 'name', hint: 'Part of its name or of your id for it.' },
+  { name: 'isDisabled', word: 'disabled', choices: onOff },
+];
+const columns: readonly Column<Application>[] = [
+  { title: 'Application', className: 'grow', cell: ({ name }) => name },
+  { title: 'State', cell: ({ isDisabled }) => <State state={isDisabled ? 'disabled' : 'ready'} /> },
+  { title: 'Your id', className: 'mono p2', cell: ({ externalId }) => externalId ?? <span className="dim">–</span> },
+  { title: 'Endpoints', className: 'num', cell: ({ totalEndpoints }) => count(totalEndpoints) },
+  { title: 'Sent', className: 'num p2', cell: ({ totalMessagesSent }) => count(totalMessagesSent) },
+  { title: 'Failed', className: 'num p3', cell: ({ totalMessagesFailed }) => count(totalMessagesFailed) },
+];
+const keyOf = ({ id }: Application): string => id;
+
+/** Which customers get webhooks, and where? */
 export function Applications(): ReactElement {
-  return <Page title="Applications">{null}</Page>;
+  const search = useSearch({ from: '/o/$org/applications' });
+  const query = { search: search.search, isDisabled: search.isDisabled === undefined ? undefined : search.isDisabled === 'true' };
+  return (
+    <Page title="Applications" actions={<AsCode name="GET /webhook-applications" input={{ query }} />} isFull>
+      <ListScreen
+        what="applications"
+        list={useCursorList('GET /webhook-applications', query)}
+        columns={columns}
+        keyOf={keyOf}
+        fields={fields}
+        search={search}
+        drawer={(id, close) => <ApplicationDrawer key={id} id={id} onClose={close} />}
+        empty={
+          <Empty title="No application yet">
+            <p>An application is one of your customers; its endpoints get the messages that you send.</p>
+          </Empty>
+        }
+      />
+    </Page>
+  );
+}
+
+function ApplicationDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactElement {
+  const input = { path: { id } };
+  const { data, error, refetch } = useRead('GET /webhook-applications/{id}', input);
+  const change = useWrite('PATCH /webhook-applications/{id}');
+  const remove = useWrite('DELETE /webhook-applications/{id}');
+  if (data === undefined)
+    return (
+      <Drawer label="Selected application" head={<span className="spacer" />} onClose={onClose}>
+        {error === null ? <Loading what="the application" /> : <Failure message={error.message} retry={() => void refetch()} />}
+      </Drawer>
+    );
+  const { name, isDisabled, disabledReason, externalId, totalEndpoints, lastEventAt } = data.data;
+  return (
+    <Drawer
+      label="Selected application"
+      onClose={onClose}
+      head={
+        <>
+          <State state={isDisabled ? 'disabled' : 'ready'} isPill />
+          <strong>{name}</strong>
+          <span className="spacer" />
+        </>
+      }
+      foot={
+        <>
+          <AskedAct
+            word="Delete application"
+            question={`Delete application ${name}?`}
+            write={{ ...remove, mutate: () => remove.mutate(input, { onSuccess: onClose }) }}
+          >
+            <p>Its endpoints ({count(totalEndpoints)}) go with it. Messages that wait for them are not sent.</p>
+          </AskedAct>
+          <AsCode name="GET /webhook-applications/{id}" input={input} />
+          <SwitchButton
+            isOn={!isDisabled}
+            write={{ ...change, mutate: () => change.mutate({ ...input, body: { isDisabled: !isDisabled } }) }}
+          />
+        </>
+      }
+    >
+      <Refusal error={change.error} />
+      <section>
+        <dl className="kv is-tight">
+          <dt>Your id</dt>
+          <dd>{externalId ?? <span className="dim">–</span>}</dd>
+          {disabledReason === null ? null : (
+            <>
+              <dt>Disabled because</dt>
+              <dd>{disabledReason}</dd>
+            </>
+          )}
+          <dt>Last event</dt>
+          <dd>{lastEventAt === null ? <span className="dim">never</span> : <Ago at={lastEventAt} />}</dd>
+          <dt>Id</dt>
+          <dd className="id">{id}</dd>
+        </dl>
+      </section>
+      <Endpoints applicationId={id} />
+    </Drawer>
+  );
+}
+
+function Endpoints({ applicationId }: { applicationId: string }): ReactElement {
+  const { rows, error, isLoading, hasMore, loadMore } = useCursorList('GET /webhook-endpoints', { applicationId });
+  return (
+    <section>
+      <header>
+        <h2>Endpoints</h2>
+      </header>
+      {error === null ? null : <Failure message={error.message} requestId={error.requestId} />}
+      {isLoading ? <Loading what="the endpoints" /> : null}
+      {!isLoading && error === null && rows.length === 0 ? <p className="small muted">It has no endpoint, so it gets no message.</p> : null}
+      <dl className="kv is-tight">
+        {rows.map(({ id, url, isDisabled, circuitState, totalMessages }) => (
+          <Endpoint key={id} url={url} state={isDisabled ? 'disabled' : circuitState} messages={totalMessages} />
+        ))}
+      </dl>
+      {hasMore ? (
+        <button type="button" className="btn is-sm" onClick={loadMore}>
+          More endpoints
+        </button>
+      ) : null}
+    </section>
+  );
+}
+
+function Endpoint({ url, state, messages }: { url: string; state: string; messages: number }): ReactElement {
+  return (
+    <>
+      <dt>
+        <State state={state} />
+      </dt>
+      <dd>
+        {url} <span className="sub">{count(messages)} messages</span>
+      </dd>
+    </>
+  );
 }

@@ -1,6 +1,148 @@
+import { useSearch } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
+import type { Answer } from '../api/client.ts';
+import { AsCode } from '../app/as-code.tsx';
+import { ListScreen } from '../app/list-screen.tsx';
 import { Page } from '../app/page.tsx';
+import { AskedAct, Refusal, SwitchButton } from '../app/resource-acts.tsx';
+import { usePages, useRead, useWrite } from '../app/use-api.ts';
+import { Drawer } from '../ui/drawer.tsx';
+import type { FilterField } from '../ui/filters.tsx';
+import { duration } from '../ui/format.ts';
+import { Empty, Failure, Loading } from '../ui/notices.tsx';
+import type { Column } from '../ui/rows.tsx';
+import { State } from '../ui/state.tsx';
+import { Ago } from '../ui/time.tsx';
 
+type Channel = Answer<'GET /notification-channels'>['data'][number];
+
+const types: Channel['type'][] = ['slack', 'teams', 'discord', 'pagerduty', 'email', 'webhook'];
+const onOff = [
+  { value: 'true', word: 'Yes' },
+  { value: 'false', word: 'No' },
+];
+const fields: readonly FilterField[] = [
+  { name: 'type', word: 'type', choices: types.map((value) => ({ value, word: value })) },
+  { name: 'enabled', word: 'enabled', choices: onOff },
+];
+const columns: readonly Column<Channel>[] = [
+  { title: 'Channel', className: 'grow', cell: ({ name }) => name },
+  { title: 'State', cell: ({ enabled }) => <State state={enabled ? 'ready' : 'disabled'} /> },
+  { title: 'Type', cell: ({ type }) => type },
+  {
+    title: 'Last notice',
+    className: 'p2',
+    cell: ({ lastNotifiedAt }) => (lastNotifiedAt === null ? <span className="dim">never</span> : <Ago at={lastNotifiedAt} />),
+  },
+];
+const keyOf = ({ id }: Channel): string => id;
+const rowsOf = ({ data }: Answer<'GET /notification-channels'>): Channel[] => data;
+
+/** Who is told when something fails, and does it arrive? */
 export function Channels(): ReactElement {
-  return <Page title="Channels">{null}</Page>;
+  const search = useSearch({ from: '/o/$org/channels' });
+  const query = {
+    type: types.find((each) => each === search.type),
+    enabled: search.enabled === undefined ? undefined : search.enabled === 'true',
+  };
+  return (
+    <Page title="Channels" actions={<AsCode name="GET /notification-channels" input={{ query }} />} isFull>
+      <ListScreen
+        what="channels"
+        list={usePages('GET /notification-channels', query, rowsOf)}
+        columns={columns}
+        keyOf={keyOf}
+        fields={fields}
+        search={search}
+        drawer={(id, close) => <ChannelDrawer key={id} id={id} onClose={close} />}
+        empty={
+          <Empty title="No channel yet">
+            <p>A channel tells people of failures and recoveries: Slack, Teams, Discord, PagerDuty, e-mail or a webhook.</p>
+          </Empty>
+        }
+      />
+    </Page>
+  );
+}
+
+function ChannelDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactElement {
+  const input = { path: { id } };
+  const { data: channel, error, refetch } = useRead('GET /notification-channels/{id}', input);
+  const change = useWrite('PATCH /notification-channels/{id}');
+  const remove = useWrite('DELETE /notification-channels/{id}');
+  const test = useWrite('POST /notification-channels/{id}/test');
+  if (channel === undefined)
+    return (
+      <Drawer label="Selected channel" head={<span className="spacer" />} onClose={onClose}>
+        {error === null ? <Loading what="the channel" /> : <Failure message={error.message} retry={() => void refetch()} />}
+      </Drawer>
+    );
+  const { name, enabled, type, config } = channel;
+  return (
+    <Drawer
+      label="Selected channel"
+      onClose={onClose}
+      head={
+        <>
+          <State state={enabled ? 'ready' : 'disabled'} isPill />
+          <strong>{name}</strong>
+          <span className="spacer" />
+        </>
+      }
+      foot={
+        <>
+          <AskedAct
+            word="Delete channel"
+            question={`Delete channel ${name}?`}
+            write={{ ...remove, mutate: () => remove.mutate(input, { onSuccess: onClose }) }}
+          >
+            <p>Routes that name it lose it, and nobody hears of their failures here any more.</p>
+          </AskedAct>
+          <AsCode name="GET /notification-channels/{id}" input={input} />
+          <SwitchButton isOn={enabled} write={{ ...change, mutate: () => change.mutate({ ...input, body: { enabled: !enabled } }) }} />
+          <button type="button" className="btn is-primary" disabled={test.isPending} onClick={() => test.mutate(input)}>
+            {test.isPending ? 'Sending…' : 'Send a test'}
+          </button>
+        </>
+      }
+    >
+      <Refusal error={change.error ?? test.error} />
+      {test.data === undefined ? null : (
+        <section aria-live="polite">
+          <header>
+            <h2>This test</h2>
+          </header>
+          <p className="row">
+            <State state={test.data.success ? 'delivered' : 'failed'} />
+            {test.data.detail === undefined ? '' : duration(test.data.detail.phases.totalMs)}
+          </p>
+          <p className="small">{test.data.message}</p>
+        </section>
+      )}
+      <section>
+        <dl className="kv is-tight">
+          <dt>Type</dt>
+          <dd>{type}</dd>
+          {Object.entries(config).map(([key, value]) => (
+            <Setting key={key} name={key} value={value} />
+          ))}
+          <dt>Id</dt>
+          <dd className="id">{id}</dd>
+        </dl>
+      </section>
+    </Drawer>
+  );
+}
+
+function Setting({ name, value }: { name: string; value: unknown }): ReactElement | null {
+  const text = typeof value === 'string' ? value : Array.isArray(value) ? value.join(', ') : JSON.stringify(value);
+  if (value === null || text === '{}') return null;
+  return (
+    <>
+      <dt>
+        <code>{name}</code>
+      </dt>
+      <dd>{text}</dd>
+    </>
+  );
 }

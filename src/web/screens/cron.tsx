@@ -1,6 +1,190 @@
+import { useSearch } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
+import type { Answer } from '../api/client.ts';
+import { AsCode } from '../app/as-code.tsx';
+import { ListScreen } from '../app/list-screen.tsx';
 import { Page } from '../app/page.tsx';
+import { AskedAct, Refusal, SwitchButton } from '../app/resource-acts.tsx';
+import { usePages, useRead, useWrite } from '../app/use-api.ts';
+import { Drawer } from '../ui/drawer.tsx';
+import type { FilterField } from '../ui/filters.tsx';
+import { duration } from '../ui/format.ts';
+import { Empty, Failure, Loading } from '../ui/notices.tsx';
+import type { Column } from '../ui/rows.tsx';
+import { Code, State } from '../ui/state.tsx';
+import { Ago, Clock, Countdown } from '../ui/time.tsx';
 
+type Job = Answer<'GET /cron'>['cronJobs'][number];
+
+const fields: readonly FilterField[] = [
+  { name: 'search', word: 'name', hint: 'Part of its name or slug.' },
+  {
+    name: 'isActive',
+    word: 'enabled',
+    choices: [
+      { value: 'true', word: 'Yes' },
+      { value: 'false', word: 'No' },
+    ],
+  },
+];
+const columns: readonly Column<Job>[] = [
+  { title: 'Job', className: 'grow', cell: ({ name }) => name },
+  { title: 'State', cell: ({ isActive }) => <State state={isActive ? 'ready' : 'disabled'} /> },
+  { title: 'Schedule', className: 'mono p2', cell: ({ cronExpression }) => cronExpression },
+  { title: 'Time zone', className: 'p3 muted', cell: ({ timezone }) => timezone },
+  {
+    title: 'Last run',
+    className: 'p2',
+    cell: ({ lastRunAt }) => (lastRunAt === null ? <span className="dim">never</span> : <Ago at={utc(lastRunAt)} />),
+  },
+  {
+    title: 'Next run in',
+    className: 'num',
+    cell: ({ nextRunAt, isActive }) =>
+      nextRunAt === null || !isActive ? <span className="dim">–</span> : <Countdown at={utc(nextRunAt)} />,
+  },
+];
+const keyOf = ({ id }: Job): string => id;
+const rowsOf = ({ cronJobs }: Answer<'GET /cron'>): Job[] => cronJobs;
+
+/** Which calls run by the clock, when next, and did they succeed? */
 export function CronJobs(): ReactElement {
-  return <Page title="Cron jobs">{null}</Page>;
+  const search = useSearch({ from: '/o/$org/cron' });
+  const query = { search: search.search, isActive: search.isActive === undefined ? undefined : search.isActive === 'true' };
+  return (
+    <Page title="Cron jobs" actions={<AsCode name="GET /cron" input={{ query }} />} isFull>
+      <ListScreen
+        what="cron jobs"
+        list={usePages('GET /cron', query, rowsOf)}
+        columns={columns}
+        keyOf={keyOf}
+        fields={fields}
+        search={search}
+        drawer={(id, close) => <JobDrawer key={id} id={id} onClose={close} />}
+        empty={
+          <Empty title="No cron job yet">
+            <p>A cron job calls an address by a schedule.</p>
+          </Empty>
+        }
+      />
+    </Page>
+  );
+}
+
+function JobDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactElement {
+  const input = { path: { id } };
+  const { data, error, refetch } = useRead('GET /cron/{id}', input, { everyMs: 10_000 });
+  const change = useWrite('PATCH /cron/{id}');
+  const remove = useWrite('DELETE /cron/{id}');
+  const run = useWrite('POST /cron/{id}/trigger');
+  if (data === undefined)
+    return (
+      <Drawer label="Selected cron job" head={<span className="spacer" />} onClose={onClose}>
+        {error === null ? <Loading what="the cron job" /> : <Failure message={error.message} retry={() => void refetch()} />}
+      </Drawer>
+    );
+  const { name, isActive, cronExpression, timezone, method, url, nextRunAt } = data.cronJob;
+  const answer = run.data?.execution;
+  return (
+    <Drawer
+      label="Selected cron job"
+      onClose={onClose}
+      head={
+        <>
+          <State state={isActive ? 'ready' : 'disabled'} isPill />
+          <strong>{name}</strong>
+          <span className="spacer" />
+        </>
+      }
+      foot={
+        <>
+          <AskedAct
+            word="Delete cron job"
+            question={`Delete cron job ${name}?`}
+            write={{ ...remove, mutate: () => remove.mutate(input, { onSuccess: onClose }) }}
+          >
+            <p>
+              {url} is no longer called at {cronExpression}. The history of its runs goes, too.
+            </p>
+          </AskedAct>
+          <AsCode name="GET /cron/{id}" input={input} />
+          <SwitchButton isOn={isActive} write={{ ...change, mutate: () => change.mutate({ ...input, body: { isActive: !isActive } }) }} />
+          <button type="button" className="btn is-primary" disabled={run.isPending} onClick={() => run.mutate({ ...input, body: {} })}>
+            {run.isPending ? 'Running…' : 'Run now'}
+          </button>
+        </>
+      }
+    >
+      <Refusal error={change.error ?? run.error} />
+      {answer === undefined ? null : (
+        <section aria-live="polite">
+          <header>
+            <h2>This run</h2>
+          </header>
+          <p className="row">
+            <State state={answer.status} word={answer.status === 'success' ? 'Succeeded' : undefined} />{' '}
+            <Code status={answer.responseStatus} /> {duration(answer.latencyMs)}
+          </p>
+          {answer.error === undefined ? null : <p className="small">{answer.error}</p>}
+        </section>
+      )}
+      <section>
+        <dl className="kv is-tight">
+          <dt>Schedule</dt>
+          <dd>
+            <code>{cronExpression}</code> {timezone}
+          </dd>
+          <dt>Next run in</dt>
+          <dd>{nextRunAt === null || !isActive ? <span className="dim">–</span> : <Countdown at={utc(nextRunAt)} />}</dd>
+          <dt>Calls</dt>
+          <dd>
+            <code>
+              {method} {url}
+            </code>
+          </dd>
+          <dt>Id</dt>
+          <dd className="id">{id}</dd>
+        </dl>
+      </section>
+      <History id={id} />
+    </Drawer>
+  );
+}
+
+function History({ id }: { id: string }): ReactElement {
+  const { data, error } = useRead('GET /cron/{id}/executions', { path: { id }, query: { limit: 20 } }, { everyMs: 10_000 });
+  return (
+    <section>
+      <header>
+        <h2>Last runs</h2>
+      </header>
+      {error === null ? null : <Failure message={error.message} />}
+      {data === undefined && error === null ? <Loading what="the runs" /> : null}
+      {data?.executions.length === 0 ? <p className="small muted">It has not run yet.</p> : null}
+      <dl className="kv is-tight">
+        {data?.executions.map((run) => (
+          <Run key={run.id} run={run} />
+        ))}
+      </dl>
+    </section>
+  );
+}
+
+function Run({ run }: { run: Answer<'GET /cron/{id}/executions'>['executions'][number] }): ReactElement {
+  return (
+    <>
+      <dt>
+        <Clock at={utc(run.started_at)} />
+      </dt>
+      <dd>
+        <State state={run.status} word={run.status === 'success' ? 'Succeeded' : undefined} /> <Code status={run.response_status} />{' '}
+        {run.latency_ms === null ? '' : duration(run.latency_ms)} <span className="sub">{run.error_message}</span>
+      </dd>
+    </>
+  );
+}
+
+/** The times of a job have no zone in the API; they are in UTC. */
+function utc(at: string): string {
+  return at.includes('T') ? at : `${at.replace(' ', 'T')}Z`;
 }

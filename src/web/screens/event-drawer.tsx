@@ -1,10 +1,10 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
+import { EventPayload } from '../app/event-payload.tsx';
 import { useOrganization, useRead } from '../app/use-api.ts';
 import { Drawer } from '../ui/drawer.tsx';
 import { bytes, shortId } from '../ui/format.ts';
 import { Failure, Loading } from '../ui/notices.tsx';
-import { Payload } from '../ui/payload.tsx';
 import { State } from '../ui/state.tsx';
 import { Clock } from '../ui/time.tsx';
 
@@ -51,12 +51,12 @@ export function EventDrawer({ id, onClose }: { id: string; onClose: () => void }
           </section>
           <section>
             <header>
-              <h3>Payload</h3>
+              <h2>Payload</h2>
               <span className="hint">
                 {bytes(event.size)}, {event.contentType}
               </span>
             </header>
-            <Payload value={event.payload} encoding={event.payloadEncoding} isTruncated={event.payloadTruncated === true} />
+            <EventPayload key={id} event={event} />
           </section>
         </>
       )}

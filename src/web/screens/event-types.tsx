@@ -1,6 +1,148 @@
+import { useSearch } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
+import { AsCode } from '../app/as-code.tsx';
+import { ListScreen } from '../app/list-screen.tsx';
 import { Page } from '../app/page.tsx';
+import { AskedAct, Refusal, SwitchButton } from '../app/resource-acts.tsx';
+import { type RowOf, useCursorList, useRead, useWrite } from '../app/use-api.ts';
+import { Drawer } from '../ui/drawer.tsx';
+import type { FilterField } from '../ui/filters.tsx';
+import { count } from '../ui/format.ts';
+import { Empty, Failure, Loading } from '../ui/notices.tsx';
+import { Payload } from '../ui/payload.tsx';
+import type { Column } from '../ui/rows.tsx';
+import { State } from '../ui/state.tsx';
 
+type EventType = RowOf<'GET /event-types'>;
+
+const onOff = [
+  { value: 'true', word: 'Yes' },
+  { value: 'false', word: 'No' },
+];
+const fields: readonly FilterField[] = [
+  { name: 'search', word: 'name', hint: 'Part of its name.' },
+  { name: 'category', word: 'category' },
+  { name: 'isEnabled', word: 'enabled', choices: onOff },
+];
+const columns: readonly Column<EventType>[] = [
+  { title: 'Event type', className: 'mono grow', cell: ({ name }) => name },
+  { title: 'State', cell: (type) => <TypeState type={type} /> },
+  { title: 'Name', className: 'p2', cell: ({ displayName }) => displayName ?? <span className="dim">–</span> },
+  { title: 'Category', className: 'p3', cell: ({ category }) => category ?? <span className="dim">–</span> },
+  { title: 'Subscriptions', className: 'num p2', cell: ({ subscriptionCount }) => count(subscriptionCount) },
+];
+const keyOf = ({ id }: EventType): string => id;
+
+/** What can customers subscribe to, and what do they get? */
 export function EventTypes(): ReactElement {
-  return <Page title="Event catalog">{null}</Page>;
+  const search = useSearch({ from: '/o/$org/event-types' });
+  const { at: _at, isEnabled, ...rest } = search;
+  const query = { ...rest, isEnabled: isEnabled === undefined ? undefined : isEnabled === 'true' };
+  return (
+    <Page title="Event catalog" actions={<AsCode name="GET /event-types" input={{ query }} />} isFull>
+      <ListScreen
+        what="event types"
+        list={useCursorList('GET /event-types', query)}
+        columns={columns}
+        keyOf={keyOf}
+        fields={fields}
+        search={search}
+        drawer={(id, close) => <TypeDrawer key={id} id={id} onClose={close} />}
+        empty={
+          <Empty title="No event type yet">
+            <p>An event type names what you send, such as order.paid. Endpoints subscribe to it.</p>
+          </Empty>
+        }
+      />
+    </Page>
+  );
+}
+
+function TypeState({ type, isPill = false }: { type: EventType; isPill?: boolean }): ReactElement {
+  if (!type.isEnabled) return <State state="disabled" isPill={isPill} />;
+  return type.isDeprecated ? <State state="degraded" word="Deprecated" isPill={isPill} /> : <State state="ready" isPill={isPill} />;
+}
+
+function TypeDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactElement {
+  const input = { path: { id } };
+  const { data, error, refetch } = useRead('GET /event-types/{id}', input);
+  const change = useWrite('PATCH /event-types/{id}');
+  const remove = useWrite('DELETE /event-types/{id}');
+  if (data === undefined)
+    return (
+      <Drawer label="Selected event type" head={<span className="spacer" />} onClose={onClose}>
+        {error === null ? <Loading what="the event type" /> : <Failure message={error.message} retry={() => void refetch()} />}
+      </Drawer>
+    );
+  const { name, isEnabled, description, category, schema, schemaVersion, examplePayload, subscriptionCount, deprecatedMessage } = data.data;
+  return (
+    <Drawer
+      label="Selected event type"
+      onClose={onClose}
+      head={
+        <>
+          <TypeState type={data.data} isPill />
+          <strong>{name}</strong>
+          <span className="spacer" />
+        </>
+      }
+      foot={
+        <>
+          <AskedAct
+            word="Delete event type"
+            question={`Delete event type ${name}?`}
+            write={{ ...remove, mutate: () => remove.mutate(input, { onSuccess: onClose }) }}
+          >
+            <p>{count(subscriptionCount)} subscriptions name it. Nobody can subscribe to it any more.</p>
+          </AskedAct>
+          <AsCode name="GET /event-types/{id}" input={input} />
+          <SwitchButton
+            isOn={isEnabled}
+            write={{ ...change, mutate: () => change.mutate({ ...input, body: { isEnabled: !isEnabled } }) }}
+          />
+        </>
+      }
+    >
+      <Refusal error={change.error} />
+      <section>
+        <dl className="kv is-tight">
+          <dt>Description</dt>
+          <dd>{description ?? <span className="dim">–</span>}</dd>
+          <dt>Category</dt>
+          <dd>{category ?? <span className="dim">–</span>}</dd>
+          <dt>Subscriptions</dt>
+          <dd>{count(subscriptionCount)}</dd>
+          {deprecatedMessage === null ? null : (
+            <>
+              <dt>Deprecated</dt>
+              <dd>{deprecatedMessage}</dd>
+            </>
+          )}
+          <dt>Id</dt>
+          <dd className="id">{id}</dd>
+        </dl>
+      </section>
+      <section>
+        <header>
+          <h2>Example</h2>
+        </header>
+        {examplePayload === null ? (
+          <p className="small muted">It has none.</p>
+        ) : (
+          <Payload source={{ text: examplePayload }} contentType="application/json" />
+        )}
+      </section>
+      <section>
+        <header>
+          <h2>Schema</h2>
+          <span className="hint">version {schemaVersion}</span>
+        </header>
+        {schema === null ? (
+          <p className="small muted">It has none, so every payload is taken.</p>
+        ) : (
+          <Payload source={{ text: schema }} contentType="application/json" />
+        )}
+      </section>
+    </Drawer>
+  );
 }

@@ -2,12 +2,12 @@ import { Link, useParams } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
 import type { Answer } from '../api/client.ts';
 import { AsCode } from '../app/as-code.tsx';
+import { EventPayload } from '../app/event-payload.tsx';
 import { IdLink } from '../app/names.tsx';
 import { Page } from '../app/page.tsx';
 import { useOrganization, useRead } from '../app/use-api.ts';
 import { bytes, count, shortId } from '../ui/format.ts';
 import { Failure, Loading } from '../ui/notices.tsx';
-import { Payload } from '../ui/payload.tsx';
 import { State } from '../ui/state.tsx';
 import { Clock } from '../ui/time.tsx';
 import { Advice, AnswerLine, Steps } from './explanation.tsx';
@@ -69,7 +69,7 @@ export function EventStory(): ReactElement {
                 </span>
               </header>
               <div className="panel-body">
-                <Payload value={event.payload} encoding={event.payloadEncoding} isTruncated={event.payloadTruncated === true} />
+                <EventPayload key={id} event={event} />
               </div>
             </section>
             <Facts event={event} />

@@ -1,6 +1,176 @@
+import { useSearch } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
+import type { Answer } from '../api/client.ts';
+import { AsCode } from '../app/as-code.tsx';
+import { ListScreen } from '../app/list-screen.tsx';
 import { Page } from '../app/page.tsx';
+import { AskedAct, Refusal, SwitchButton } from '../app/resource-acts.tsx';
+import { usePages, useRead, useWrite } from '../app/use-api.ts';
+import { CopyButton } from '../ui/copy.tsx';
+import { Drawer } from '../ui/drawer.tsx';
+import type { FilterField } from '../ui/filters.tsx';
+import { count } from '../ui/format.ts';
+import { Command, Empty, Failure, Loading } from '../ui/notices.tsx';
+import type { Column } from '../ui/rows.tsx';
+import { State } from '../ui/state.tsx';
+import { Ago } from '../ui/time.tsx';
 
+type Source = Answer<'GET /sources'>['data'][number];
+
+const onOff = [
+  { value: 'true', word: 'Yes' },
+  { value: 'false', word: 'No' },
+];
+const fields: readonly FilterField[] = [
+  { name: 'search', word: 'name', hint: 'Part of its name or slug.' },
+  { name: 'enabled', word: 'enabled', choices: onOff },
+];
+const columns: readonly Column<Source>[] = [
+  { title: 'Source', className: 'grow', cell: ({ name }) => name },
+  { title: 'State', cell: ({ enabled }) => <State state={enabled ? 'ready' : 'disabled'} /> },
+  { title: 'Provider', className: 'p2', cell: ({ provider }) => provider },
+  { title: 'Signature', className: 'p2', cell: (source) => verification(source) },
+  { title: 'Events', className: 'num p3', cell: ({ eventsCount }) => count(eventsCount) },
+  { title: 'Routes', className: 'num p3', cell: ({ routeCount }) => count(routeCount) },
+  {
+    title: 'Last event',
+    cell: ({ lastEventAt }) => (lastEventAt === null ? <span className="dim">never</span> : <Ago at={lastEventAt} />),
+  },
+];
+const keyOf = ({ id }: Source): string => id;
+const rowsOf = ({ data }: Answer<'GET /sources'>): Source[] => data;
+
+/** Where do events come in, and are their senders checked? */
 export function Sources(): ReactElement {
-  return <Page title="Sources">{null}</Page>;
+  const search = useSearch({ from: '/o/$org/sources' });
+  const query = { search: search.search, enabled: search.enabled === undefined ? undefined : search.enabled === 'true' };
+  return (
+    <Page title="Sources" actions={<AsCode name="GET /sources" input={{ query }} />} isFull>
+      <ListScreen
+        what="sources"
+        list={usePages('GET /sources', query, rowsOf)}
+        columns={columns}
+        keyOf={keyOf}
+        fields={fields}
+        search={search}
+        drawer={(id, close) => <SourceDrawer key={id} id={id} onClose={close} />}
+        empty={
+          <Empty
+            title="No source yet"
+            command={`curl -X POST ${location.origin}/api/sources \\\n  -H "x-api-key: $KEY" -H 'content-type: application/json' -d '{"name":"Orders","slug":"orders"}'`}
+          >
+            <p>A source has an address that a sender calls.</p>
+          </Empty>
+        }
+      />
+    </Page>
+  );
+}
+
+function SourceDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactElement {
+  const input = { path: { id } };
+  const { data: source, error, refetch } = useRead('GET /sources/{id}', input);
+  const change = useWrite('PATCH /sources/{id}');
+  const remove = useWrite('DELETE /sources/{id}');
+  if (source === undefined)
+    return (
+      <Drawer label="Selected source" head={<span className="spacer" />} onClose={onClose}>
+        {error === null ? <Loading what="the source" /> : <Failure message={error.message} retry={() => void refetch()} />}
+      </Drawer>
+    );
+  const { name, enabled, ingestUrl, allowedMethods, routeCount } = source;
+  const test = testCommand(source);
+  return (
+    <Drawer
+      label="Selected source"
+      onClose={onClose}
+      head={
+        <>
+          <State state={enabled ? 'ready' : 'disabled'} isPill />
+          <strong>{name}</strong>
+          <span className="spacer" />
+        </>
+      }
+      foot={
+        <>
+          <AskedAct
+            word="Delete source"
+            question={`Delete source ${name}?`}
+            write={{ ...remove, mutate: () => remove.mutate(input, { onSuccess: onClose }) }}
+          >
+            <p>
+              Its address refuses events from then on. {count(routeCount)} routes begin at it: the API deletes the source only where none
+              does. Events that it has taken are kept until their retention ends.
+            </p>
+          </AskedAct>
+          <AsCode name="GET /sources/{id}" input={input} />
+          <SwitchButton isOn={enabled} write={{ ...change, mutate: () => change.mutate({ ...input, body: { enabled: !enabled } }) }} />
+        </>
+      }
+    >
+      <Refusal error={change.error} />
+      <section>
+        <dl className="kv is-tight">
+          <dt>Provider</dt>
+          <dd>{source.provider}</dd>
+          <dt>Signature</dt>
+          <dd>{verification(source)}</dd>
+          <dt>Events</dt>
+          <dd>{count(source.eventsCount)}</dd>
+          <dt>Routes</dt>
+          <dd>{count(routeCount)}</dd>
+          <dt>Id</dt>
+          <dd className="id">{id}</dd>
+        </dl>
+      </section>
+      <section>
+        <header>
+          <h2>Set up the sender</h2>
+        </header>
+        <dl className="kv is-tight">
+          <dt>URL</dt>
+          <dd>
+            <code>{ingestUrl}</code> <CopyButton text={ingestUrl} label="Copy URL" isQuiet />
+          </dd>
+          <dt>Method</dt>
+          <dd>{allowedMethods.join(', ')}</dd>
+          <dt>Content type</dt>
+          <dd>As the sender has it; filters read JSON and forms.</dd>
+          <dt>Secret</dt>
+          <dd>
+            {source.hasSigningSecret
+              ? `The sender has the same one${source.signingSecretLast4 === null ? '' : `; it ends in ${source.signingSecretLast4}`}.`
+              : 'None. Anybody who knows the URL can send.'}
+          </dd>
+        </dl>
+      </section>
+      <section>
+        <header>
+          <h2>Send a test event</h2>
+        </header>
+        {test === null ? (
+          <p className="small muted">Only {source.provider} can sign one. Use the test of its own console.</p>
+        ) : (
+          <Command text={test} />
+        )}
+      </section>
+    </Drawer>
+  );
+}
+
+function verification({ provider, hasSigningSecret, rejectInvalidSignatures }: Source): string {
+  if (provider === 'posthorn') return 'Own events';
+  if (!hasSigningSecret) return 'Not checked';
+  return rejectInvalidSignatures ? 'Checked, wrong ones refused' : 'Checked, wrong ones marked';
+}
+
+/** Null: nobody but the provider signs such a request. */
+function testCommand({ provider, hasSigningSecret, ingestUrl }: Source): string | null {
+  const body = '{"hello":"world"}';
+  const send = `-H 'content-type: application/json' -d '${body}' \\\n  '${ingestUrl}'`;
+  if (provider === 'posthorn') return null;
+  if (!hasSigningSecret) return `curl ${send}`;
+  const header = { generic: 'X-Webhook-Signature', github: 'X-Hub-Signature-256', bitbucket: 'X-Hub-Signature' }[provider as string];
+  if (header === undefined) return null;
+  return `SIGNATURE=$(printf %s '${body}' | openssl dgst -sha256 -hmac "$SECRET" -r | cut -d' ' -f1)\ncurl -H "${header}: sha256=$SIGNATURE" \\\n  ${send}`;
 }

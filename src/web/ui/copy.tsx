@@ -1,11 +1,18 @@
 import { type ReactElement, useState } from 'react';
 import { Icon } from './icon.tsx';
 
+export interface CopyButtonProps {
+  /** A function where the text is made only when it is wanted. */
+  text: string | (() => string);
+  label: string;
+  isQuiet?: boolean;
+}
+
 /** Copies `text`; says so for two seconds. */
-export function CopyButton({ text, label, isQuiet = false }: { text: string; label: string; isQuiet?: boolean }): ReactElement {
+export function CopyButton({ text, label, isQuiet = false }: CopyButtonProps): ReactElement {
   const [copied, setCopied] = useState<'no' | 'yes' | 'refused'>('no');
   const copy = async (): Promise<void> => {
-    const outcome = await navigator.clipboard.writeText(text).then(
+    const outcome = await navigator.clipboard.writeText(typeof text === 'string' ? text : text()).then(
       () => 'yes' as const,
       () => 'refused' as const,
     );

@@ -64,7 +64,7 @@ export function Until({ at }: { at: string }): ReactElement {
 }
 
 /** Such as `2026-01-31 14:02:11.884 UTC`. */
-export function exactTime(at: string, zone: Zone): string {
+function exactTime(at: string, zone: Zone): string {
   const date = new Date(at);
   if (Number.isNaN(date.getTime())) return at;
   return `${dayOf(date, zone)} ${clockOf(date, zone)}${zone === 'UTC' ? ' UTC' : ''}`;

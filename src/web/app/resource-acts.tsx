@@ -1,0 +1,74 @@
+import { type ReactElement, type ReactNode, useState } from 'react';
+import type { ApiError } from '../api/client.ts';
+import { Dialog } from '../ui/dialog.tsx';
+import { Icon } from '../ui/icon.tsx';
+
+/** Why the API did not do it. What Git owns is changed there. */
+export function Refusal({ error }: { error: ApiError | null }): ReactElement | null {
+  if (error === null) return null;
+  return (
+    <div className="note is-bad" role="alert">
+      <Icon name={error.code === 'FIELD_MANAGED' ? 'git' : 'fail'} />
+      <div>
+        <p>
+          <strong>{error.code === 'FIELD_MANAGED' ? 'Its declaration owns this.' : 'Nothing was changed.'}</strong> {error.message}
+        </p>
+        {error.requestId === null ? null : (
+          <p className="small">
+            Request <code>{error.requestId}</code>
+          </p>
+        )}
+      </div>
+    </div>
+  );
+}
+
+export interface WriteState {
+  mutate: () => void;
+  isPending: boolean;
+  error: ApiError | null;
+}
+
+/** Turns a resource on or off. */
+export function SwitchButton({ isOn, write }: { isOn: boolean; write: WriteState }): ReactElement {
+  return (
+    <button type="button" className="btn" disabled={write.isPending} onClick={write.mutate}>
+      <Icon name={isOn ? 'pause' : 'play'} />
+      {isOn ? 'Disable' : 'Enable'}
+    </button>
+  );
+}
+
+export interface AskedActProps {
+  /** The button, such as `Delete source`. */
+  word: string;
+  question: string;
+  write: WriteState;
+  isSmall?: boolean;
+  /** What it does to messages and to other resources. */
+  children: ReactNode;
+}
+
+/** An act that cannot be undone: the button asks, and the dialog names the effect. */
+export function AskedAct({ word, question, write, isSmall = false, children }: AskedActProps): ReactElement {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <button type="button" className={`btn is-danger${isSmall ? ' is-sm' : ''}`} onClick={() => setOpen(true)}>
+        {word}…
+      </button>
+      <Dialog title={question} isOpen={isOpen} onClose={() => setOpen(false)}>
+        {children}
+        <Refusal error={write.error} />
+        <div className="btn-row is-end">
+          <button type="button" className="btn" onClick={() => setOpen(false)}>
+            Keep it
+          </button>
+          <button type="button" className="btn is-danger" disabled={write.isPending} onClick={write.mutate}>
+            {word}
+          </button>
+        </div>
+      </Dialog>
+    </>
+  );
+}

@@ -1,0 +1,23 @@
+const turnMs = 8;
+
+export interface TurnOptions {
+  /** Called between two turns with what the work yields. */
+  onProgress?: (at: number) => void;
+  signal?: AbortSignal;
+}
+
+/** Does long work in turns of 8 ms, so that the page can answer between them. Throws the reason of `signal`. */
+export async function inTurns<Result>(work: Generator<number, Result>, { onProgress, signal }: TurnOptions = {}): Promise<Result> {
+  for (;;) {
+    const until = performance.now() + turnMs;
+    for (;;) {
+      const { done, value } = work.next();
+      if (done === true) return value;
+      if (performance.now() < until) continue;
+      onProgress?.(value);
+      break;
+    }
+    await new Promise((resolve) => setTimeout(resolve));
+    signal?.throwIfAborted();
+  }
+}
