@@ -120,7 +120,7 @@ const routeTree = root.addChildren([
     createRoute({
       ...below,
       path: '/dead-letters',
-      validateSearch: texts(...deliveryFilters, 'kind'),
+      validateSearch: texts(...deliveryFilters, 'applicationId', 'endpointId', 'eventType', 'kind'),
       component: screen(() => import('./screens/dead-letters.tsx'), 'DeadLetters'),
     }),
     createRoute({

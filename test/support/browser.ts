@@ -37,6 +37,8 @@ const tellViolations = `document.addEventListener('securitypolicyviolation', (ev
 /** With cookies of its own. */
 export async function openPage(browser: Browser, options: BrowserContextOptions = {}): Promise<WatchedPage> {
   const context = await browser.newContext(options);
+  // A machine that is busy draws late.
+  context.setDefaultTimeout(60_000);
   const page = await context.newPage();
   const errors: string[] = [];
   const policyViolations: string[] = [];

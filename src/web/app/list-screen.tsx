@@ -19,16 +19,36 @@ export interface ListScreenProps<Row> {
   /** What Enter does; absent: the drawer shows all there is. */
   open?: (key: string) => void;
   drawer: (key: string, close: () => void) => ReactNode;
+  /** Stands above the filters. */
+  head?: ReactNode;
   /** Shown where there is nothing at all. */
   empty: ReactNode;
 }
 
 /** A list with filters and a drawer; all of its state is in the address. */
-export function ListScreen<Row>({ what, list, columns, keyOf, fields, search, open, drawer, empty }: ListScreenProps<Row>): ReactElement {
+export function ListScreen<Row>({
+  what,
+  list,
+  columns,
+  keyOf,
+  fields,
+  search,
+  open,
+  drawer,
+  head,
+  empty,
+}: ListScreenProps<Row>): ReactElement {
   const navigate = useNavigate();
   const { rows, error, isLoading, hasMore, scanned, loadMore, refresh } = list;
   const { at = null, ...filters } = search;
-  const setSearch = (next: FilterValues): void => void navigate({ to: '.', search: next as never, replace: true });
+  const setSearch = (next: FilterValues): void => {
+    const none = Object.fromEntries(fields.map(({ name }) => [name, undefined]));
+    void navigate({
+      to: '.',
+      search: ((before: FilterValues) => ({ ...before, ...none, at: undefined, ...next })) as never,
+      replace: true,
+    });
+  };
   const select = useCallback(
     (key: string | null) =>
       void navigate({ to: '.', search: ((before: FilterValues) => ({ ...before, at: key ?? undefined })) as never, replace: true }),
@@ -39,6 +59,7 @@ export function ListScreen<Row>({ what, list, columns, keyOf, fields, search, op
   return (
     <>
       <div>
+        {head}
         <FilterBar fields={fields} values={filters} onChange={setSearch} />
         {error === null ? null : <Failure message={error.message} requestId={error.requestId} retry={refresh} />}
         {isLoading ? <Loading what={what} /> : null}

@@ -1,6 +1,184 @@
-import type { ReactElement } from 'react';
+import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { type ReactElement, useCallback } from 'react';
+import { AsCode } from '../app/as-code.tsx';
+import { ListScreen } from '../app/list-screen.tsx';
+import { IdLink } from '../app/names.tsx';
 import { Page } from '../app/page.tsx';
+import { useCursorList, useOrganization, useRead } from '../app/use-api.ts';
+import { count } from '../ui/format.ts';
+import { Icon } from '../ui/icon.tsx';
+import { Empty } from '../ui/notices.tsx';
+import { deliveryColumns, deliveryFields } from './deliveries.tsx';
+import { DeliveryDrawer } from './delivery-drawer.tsx';
+import { MessageDrawer } from './message-drawer.tsx';
+import { messageColumns, messageFields } from './messages.tsx';
+import { PlanReplay } from './plan-replay.tsx';
 
+/** What do I have to recover? */
 export function DeadLetters(): ReactElement {
-  return <Page title="Dead letters">{null}</Page>;
+  const { kind = 'deliveries' } = useSearch({ from: '/o/$org/dead-letters' });
+  return kind === 'messages' ? <OfMessages /> : <OfDeliveries />;
+}
+
+function OfDeliveries(): ReactElement {
+  const org = useOrganization();
+  const navigate = useNavigate();
+  const { kind: _kind, ...search } = useSearch({ from: '/o/$org/dead-letters' });
+  const {
+    at: _at,
+    status: _status,
+    errorType,
+    responseStatus,
+    applicationId: _app,
+    endpointId: _endpoint,
+    eventType: _type,
+    ...others
+  } = search;
+  const filter = { ...others, errorType: errorType?.split(','), responseStatus: responseStatus?.split(',') };
+  const query = { ...filter, status: ['dlq' as const] };
+  const list = useCursorList('GET /deliveries', query);
+  const { data: stats } = useRead('GET /deliveries/dead-letter-stats', {}, { everyMs: 5000 });
+  const open = useCallback((id: string) => void navigate({ to: '/o/$org/deliveries/$id', params: { org, id } }), [navigate, org]);
+  return (
+    <Page
+      title="Dead letters"
+      actions={
+        <>
+          <Kinds />
+          {list.rows.length === 0 ? null : <PlanReplay what="deliveries" filter={query} />}
+          <AsCode name="GET /deliveries" input={{ query }} />
+        </>
+      }
+      isFull
+    >
+      <ListScreen
+        what="dead letters"
+        list={list}
+        columns={deliveryColumns}
+        keyOf={({ id }) => id}
+        fields={deliveryFields.filter(({ name }) => name !== 'status')}
+        search={search}
+        open={open}
+        drawer={(id, close) => <DeliveryDrawer id={id} onClose={close} />}
+        head={
+          stats === undefined || stats.total === 0 ? null : (
+            <Answer total={stats.total} byReason={stats.byReason} targets={stats.topFailingDestinations.slice(0, 3)} />
+          )
+        }
+        empty={
+          <Empty title="No dead letter">
+            <p>What cannot be delivered after all attempts is kept here, and can be sent again.</p>
+          </Empty>
+        }
+      />
+    </Page>
+  );
+}
+
+function OfMessages(): ReactElement {
+  const org = useOrganization();
+  const navigate = useNavigate();
+  const { kind: _kind, ...search } = useSearch({ from: '/o/$org/dead-letters' });
+  const {
+    at: _at,
+    status: _status,
+    errorType,
+    responseStatus,
+    routeId: _route,
+    destinationId: _destination,
+    failedFrom: _from,
+    failedTo: _to,
+    ...others
+  } = search;
+  const query = { ...others, errorType: errorType?.split(','), responseStatus: responseStatus?.split(','), status: ['dlq' as const] };
+  const list = useCursorList('GET /outbound-messages', query);
+  const open = useCallback((id: string) => void navigate({ to: '/o/$org/messages/$id', params: { org, id } }), [navigate, org]);
+  return (
+    <Page
+      title="Dead letters"
+      actions={
+        <>
+          <Kinds />
+          {list.rows.length === 0 ? null : <PlanReplay what="messages" filter={query} />}
+          <AsCode name="GET /outbound-messages" input={{ query }} />
+        </>
+      }
+      isFull
+    >
+      <ListScreen
+        what="dead letters"
+        list={list}
+        columns={messageColumns}
+        keyOf={({ id }) => id}
+        fields={messageFields.filter(({ name }) => name !== 'status')}
+        search={search}
+        open={open}
+        drawer={(id, close) => <MessageDrawer id={id} onClose={close} />}
+        empty={
+          <Empty title="No dead letter">
+            <p>What customers do not take after all attempts is kept here, and can be sent again.</p>
+          </Empty>
+        }
+      />
+    </Page>
+  );
+}
+
+function Kinds(): ReactElement {
+  const org = useOrganization();
+  const { kind = 'deliveries' } = useSearch({ from: '/o/$org/dead-letters' });
+  const navigate = useNavigate();
+  return (
+    <span className="segments" role="group" aria-label="What to list">
+      {(['deliveries', 'messages'] as const).map((each) => (
+        <button
+          key={each}
+          type="button"
+          aria-pressed={kind === each}
+          onClick={() => void navigate({ to: '/o/$org/dead-letters', params: { org }, search: { kind: each } })}
+        >
+          {each === 'deliveries' ? 'Deliveries' : 'Messages'}
+        </button>
+      ))}
+    </span>
+  );
+}
+
+interface AnswerProps {
+  total: number;
+  byReason: Record<string, number>;
+  targets: readonly { destinationId: string; count: number }[];
+}
+
+function Answer({ total, byReason, targets }: AnswerProps): ReactElement {
+  const org = useOrganization();
+  return (
+    <section className="answer is-bad" aria-label="What do I have to recover?">
+      <Icon name="dead" size={20} />
+      <div>
+        <p>
+          {count(total)} {total === 1 ? 'delivery is a dead letter' : 'deliveries are dead letters'}
+          {targets.length === 0 ? null : ', most of them to '}
+          {targets.map(({ destinationId, count: each }, index) => (
+            <span key={destinationId}>
+              {index === 0 ? '' : ', '}
+              <IdLink id={destinationId} /> (
+              <Link to="/o/$org/dead-letters" params={{ org }} search={{ destinationId }}>
+                {count(each)}
+              </Link>
+              )
+            </span>
+          ))}
+          .
+        </p>
+        <p>
+          {Object.entries(byReason).map(([reason, each]) => (
+            <span key={reason}>
+              <code>{reason}</code> {count(each)}{' '}
+            </span>
+          ))}
+        </p>
+      </div>
+    </section>
+  );
 }

@@ -26,7 +26,7 @@ const statuses = [
   'transform_failed',
   'dlq',
 ];
-const fields: readonly FilterField[] = [
+export const deliveryFields: readonly FilterField[] = [
   { name: 'status', word: 'status', choices: statuses.map((value) => ({ value, word: stateWord(value) })) },
   { name: 'routeId', word: 'route', hint: 'Its id or slug.' },
   { name: 'destinationId', word: 'destination', hint: 'Its id or slug.' },
@@ -38,7 +38,7 @@ const fields: readonly FilterField[] = [
   { name: 'failedFrom', word: 'failed from', hint: 'A day or a time.' },
   { name: 'failedTo', word: 'failed to', hint: 'A day or a time.' },
 ];
-const columns: readonly Column<Delivery>[] = [
+export const deliveryColumns: readonly Column<Delivery>[] = [
   { title: 'Created', className: 'mono', cell: ({ createdAt }) => <Clock at={createdAt} /> },
   { title: 'State', cell: ({ status }) => <State state={status} /> },
   { title: 'Delivery', className: 'mono', cell: ({ id }) => <DeliveryLink id={id} /> },
@@ -72,9 +72,9 @@ export function Deliveries(): ReactElement {
       <ListScreen
         what="deliveries"
         list={list}
-        columns={columns}
+        columns={deliveryColumns}
         keyOf={keyOf}
-        fields={fields}
+        fields={deliveryFields}
         search={search}
         open={open}
         drawer={(id, close) => <DeliveryDrawer id={id} onClose={close} />}

@@ -16,7 +16,7 @@ import { MessageDrawer } from './message-drawer.tsx';
 type Message = RowOf<'GET /outbound-messages'>;
 
 const statuses = ['pending', 'processing', 'success', 'failed', 'exhausted', 'dlq'];
-const fields: readonly FilterField[] = [
+export const messageFields: readonly FilterField[] = [
   { name: 'status', word: 'status', choices: statuses.map((value) => ({ value, word: messageWord(value) })) },
   { name: 'applicationId', word: 'application', hint: 'Its id.' },
   { name: 'endpointId', word: 'endpoint', hint: 'Its id.' },
@@ -27,7 +27,7 @@ const fields: readonly FilterField[] = [
   { name: 'from', word: 'from', hint: 'A day or a time, such as 2026-01-31T12:00:00Z.' },
   { name: 'to', word: 'to', hint: 'A day or a time.' },
 ];
-const columns: readonly Column<Message>[] = [
+export const messageColumns: readonly Column<Message>[] = [
   { title: 'Created', className: 'mono', cell: ({ createdAt }) => <Clock at={createdAt} /> },
   { title: 'State', cell: ({ status }) => <MessageState status={status} /> },
   { title: 'Type', className: 'grow', cell: ({ eventType }) => eventType },
@@ -57,9 +57,9 @@ export function Messages(): ReactElement {
       <ListScreen
         what="messages"
         list={list}
-        columns={columns}
+        columns={messageColumns}
         keyOf={keyOf}
-        fields={fields}
+        fields={messageFields}
         search={search}
         open={open}
         drawer={(id, close) => <MessageDrawer id={id} onClose={close} />}

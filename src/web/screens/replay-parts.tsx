@@ -113,7 +113,7 @@ export function ReplayProgress({ replay }: { replay: Replay }): ReactElement {
 }
 
 /** Why nothing is sent at the moment. */
-export function WaitingNote({ reason, message }: { reason: string; message: string }): ReactElement {
+function WaitingNote({ reason, message }: { reason: string; message: string }): ReactElement {
   return (
     <div className="note is-warn">
       <Icon name="warn" />

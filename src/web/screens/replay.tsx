@@ -1,6 +1,152 @@
+import { Link, useParams } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
+import { AsCode } from '../app/as-code.tsx';
+import { IdLink } from '../app/names.tsx';
 import { Page } from '../app/page.tsx';
+import { useOrganization, useRead } from '../app/use-api.ts';
+import { bytes, count, duration } from '../ui/format.ts';
+import { Failure, Loading } from '../ui/notices.tsx';
+import { Preformatted } from '../ui/preformatted.tsx';
+import { State } from '../ui/state.tsx';
+import { Clock } from '../ui/time.tsx';
+import { type Replay, ReplayActs, ReplayProgress } from './replay-parts.tsx';
 
+/** How far is it, and what came of it? */
 export function ReplayReport(): ReactElement {
-  return <Page title="Replay">{null}</Page>;
+  const org = useOrganization();
+  const { id } = useParams({ from: '/o/$org/replays/$id' });
+  const { data: replay, error, refetch } = useRead('GET /replays/{id}', { path: { id } }, { everyMs: 1000 });
+  return (
+    <Page
+      title={replay === undefined ? 'Replay' : `Replay ${replay.name}`}
+      crumbs={
+        <>
+          <Link to="/o/$org/replays" params={{ org }}>
+            Replays
+          </Link>
+          <span>/</span>
+          <span className="mono">{id}</span>
+        </>
+      }
+      actions={
+        <>
+          {replay === undefined ? null : <ReplayActs replay={replay} />}
+          <AsCode name="GET /replays/{id}" input={{ path: { id } }} />
+        </>
+      }
+    >
+      {error === null ? null : <Failure message={error.message} requestId={error.requestId} retry={() => void refetch()} />}
+      {replay === undefined ? (
+        error === null ? (
+          <Loading what="the replay" />
+        ) : null
+      ) : (
+        <div className="cols-side">
+          <div className="stack">
+            <ReplayProgress replay={replay} />
+            {replay.failure === null ? null : <Failure message={`${replay.failure.message} (${replay.failure.reason})`} />}
+            {replay.alreadyRan ? <p className="muted">A replay with this name and filter ran before. It was not run again.</p> : null}
+            <Skipped replay={replay} />
+            <h2>Filter</h2>
+            <Preformatted label="Filter">{JSON.stringify(replay.filter, null, 2)}</Preformatted>
+          </div>
+          <aside className="stack side-facts" aria-label="Facts">
+            <Facts replay={replay} />
+          </aside>
+        </div>
+      )}
+    </Page>
+  );
+}
+
+function Skipped({ replay: { skippedByReason } }: { replay: Replay }): ReactElement | null {
+  const reasons = Object.entries(skippedByReason);
+  if (reasons.length === 0) return null;
+  return (
+    <section className="stack">
+      <h2>Skipped</h2>
+      <dl className="kv">
+        {reasons.map(([reason, amount]) => (
+          <div key={reason}>
+            <dt>
+              <code>{reason}</code>
+            </dt>
+            <dd>{count(amount)}</dd>
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}
+
+function Facts({ replay }: { replay: Replay }): ReactElement {
+  const { phase, what, dryRun, plan, ratePerSecond, stopAfterFailurePercent, toDestinationId, startedAt, completedAt } = replay;
+  return (
+    <section className="panel">
+      <header className="panel-head">
+        <h2>Replay</h2>
+      </header>
+      <div className="panel-body">
+        <dl className="kv">
+          <dt>State</dt>
+          <dd>
+            <State state={phase.toLowerCase()} />
+          </dd>
+          <dt>Sends</dt>
+          <dd>{dryRun ? `nothing: it counts ${what}` : what}</dd>
+          {plan === null ? null : (
+            <>
+              <dt>Planned</dt>
+              <dd>
+                {plan.isEstimate ? 'at least ' : ''}
+                {count(plan.candidates)} to {count(plan.targets)} targets, {bytes(plan.bytes)}
+              </dd>
+              <dt>Takes</dt>
+              <dd>about {duration(plan.estimatedSeconds * 1000)}</dd>
+              {plan.oldest === null ? null : (
+                <>
+                  <dt>Oldest</dt>
+                  <dd>
+                    <Clock at={plan.oldest} />
+                  </dd>
+                </>
+              )}
+            </>
+          )}
+          <dt>Rate</dt>
+          <dd>{count(ratePerSecond)} a second</dd>
+          {stopAfterFailurePercent === null ? null : (
+            <>
+              <dt>Stops</dt>
+              <dd>above {stopAfterFailurePercent} % failed</dd>
+            </>
+          )}
+          {toDestinationId === null ? null : (
+            <>
+              <dt>To</dt>
+              <dd>
+                <IdLink id={toDestinationId} />
+              </dd>
+            </>
+          )}
+          {startedAt === null ? null : (
+            <>
+              <dt>Started</dt>
+              <dd>
+                <Clock at={startedAt} />
+              </dd>
+            </>
+          )}
+          {completedAt === null ? null : (
+            <>
+              <dt>Ended</dt>
+              <dd>
+                <Clock at={completedAt} />
+              </dd>
+            </>
+          )}
+        </dl>
+      </div>
+    </section>
+  );
 }

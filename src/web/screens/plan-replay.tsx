@@ -1,0 +1,126 @@
+import { useNavigate } from '@tanstack/react-router';
+import { type ReactElement, useState } from 'react';
+import type { Input } from '../api/client.ts';
+import { useOrganization, useRead, useWrite } from '../app/use-api.ts';
+import { Dialog } from '../ui/dialog.tsx';
+import { bytes, count, duration } from '../ui/format.ts';
+import { Icon } from '../ui/icon.tsx';
+import { Failure, Loading } from '../ui/notices.tsx';
+import { Ago } from '../ui/time.tsx';
+
+type Body = NonNullable<Input<'POST /replays'>['body']>;
+
+export interface PlanReplayProps {
+  what: 'deliveries' | 'messages';
+  filter: NonNullable<Body['filter']>;
+}
+
+const usualRate = 50;
+const usualStop = 20;
+
+/** Counts what the filter selects, says what it will do, and starts it. */
+export function PlanReplay({ what, filter }: PlanReplayProps): ReactElement {
+  const [plan, setPlan] = useState<string | null>(null);
+  const create = useWrite('POST /replays');
+  const countFirst = (): void => {
+    create.mutate({ body: { what, filter, dryRun: true, ratePerSecond: usualRate } }, { onSuccess: ({ id }) => setPlan(id) });
+  };
+  return (
+    <>
+      <button type="button" className="btn is-primary" disabled={create.isPending} onClick={countFirst}>
+        <Icon name="replay" />
+        {create.isPending ? 'Counting…' : 'Replay…'}
+      </button>
+      <Dialog title="Nothing was counted" isOpen={create.error !== null && plan === null} onClose={create.reset}>
+        {create.error === null ? null : <Failure message={create.error.message} requestId={create.error.requestId} />}
+      </Dialog>
+      <Dialog title={`Replay ${what}`} isOpen={plan !== null} onClose={() => setPlan(null)}>
+        {plan === null ? null : <Plan id={plan} what={what} filter={filter} close={() => setPlan(null)} />}
+      </Dialog>
+    </>
+  );
+}
+
+function Plan({ id, what, filter, close }: PlanReplayProps & { id: string; close: () => void }): ReactElement {
+  const org = useOrganization();
+  const navigate = useNavigate();
+  const [rate, setRate] = useState(usualRate);
+  const [stop, setStop] = useState(usualStop);
+  const { data: dryRun, error } = useRead('GET /replays/{id}', { path: { id } }, { everyMs: 500 });
+  const create = useWrite('POST /replays');
+  if (error !== null) return <Failure message={error.message} requestId={error.requestId} />;
+  if (dryRun === undefined || dryRun.phase === 'Planning') return <Loading what="what the filter selects" />;
+  if (dryRun.failure !== null) return <Failure message={dryRun.failure.message} />;
+  const { plan } = dryRun;
+  if (plan === null || plan.candidates === 0) return <p>Nothing matches the filter any more.</p>;
+  const start = (): void => {
+    create.mutate(
+      { body: { what, filter, ratePerSecond: rate, stopAfterFailurePercent: stop } },
+      {
+        onSuccess: (replay) => {
+          close();
+          void navigate({ to: '/o/$org/replays/$id', params: { org, id: replay.id } });
+        },
+      },
+    );
+  };
+  return (
+    <form
+      className="form"
+      onSubmit={(event) => {
+        event.preventDefault();
+        start();
+      }}
+    >
+      <p>
+        {plan.isEstimate ? 'At least ' : ''}
+        <strong>
+          {count(plan.candidates)} {what}
+        </strong>{' '}
+        to {count(plan.targets)} {plan.targets === 1 ? 'target' : 'targets'}, {bytes(plan.bytes)}
+        {plan.oldest === null ? null : (
+          <>
+            , the oldest <Ago at={plan.oldest} />
+          </>
+        )}
+        . It takes about {duration((plan.candidates / rate) * 1000)}.
+      </p>
+      <p className="muted">
+        The oldest go first. Each is sent once, as a message of its own. It can be suspended and cancelled while it runs.
+      </p>
+      <div className="field">
+        <label htmlFor="rate">Messages a second</label>
+        <input
+          className="input"
+          id="rate"
+          type="number"
+          min="1"
+          max="10000"
+          value={rate}
+          onChange={({ target }) => setRate(target.valueAsNumber || 1)}
+        />
+      </div>
+      <div className="field">
+        <label htmlFor="stop">Stop above this share of failures, in per cent</label>
+        <input
+          className="input"
+          id="stop"
+          type="number"
+          min="1"
+          max="100"
+          value={stop}
+          onChange={({ target }) => setStop(target.valueAsNumber || 1)}
+        />
+      </div>
+      {create.error === null ? null : <Failure message={create.error.message} requestId={create.error.requestId} />}
+      <div className="btn-row">
+        <button type="submit" className="btn is-primary" disabled={create.isPending}>
+          {create.isPending ? 'Starting…' : `Replay ${count(plan.candidates)} ${what}`}
+        </button>
+        <button type="button" className="btn" onClick={close}>
+          Cancel
+        </button>
+      </div>
+    </form>
+  );
+}
