@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from '@jest/globals';
 import { packageComplaints } from '../hack/package-rules.ts';
 import { baseImageOfDockerfile, softwareBillOfMaterials } from '../hack/sbom.ts';
+import { webPackages } from '../hack/web-packages.ts';
 
 const npmrc = 'ignore-scripts=true\n';
 const good = { version: '1.0.0', integrity: 'sha512-AAAA', license: 'MIT' };
@@ -58,14 +59,17 @@ test('the base image of the Dockerfile is named by its digest', () => {
   expect(baseImageOfDockerfile()).toMatch(/@sha256:[0-9a-f]{64}$/);
 });
 
-test('the bill of materials names each production package of the lock file once, with its hash and licence, and the base image', () => {
+test('the bill of materials names each production package of the lock file, and each package in the console, once, with its hash and licence, and the base image', () => {
   const lock: { packages: Record<string, { version: string; dev?: boolean; devOptional?: boolean; optional?: boolean; peer?: boolean }> } =
     JSON.parse(readFileSync('package-lock.json', 'utf8'));
-  const production = Object.entries(lock.packages).filter(([path, each]) => path !== '' && each.dev !== true);
+  const inConsole = webPackages();
+  const shipped = Object.entries(lock.packages).filter(
+    ([path, each]) => path !== '' && (each.dev !== true || inConsole.has(path.slice(13))),
+  );
   const bom = JSON.parse(softwareBillOfMaterials('docker.io/library/node:24@sha256:00ff'));
   const [image, ...packages] = bom.components;
   expect(image).toMatchObject({ type: 'container', name: 'docker.io/library/node:24', hashes: [{ alg: 'SHA-256', content: '00ff' }] });
-  const expected = new Set(production.map(([path, each]) => `${path.slice(path.lastIndexOf('node_modules/') + 13)}@${each.version}`));
+  const expected = new Set(shipped.map(([path, each]) => `${path.slice(path.lastIndexOf('node_modules/') + 13)}@${each.version}`));
   expect(new Set(packages.map((each: { 'bom-ref': string }) => each['bom-ref'].replace(/\|.*/, '')))).toEqual(expected);
   for (const each of packages) expect(each).toMatchObject({ hashes: [{ alg: 'SHA-512' }], licenses: [expect.anything()] });
 });

@@ -1,5 +1,5 @@
 import { PosthornError } from '../core/errors.ts';
-import { fromLoopbackHeader, isFromLoopback } from '../core/loopback.ts';
+import { fromLoopbackHeader, isFromLoopback, isLoopbackHost } from '../core/loopback.ts';
 import { requestIdFor } from '../core/request-id.ts';
 import { LastNotified } from '../data/alerts/last-notified.ts';
 import { MailRecipients } from '../data/alerts/mail-recipients.ts';
@@ -165,7 +165,8 @@ async function runApi(context: RoleContext): Promise<void> {
     (request, response) => {
       if (!ingest(request, response) && !health(request, response)) facade(request, response);
     },
-    { trustedProxies: config.trustedProxies, basePath: config.basePath },
+    // Behind the socket the process that has the port has taken it off.
+    { trustedProxies: config.trustedProxies, basePath: config.apiSocket === undefined ? config.basePath : '' },
   );
   if (config.apiSocket === undefined) await listen(server, { port: config.port, host: config.host, setting: 'POSTHORN_PORT' });
   else await listenOnSocket(server, config.apiSocket);
@@ -198,9 +199,14 @@ async function runApi(context: RoleContext): Promise<void> {
   link.close();
 }
 
-/** Requests without credentials, in standalone with a console: of one port its ingest process judges them. */
-function loopbackOf({ apiSocket, console, loopbackOrganization }: Config, address: () => string | null): LoopbackOptions | null {
-  if (!console || loopbackOrganization === undefined) return null;
+/**
+ * Requests without credentials, in standalone with a console: of one port its ingest process judges them. Null where settings tell of a proxy, whose
+ * clients come from anywhere.
+ */
+function loopbackOf(config: Config, address: () => string | null): LoopbackOptions | null {
+  const { apiSocket, basePath, console, loopbackOrganization, publicUrl, trustedProxies } = config;
+  const isReachedElsewhere = publicUrl !== undefined && !isLoopbackHost(new URL(publicUrl).host);
+  if (!console || loopbackOrganization === undefined || basePath !== '' || trustedProxies.length > 0 || isReachedElsewhere) return null;
   return {
     organization: loopbackOrganization,
     isFromHere: (request) => (apiSocket === undefined ? isFromLoopback(request, address()) : request.headers[fromLoopbackHeader] === '1'),

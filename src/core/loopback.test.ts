@@ -4,6 +4,7 @@ import { type AddressInfo, connect, createServer as createTcpServer, type Server
 import { networkInterfaces } from 'node:os';
 import { text } from 'node:stream/consumers';
 import { afterEach, expect, test } from '@jest/globals';
+import { createHttpServer } from '../cmd/http-server.ts';
 import { isFromLoopback } from './loopback.ts';
 
 const open: (Server | TcpServer)[] = [];
@@ -85,7 +86,7 @@ test('a connection from elsewhere, or one whose address is not known, is not fro
   const headers = { host: 'localhost', 'sec-fetch-site': 'none' };
   const from = (remoteAddress: string | undefined) =>
     isFromLoopback(
-      { headers, headersDistinct: { host: ['localhost'] }, socket: { remoteAddress } as IncomingMessage['socket'] },
+      { headers, headersDistinct: { host: ['localhost'] }, httpVersion: '1.1', socket: { remoteAddress } as IncomingMessage['socket'] },
       '127.0.0.1',
     );
   expect(['127.0.0.1', '::1', '::ffff:127.0.0.1', '192.0.2.1', '::ffff:192.0.2.1', '', undefined].map(from)).toEqual([
@@ -102,7 +103,7 @@ test('a connection from elsewhere, or one whose address is not known, is not fro
 test('a server on a unix socket has no request from loopback', () => {
   const headers = { host: 'localhost', 'sec-fetch-site': 'none' };
   const socket = { remoteAddress: '127.0.0.1' } as IncomingMessage['socket'];
-  expect(isFromLoopback({ headers, headersDistinct: { host: ['localhost'] }, socket }, null)).toBe(false);
+  expect(isFromLoopback({ headers, headersDistinct: { host: ['localhost'] }, httpVersion: '1.1', socket }, null)).toBe(false);
 });
 
 test.each([
@@ -115,9 +116,41 @@ test.each([
   ['X-Forwarded-Anything', 'x'],
   ['X-Real-IP', '192.0.2.1'],
   ['Via', '1.1 proxy'],
+  ['X-Forwarded', 'for=192.0.2.1'],
+  ['CF-Connecting-IP', '192.0.2.1'],
+  ['True-Client-IP', '192.0.2.1'],
+  ['X-Posthorn-Attempt', '1'],
+  ['X-Posthorn-Cron-Job', 'x'],
+  ['Webhook-Id', 'msg_1'],
+  ['Origin', 'https://posthorn.example.com'],
+  ['Origin', 'null'],
+  ['Referer', 'https://posthorn.example.com/console/'],
 ])('a request with the header %s: %s is not from loopback', async (name, value) => {
   const port = await listen('127.0.0.1');
   expect(await ask(port, { ...ofBrowser(port), [name]: value })).toBe('false');
+});
+
+test('a request that names its own page is from loopback, as is one with the CSRF token', async () => {
+  const port = await listen('127.0.0.1');
+  const origin = `http://localhost:${port}`;
+  expect(await ask(port, { ...ofBrowser(port), origin, referer: `${origin}/console/`, 'x-posthorn-csrf': 'token' })).toBe('true');
+  expect(await ask(port, { ...ofBrowser(port), origin: `${origin}.example.com` })).toBe('false');
+});
+
+test('a request whose target has another host than its Host header, or of HTTP 1.0, is not from loopback', async () => {
+  const server = createHttpServer((incoming, outgoing) => {
+    const address = server.address() as AddressInfo;
+    outgoing.setHeader('Connection', 'close').end(String(isFromLoopback(incoming, address.address)));
+  });
+  const port = await portOf(server);
+  const said = async (start: string, host: string): Promise<string> => {
+    const socket = connect(port, '127.0.0.1');
+    socket.end(`${start}\r\nHost: ${host}\r\nSec-Fetch-Site: none\r\nConnection: close\r\n\r\n`);
+    return (await text(socket)).split('\r\n').at(-1) ?? '';
+  };
+  expect(await said('GET http://localhost/api/routes HTTP/1.1', 'localhost')).toMatch(/true/);
+  expect(await said('GET http://localhost/api/routes HTTP/1.1', 'tunnel.example.com')).toMatch(/false/);
+  expect(await said('GET /api/routes HTTP/1.0', 'localhost')).toMatch(/false/);
 });
 
 test.each([

@@ -1,4 +1,4 @@
-import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
+import { QueryCache, QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
@@ -12,14 +12,23 @@ const readAheadAfterMs = 1000;
 
 showTheme();
 const client = new QueryClient({
+  queryCache: new QueryCache({
+    // The session has ended: the shell asks who is here, and shows the login.
+    onError: (error) => {
+      if (error instanceof ApiError && error.status === 401) void client.invalidateQueries({ queryKey: ['session'] });
+    },
+  }),
   defaultOptions: {
     queries: {
+      // A browser without a network still reaches its own machine.
+      networkMode: 'always',
       staleTime: 2000,
       retry: (failures, error) => failures < tries && error instanceof ApiError && error.isPassing,
       // A failure that lasts is shown; the API is asked on, so that the page recovers by itself.
       retryDelay: (failures) => Math.min(1000 * 2 ** failures, 10_000),
       refetchOnReconnect: true,
     },
+    mutations: { networkMode: 'always' },
   },
 });
 const root = document.getElementById('root');

@@ -181,6 +181,11 @@ describe('an outage', () => {
     await page.getByText('1 deliveries').waitFor();
     await page.keyboard.press('j');
     await page.waitForURL('**at=msg_**');
+    await page.keyboard.press('Escape');
+    await page.waitForURL((url) => !url.search.includes('at='));
+    await page.getByRole('region', { name: 'deliveries' }).focus();
+    await page.keyboard.press('ArrowDown');
+    await page.waitForURL('**at=msg_**');
     await page.getByRole('complementary', { name: 'Selected delivery' }).waitFor();
     await page.reload();
     await page.getByRole('complementary', { name: 'Selected delivery' }).waitFor();

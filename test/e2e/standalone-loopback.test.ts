@@ -60,6 +60,19 @@ describe.each(['on one port', 'with ingest on a port of its own'])('standalone o
   });
 });
 
+test('what a tenant has the relay itself send to its own API needs credentials', async () => {
+  await start({ POSTHORN_HOST: '127.0.0.1' });
+  const { csrfToken } = (await ask('GET', '/api/sessions/current'))[1] as { csrfToken: string };
+  const own = { 'x-posthorn-csrf': csrfToken };
+  const url = `http://127.0.0.1:${port}/api/organizations/default/destinations/export?includeSensitive=true`;
+  const job = { name: 'Reader', cronExpression: '0 0 1 1 *', url, method: 'GET', headers: { 'Sec-Fetch-Site': 'none' } };
+  const [status, made] = await ask('POST', '/api/cron', own, job);
+  expect([status, made]).toMatchObject([201, {}]);
+  const { id } = (made as { cronJob: { id: string } }).cronJob;
+  const [, triggered] = await ask('POST', `/api/cron/${id}/trigger`, own);
+  expect(triggered).toMatchObject({ execution: { status: 'failed', responseStatus: 401 } });
+});
+
 test.each<[string, Record<string, string>]>([
   ['that listens on all addresses', {}],
   ['whose console is off', { POSTHORN_HOST: '127.0.0.1', POSTHORN_CONSOLE: 'off' }],

@@ -14,7 +14,9 @@ afterAll(() => world?.stop());
 const call = (method: string, path: string, body?: object) => world.request(method, `/api/${path}`, { body });
 
 test('every record of a list says to which organization it belongs', () => {
-  const lists = families.flatMap(({ operations }) => operations).filter(({ method, path }) => method === 'GET' && !path.includes('{'));
+  const lists = families
+    .flatMap(({ operations }) => operations)
+    .filter(({ method, path }) => method === 'GET' && !path.includes('{') && path !== '/organizations');
   const items = lists.flatMap(({ operationId, answer: { schema } }) => {
     const fields = schema instanceof z.ZodObject ? Object.entries(schema.shape) : [];
     return fields.flatMap(([name, field]) => {

@@ -100,6 +100,8 @@ test('what asks with an API key is told that it has no session and needs no CSRF
 test.each([
   ['another host', { host: 'posthorn.example.com' }, true],
   ['a loopback name', { host: 'localhost:8080' }, false],
+  ['a loopback name for a page that was read by TLS', { host: 'localhost:8080', origin: 'https://posthorn.example.com' }, true],
+  ['a loopback name for its own page', { host: 'localhost:8080', origin: 'http://localhost:8080' }, false],
   ['a loopback name behind a proxy that speaks TLS', { host: 'localhost:8080', 'x-forwarded-proto': 'https' }, true],
 ])('the cookie is Secure by where it is asked for: %s', async (_, headers, isSecure) => {
   const sent = request(`${world.baseUrl}/api/sessions`, { method: 'POST', headers: { 'content-type': 'application/json', ...headers } });
@@ -121,6 +123,16 @@ test('a session is refused for a credential that is none, for another organizati
     headers: { 'content-type': 'text/plain' },
   });
   expect([form.status, form.headers.get('set-cookie')]).toEqual([415, null]);
+});
+
+test('of two cookies, one of which a neighbouring host name may have set, neither is taken', async () => {
+  const [own, other] = [await logIn(world.admin), await logIn(world.admin)];
+  const ask = (cookie: string) => world.request('GET', '/api/sources', { key: null, headers: { cookie } });
+  expect((await ask(`${own.cookie}; ${own.cookie}`)).status).toBe(200);
+  for (const cookie of [`${own.cookie}; ${other.cookie}`, `${other.cookie}; ${own.cookie}`]) {
+    const answer = await ask(cookie);
+    expect([answer.status, isCleared(answer)]).toEqual([401, true]);
+  }
 });
 
 test('a session has the rights of its key, in its organization and in no other', async () => {
@@ -234,6 +246,7 @@ test('an admin sees and ends the sessions of the organization, others those of t
   expect(body.data).toEqual([
     {
       id: one.id,
+      organizationId: await world.organizationId('acme'),
       who: expect.stringMatching(/^key-/),
       isCurrent: true,
       createdAt: expect.any(String),
@@ -275,9 +288,10 @@ test('sessions are listed page by page, the newest first', async () => {
   expect(found).toEqual([ids.slice(0, 2), ids.slice(2, 4), ids.slice(4)]);
 });
 
-test('the 201st session of an organization ends the one that was seen longest ago', async () => {
+test('the 201st session of an organization ends, of the credential that has the most, the one that was seen longest ago', async () => {
   await world.addOrganization('many');
-  const key = await world.addKey('many');
+  const colleague = await logIn(await world.addKey('many'));
+  const key = await world.addKey('many', { role: 'viewer' });
   const [first, second] = [await logIn(key), await logIn(key)];
   clock.jump(2 * minuteMs);
   expect((await first.get('/api/sources')).status).toBe(200);
@@ -287,13 +301,13 @@ test('the 201st session of an organization ends the one that was seen longest ag
     expect(lastSeenAt > createdAt).toBe(true);
   });
   const foreign = await logIn(await world.addKey('globex'));
-  for (let i = 0; i < 198; i++) await logIn(key);
+  for (let i = 0; i < 197; i++) await logIn(key);
   const stored = () => world.redis.client.keys(`test:{sessions:*:${second.id}`);
   expect(await stored()).toHaveLength(1);
   await logIn(key);
   expect(await stored()).toHaveLength(0);
   await gone(second);
-  for (const browser of [first, foreign]) expect((await browser.get('/api/sources')).status).toBe(200);
+  for (const browser of [first, foreign, colleague]) expect((await browser.get('/api/sources')).status).toBe(200);
 });
 
 test('neither the log nor Redis has a credential or the secret of a session, and a purge leaves nothing of it', async () => {

@@ -1,4 +1,5 @@
--- Stores a session, and forgets those of the organization that have ended and, where it has too many, those that were seen longest ago.
+-- Stores a session. Where the organization has too many, those that have ended are forgotten, and else, of the credential that has the most of them,
+-- the one that was seen longest ago.
 -- KEYS[1]  sorted set: id of a session → when it was last seen, in milliseconds since the epoch
 -- KEYS[2]  hash of the new session
 -- ARGV[1]  its id
@@ -13,16 +14,24 @@ local function hash_of(id)
 end
 
 if redis.call('ZCARD', sessions) >= max then
+  -- Of each credential: how many sessions it has, and which of them was seen longest ago.
+  local counts, oldest, most = {}, {}, nil
   for _, id in ipairs(redis.call('ZRANGE', sessions, 0, -1)) do
-    if redis.call('EXISTS', hash_of(id)) == 0 then
+    local credential = redis.call('HGET', hash_of(id), 'credentialId')
+    if credential then
+      counts[credential] = (counts[credential] or 0) + 1
+      oldest[credential] = oldest[credential] or id
+      if most == nil or counts[credential] > counts[most] then
+        most = credential
+      end
+    else
       redis.call('ZREM', sessions, id)
     end
   end
-end
-while redis.call('ZCARD', sessions) >= max do
-  local oldest = redis.call('ZRANGE', sessions, 0, 0)[1]
-  redis.call('UNLINK', hash_of(oldest))
-  redis.call('ZREM', sessions, oldest)
+  if redis.call('ZCARD', sessions) >= max then
+    redis.call('UNLINK', hash_of(oldest[most]))
+    redis.call('ZREM', sessions, oldest[most])
+  end
 end
 redis.call('HSET', KEYS[2], unpack(ARGV, 6))
 redis.call('PEXPIRE', KEYS[2], ARGV[3])

@@ -81,7 +81,7 @@ export class SessionStore {
     this.#clock = clock;
   }
 
-  /** Of more than `sessionLimits.perOrganization` those that were seen longest ago end. */
+  /** Beyond `sessionLimits.perOrganization` one ends: of the credential that has the most, that which was seen longest ago. */
   async create(org: string, session: StoredSession): Promise<void> {
     const { id, secretSha256, sealedCredential, createdAtMs, seenAtMs, endsAtMs, credentialId, who, address, userAgent } = session;
     const stored = {

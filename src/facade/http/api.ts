@@ -63,7 +63,7 @@ async function answer(exchange: Exchange, { table, signIn }: Served, options: An
   await admit(exchange, identified, options);
   if (organization !== null) requireOwnOrganization(caller, organization);
   const identifyAgain = async (): Promise<Caller> => {
-    const again = await identify(exchange, options.services, as);
+    const again = await identify(exchange, options.services, { ...as, isRecheck: true });
     requireOwnOrganization(again.caller, caller.organization.id);
     return again.caller;
   };

@@ -29,6 +29,8 @@ export interface AuthenticateOptions {
   /** Apart from `keyBrake`: guessed keys do not hold up tokens. */
   tokenBrake: GuessBrake;
   trustedProxies: AddressList;
+  /** The credential has been accepted before, so it is no guess: no brake holds it up. Default: false. */
+  isKnown?: boolean;
 }
 
 /**
@@ -51,13 +53,16 @@ export async function authenticateCredential(
   { headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>,
   key: string,
   authenticators: Authenticators,
-  { organization, anywhere = false, keyBrake, tokenBrake, trustedProxies }: AuthenticateOptions,
+  { organization, anywhere = false, isKnown = false, keyBrake, tokenBrake, trustedProxies }: AuthenticateOptions,
 ): Promise<Caller> {
   const address = clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'], trustedProxies);
   const { kubernetesCallers } = authenticators;
-  if (kubernetesCallers !== null && KubernetesCallers.isToken(key))
-    return await tokenBrake.checkBefore(address, key, () => kubernetesCallers.caller(key, organization, { anywhere }));
-  return await keyBrake.checkAfter(address, () => callerOfKey(key, authenticators));
+  if (kubernetesCallers !== null && KubernetesCallers.isToken(key)) {
+    const verify = (): Promise<Caller> => kubernetesCallers.caller(key, organization, { anywhere });
+    return isKnown ? await verify() : await tokenBrake.checkBefore(address, key, verify);
+  }
+  const verify = (): Promise<Caller> => callerOfKey(key, authenticators);
+  return isKnown ? await verify() : await keyBrake.checkAfter(address, verify);
 }
 
 async function callerOfKey(key: string, { registry, clock }: Authenticators): Promise<Caller> {

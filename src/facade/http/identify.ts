@@ -13,6 +13,8 @@ export interface IdentifyOptions extends AuthenticateOptions {
   basePath: string;
   /** Null: every request needs credentials. */
   loopback: LoopbackAccess | null;
+  /** The request goes on, and is judged anew: it is no use of its session. Default: false. */
+  isRecheck?: boolean;
 }
 
 export interface Identified {
@@ -37,7 +39,7 @@ export async function identify(exchange: Exchange, services: FacadeServices, opt
       return { caller, access: { how: 'loopback', session: null, csrfToken: loopback.csrfToken } };
     }
   }
-  const caller = await authenticate(request, services, options);
+  const caller = await authenticate(request, services, { ...options, isKnown: options.isRecheck });
   return { caller, access: { how: caller.credential.type === 'user' ? 'token' : 'apiKey', session: null, csrfToken: null } };
 }
 
@@ -52,14 +54,20 @@ async function bySession(
   const { org, session, csrfToken, credential } = shown;
   requireCsrfToken(request.method, request.headers['x-posthorn-csrf'], csrfToken);
   try {
-    const caller = await authenticateCredential(request, credential, services, { ...options, organization: options.organization ?? org });
-    void services.sessions.seen(org, session).catch(() => undefined);
+    const asked = { ...options, organization: options.organization ?? org, isKnown: true };
+    const caller = await authenticateCredential(request, credential, services, asked);
+    if (options.isRecheck !== true) void services.sessions.seen(org, session).catch(() => undefined);
     return { caller, access: { how: 'session', session: { org, session }, csrfToken } };
   } catch (error) {
-    if (!isPosthornError(error, 'UNAUTHORIZED')) throw error;
+    if (!hasEnded(error, options)) throw error;
     await services.sessions.end(org, session.id);
     throw sessionEnded(exchange, options.basePath);
   }
+}
+
+/** Whether the credential of the session is no longer accepted, or has lost its rights in the organization in which the session began. */
+function hasEnded(error: unknown, { organization }: IdentifyOptions): boolean {
+  return isPosthornError(error, 'UNAUTHORIZED') || (organization === null && isPosthornError(error, 'RESOURCE_NOT_FOUND'));
 }
 
 /** The browser forgets the cookie with the answer. */

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { isLoopbackHost } from '../../core/loopback.ts';
+import { isLoopbackHost, isOwnOrigin } from '../../core/loopback.ts';
 import type { Keyring } from '../../core/sealing.ts';
 import { sessionCookieSealingContext } from '../../core/sealing-contexts.ts';
 
@@ -28,13 +28,15 @@ export function openCookie(keyring: Keyring, value: string): CookieContent | nul
   }
 }
 
-/** The value of the cookie in a `Cookie` header; null: it is not there. */
+/** The value of the cookie in a `Cookie` header; null: it is not there. Of two that differ neither is taken: a neighbouring host name may have set one. */
 export function cookieValue(header: string | undefined): string | null {
+  const values = new Set<string>();
   for (const part of header?.split(';') ?? []) {
     const [name = '', ...value] = part.split('=');
-    if (name.trim() === cookieName) return value.join('=').trim();
+    if (name.trim() === cookieName) values.add(value.join('=').trim());
   }
-  return null;
+  const [first = null] = values;
+  return values.size > 1 ? '' : first;
 }
 
 /** The `Set-Cookie` header of the answer to a request, for what is below `basePath`. `maxAgeSeconds` 0: the browser forgets the cookie. */
@@ -45,6 +47,14 @@ export function setCookieHeader(request: IncomingMessage, basePath: string, valu
 
 /** Whether the browser asks this machine by plain HTTP, where it would not send a cookie that is `Secure` (not all of them do). */
 function isPlainLoopback({ headers, socket }: IncomingMessage): boolean {
-  const proto = String(headers['x-forwarded-proto'] ?? '').toLowerCase();
-  return isLoopbackHost(headers.host) && !('encrypted' in socket) && !proto.split(',').some((each) => each.trim() === 'https');
+  const { host, origin, 'x-forwarded-proto': proto = '' } = headers;
+  const isHttps =
+    'encrypted' in socket ||
+    [proto]
+      .flat()
+      .join()
+      .toLowerCase()
+      .split(',')
+      .some((each) => each.trim() === 'https');
+  return isLoopbackHost(host) && !isHttps && isOwnOrigin(origin, host);
 }

@@ -47,7 +47,7 @@ export function setCsrfToken(token: string | null): void {
 /** Throws ApiError. */
 export async function call<Name extends OperationName>(name: Name, input: Input<Name>, options: CallOptions): Promise<Answer<Name>> {
   const response = await send(name, input, options);
-  return response.status === 204 ? null : await response.json();
+  return response.status === 204 ? null : await answered(response.json(), options.signal);
 }
 
 /** The answer of an operation whose answer is no JSON. Throws ApiError. */

@@ -741,7 +741,7 @@ export type OpenedAtField = string | null;
 
 export type Organization = { id: OrganizationIdField; slug: string; role: "admin" | "developer" | "viewer" };
 
-export type OrganizationField = { id: OrganizationIdField; slug: string };
+export type OrganizationField = { id: string; slug: string };
 
 export type OrganizationIdField = string;
 
@@ -837,7 +837,7 @@ export type SeriesPoint = (SeriesTotal) & ({ at: string });
 
 export type SeriesTotal = { events: number | null; duplicates: number | null; filtered: number | null; delivered: number | null; failed: number | null; movedAway: number | null; retried: number | null; attempts: number | null; avgLatency: AvgLatencyField; p50Latency: AvgLatencyField; p95Latency: AvgLatencyField; p99Latency: AvgLatencyField };
 
-export type Session = { id: string; who: string; isCurrent: boolean; createdAt: StartedAtField; lastSeenAt: string; expiresAt: string; address: string; userAgent: string };
+export type Session = { id: string; organizationId: OrganizationIdField; who: string; isCurrent: boolean; createdAt: StartedAtField; lastSeenAt: string; expiresAt: string; address: string; userAgent: string };
 
 export type SeverityField = "critical" | "error" | "warning" | "info";
 

@@ -13,7 +13,8 @@ export function useKeys(keys: Keys): void {
   useEffect(() => {
     if (!singleKeys) return;
     const pressed = (event: KeyboardEvent): void => {
-      if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isTyping(event.target)) return;
+      if (event.ctrlKey || event.metaKey || event.altKey || event.defaultPrevented || isTyping(event.target) || isForTheFocused(event))
+        return;
       const before = first !== null && event.timeStamp - first.at < secondKeyWithinMs ? `${first.key} ` : '';
       const act = keys.get(`${before}${event.key}`);
       if (act !== undefined) {
@@ -27,6 +28,11 @@ export function useKeys(keys: Keys): void {
     addEventListener('keydown', pressed);
     return () => removeEventListener('keydown', pressed);
   }, [keys, singleKeys]);
+}
+
+/** Enter and Space act on what has the focus. */
+function isForTheFocused({ key, target }: KeyboardEvent): boolean {
+  return (key === 'Enter' || key === ' ') && target instanceof HTMLElement && target.closest('a, button, summary, [role="tree"]') !== null;
 }
 
 function isTyping(target: EventTarget | null): boolean {

@@ -39,7 +39,7 @@ export function ListScreen<Row>({
   empty,
 }: ListScreenProps<Row>): ReactElement {
   const navigate = useNavigate();
-  const { rows, error, isLoading, hasMore, scanned, loadMore, refresh } = list;
+  const { rows, error, isLoading, hasMore, readsOn, isCut, scanned, loadMore, refresh } = list;
   const { at = null, ...filters } = search;
   const setSearch = (next: FilterValues): void => {
     const none = Object.fromEntries(fields.map(({ name }) => [name, undefined]));
@@ -81,7 +81,7 @@ export function ListScreen<Row>({
               keyOf={keyOf}
               selected={at}
               onSelect={select}
-              onEnd={hasMore ? loadMore : undefined}
+              onEnd={readsOn ? loadMore : undefined}
             />
             <div className="table-foot" role="status">
               <span>
@@ -89,6 +89,12 @@ export function ListScreen<Row>({
                 {hasMore ? ' or more' : ''} {what}
                 {scanned === null ? '' : `, ${count(scanned)} looked at`}
               </span>
+              {isCut ? <span>The list ends here. A filter finds older ones.</span> : null}
+              {hasMore && !readsOn ? (
+                <button type="button" className="btn is-sm" onClick={loadMore}>
+                  Look further back
+                </button>
+              ) : null}
               <span className="spacer" />
               <span className="wide-only">
                 <kbd>J</kbd> <kbd>K</kbd>

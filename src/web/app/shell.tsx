@@ -167,6 +167,8 @@ function Organizations(): ReactElement {
   const navigate = useNavigate();
   const { data } = useRead('GET /organizations');
   const slugs = data?.data.map(({ slug }) => slug) ?? [];
+  // The address may name one by its id, or one beyond the first page.
+  if (!slugs.includes(org)) slugs.unshift(org);
   if (slugs.length < 2)
     return (
       <span className="org">

@@ -7,6 +7,7 @@ const others = [
   ['⌘K, Ctrl K', 'search, or paste an id'],
   ['?', 'these shortcuts'],
   ['j, k', 'next, previous row'],
+  ['↓, ↑', 'the same while the list has the focus'],
   ['Enter', 'open the row'],
   ['Esc', 'close what is open'],
   ['Space', 'pause and resume the stream'],

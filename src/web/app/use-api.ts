@@ -1,5 +1,4 @@
 import {
-  keepPreviousData,
   type UseMutationResult,
   type UseQueryResult,
   useInfiniteQuery,
@@ -29,7 +28,7 @@ export interface ReadOptions {
   isEnabled?: boolean;
 }
 
-/** What a GET answers. An answer before stays while a new one is on its way. */
+/** What a GET answers. The answer for another query of the same thing stays while the new one is on its way. */
 export function useRead<Name extends ReadName>(
   name: Name,
   input: Input<Name> = {},
@@ -41,8 +40,14 @@ export function useRead<Name extends ReadName>(
     queryFn: ({ signal }) => call(name, input, { organization, signal }),
     refetchInterval: ({ state }) => (state.status === 'error' ? againMs : (everyMs ?? false)),
     enabled: isEnabled,
-    placeholderData: keepPreviousData,
+    placeholderData: (previous, query) => (isOfSameThing(query?.queryKey, [organization, name, input]) ? previous : undefined),
   });
+}
+
+/** Whether two keys of `useRead` differ at most in the query. */
+function isOfSameThing(one: readonly unknown[] | undefined, other: readonly unknown[]): boolean {
+  const pathOf = (key: readonly unknown[]): string => JSON.stringify([key[0], key[1], Object(key[2]).path]);
+  return one !== undefined && pathOf(one) === pathOf(other);
 }
 
 /** The bytes that a GET answers; read once. */
@@ -73,25 +78,44 @@ export interface CursorList<Row> {
   scanned: number | null;
   error: ApiError | null;
   isLoading: boolean;
-  isRefreshing: boolean;
   hasMore: boolean;
+  /** Further pages are read as the reader comes to the end. Otherwise a page may find nothing, or has failed, and the reader asks for it. */
+  readsOn: boolean;
+  /** The list ends here, though there are more. */
+  isCut: boolean;
   loadMore: () => void;
   refresh: () => void;
 }
+
+const pageSize = 100;
+/** So a list has 10,000 rows at most. */
+const mostPages = 100;
+const listEveryMs = 10_000;
+
+interface ListState {
+  state: { status: string; data?: { pages: unknown[] } | undefined };
+}
+
+/** A list of one page is read again by itself; of several it would take a call for each. */
+const hasOnePage = ({ state }: ListState): boolean => (state.data?.pages.length ?? 0) <= 1;
+const ofLists = {
+  refetchInterval: (list: ListState): number | false =>
+    hasOnePage(list) ? (list.state.status === 'error' ? againMs : listEveryMs) : false,
+  refetchOnWindowFocus: hasOnePage,
+};
 
 /** A list with a cursor, page after page. */
 export function useCursorList<Name extends CursorListName>(name: Name, query: Input<Name>['query']): CursorList<RowOf<Name>> {
   const organization = useOrganization();
   const { data, error, isLoading, isFetching, hasNextPage, fetchNextPage, refetch } = useInfiniteQuery({
+    ...ofLists,
     queryKey: [organization, name, query, 'pages'],
     queryFn: async ({ signal, pageParam }) => {
-      const paged = { query: { ...query, limit: 100, ...(pageParam === null ? {} : { cursor: pageParam }) } };
+      const paged = { query: { ...query, limit: pageSize, ...(pageParam === null ? {} : { cursor: pageParam }) } };
       return await call(name, paged as Input<Name>, { organization, signal });
     },
     initialPageParam: null as string | null,
-    getNextPageParam: ({ pagination }) => (pagination.hasMore ? pagination.nextCursor : null),
-    maxPages: 100,
-    refetchInterval: ({ state }) => (state.status === 'error' ? againMs : false),
+    getNextPageParam: ({ pagination }, all) => (pagination.hasMore && all.length < mostPages ? pagination.nextCursor : null),
   });
   const pages = data?.pages ?? [];
   const scanned = pages.reduce((sum, { pagination }) => sum + (pagination.scanned ?? 0), 0);
@@ -100,8 +124,9 @@ export function useCursorList<Name extends CursorListName>(name: Name, query: In
     scanned: pages.some(({ pagination }) => pagination.scanned !== undefined) ? scanned : null,
     error: error instanceof ApiError ? error : null,
     isLoading,
-    isRefreshing: isFetching && !isLoading,
     hasMore: hasNextPage,
+    readsOn: hasNextPage && error === null && pages.at(-1)?.data.length === pageSize,
+    isCut: pages.length >= mostPages && pages.at(-1)?.pagination.hasMore === true,
     loadMore: () => {
       if (!isFetching) void fetchNextPage();
     },
@@ -114,8 +139,6 @@ type PagesName = Extract<
   ReadName
 >;
 
-const pageSize = 100;
-
 /** A list that the API gives in numbered pages, page after page. `rowsOf` takes the rows out of an answer. */
 export function usePages<Name extends PagesName, Row>(
   name: Name,
@@ -124,22 +147,24 @@ export function usePages<Name extends PagesName, Row>(
 ): CursorList<Row> {
   const organization = useOrganization();
   const { data, error, isLoading, isFetching, hasNextPage, fetchNextPage, refetch } = useInfiniteQuery({
+    ...ofLists,
     queryKey: [organization, name, query, 'pages'],
     queryFn: async ({ signal, pageParam }) => {
       const paged = { query: { ...query, page: pageParam, pageSize } };
       return await call(name, paged as Input<Name>, { organization, signal });
     },
     initialPageParam: 1,
-    getNextPageParam: (answer, _all, page) => (rowsOf(answer).length < pageSize ? undefined : page + 1),
-    maxPages: 100,
+    getNextPageParam: (answer, all, page) => (rowsOf(answer).length < pageSize || all.length >= mostPages ? undefined : page + 1),
   });
+  const pages = data?.pages ?? [];
   return {
-    rows: (data?.pages ?? []).flatMap(rowsOf),
+    rows: pages.flatMap(rowsOf),
     scanned: null,
     error: error instanceof ApiError ? error : null,
     isLoading,
-    isRefreshing: isFetching && !isLoading,
     hasMore: hasNextPage,
+    readsOn: hasNextPage && error === null,
+    isCut: pages.length >= mostPages,
     loadMore: () => {
       if (!isFetching) void fetchNextPage();
     },
@@ -153,6 +178,7 @@ export function useWrite<Name extends WriteName>(name: Name): UseMutationResult<
   const client = useQueryClient();
   return useMutation<Answer<Name>, ApiError, Input<Name>>({
     mutationFn: (input) => call(name, input, { organization }),
-    onSettled: () => client.invalidateQueries({ queryKey: [organization] }),
+    // Whoever waits for the call does not wait for what is read again.
+    onSettled: () => void client.invalidateQueries({ queryKey: [organization] }),
   });
 }

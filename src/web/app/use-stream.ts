@@ -39,6 +39,7 @@ export function useStream(query: Record<string, string | undefined>): Tail {
     let skipped = 0;
     let hasGap = false;
     let hasNews = false;
+    isHeld.current = false;
     setShown({ rows: [], waiting: 0, skipped: 0, hasGap: false });
     const show = (): void => {
       if (!hasNews) return;

@@ -35,7 +35,7 @@ export function CircuitFacts({ circuit, target }: { circuit: Circuit; target: st
       </div>
       <Steps state={circuit.state} probes={`${circuit.probeSuccessCount} of ${circuit.probeSuccessThreshold} probes`} />
       <ResetQuestion
-        what={`the circuit from ${routeName} to ${target}`}
+        what={`the circuits from ${routeName} to ${target} and to all other destinations of that route`}
         isOpen={asks}
         isPending={reset.isPending}
         error={reset.error}

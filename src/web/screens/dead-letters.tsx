@@ -59,7 +59,7 @@ function OfDeliveries(): ReactElement {
         fields={deliveryFields.filter(({ name }) => name !== 'status')}
         search={search}
         open={open}
-        drawer={(id, close) => <DeliveryDrawer id={id} onClose={close} />}
+        drawer={(id, close) => <DeliveryDrawer key={id} id={id} onClose={close} />}
         head={
           stats === undefined || stats.total === 0 ? null : (
             <Answer total={stats.total} byReason={stats.byReason} targets={stats.topFailingDestinations.slice(0, 3)} />
@@ -113,7 +113,7 @@ function OfMessages(): ReactElement {
         fields={messageFields.filter(({ name }) => name !== 'status')}
         search={search}
         open={open}
-        drawer={(id, close) => <MessageDrawer id={id} onClose={close} />}
+        drawer={(id, close) => <MessageDrawer key={id} id={id} onClose={close} />}
         empty={
           <Empty title="No dead letter">
             <p>What customers do not take after all attempts is kept here, and can be sent again.</p>

@@ -77,7 +77,7 @@ export function Deliveries(): ReactElement {
         fields={deliveryFields}
         search={search}
         open={open}
-        drawer={(id, close) => <DeliveryDrawer id={id} onClose={close} />}
+        drawer={(id, close) => <DeliveryDrawer key={id} id={id} onClose={close} />}
         empty={
           <Empty title="No delivery yet">
             <p>A delivery is made when a route takes an event. The routes screen shows which routes there are.</p>

@@ -1,5 +1,6 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { type ReactElement, useCallback } from 'react';
+import { basePath } from '../api/base.ts';
 import { AsCode } from '../app/as-code.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
 import { Page } from '../app/page.tsx';
@@ -52,9 +53,9 @@ export function Events(): ReactElement {
         fields={fields}
         search={search}
         open={open}
-        drawer={(id, close) => <EventDrawer id={id} onClose={close} />}
+        drawer={(id, close) => <EventDrawer key={id} id={id} onClose={close} />}
         empty={
-          <Empty title="No event yet" command={`curl -d '{"hello":"world"}' ${location.origin}/ingest/${org}/SOURCE`}>
+          <Empty title="No event yet" command={`curl -d '{"hello":"world"}' ${location.origin}${basePath}/ingest/${org}/SOURCE`}>
             <p>An event arrives when a sender calls the address of a source. The sources screen has those addresses.</p>
           </Empty>
         }

@@ -1,5 +1,6 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { type ReactElement, type ReactNode, useCallback, useMemo, useState } from 'react';
+import { basePath } from '../api/base.ts';
 import type { StreamRow, StreamState } from '../api/stream.ts';
 import { AsStream } from '../app/as-code.tsx';
 import { useKeys } from '../app/keys.ts';
@@ -14,7 +15,9 @@ import { Empty, Failure } from '../ui/notices.tsx';
 import { type Column, Rows } from '../ui/rows.tsx';
 import { Code, State, stateWord } from '../ui/state.tsx';
 import { Clock } from '../ui/time.tsx';
+import { DeliveryDrawer } from './delivery-drawer.tsx';
 import { EventDrawer } from './event-drawer.tsx';
+import { MessageDrawer } from './message-drawer.tsx';
 
 const topics = ['deliveries', 'messages', 'events', 'circuits', 'replays'] as const;
 const topicWords = { deliveries: 'Deliveries', messages: 'Messages', events: 'Events', circuits: 'Circuits', replays: 'Replays' } as const;
@@ -167,10 +170,17 @@ function Follow({ tail, children }: { tail: Tail; children: ReactNode }): ReactE
           )}
           <Foot tail={tail} isPaused={isPaused} onPause={() => pause(!isPaused)} />
         </div>
-        {row?.eventId === undefined || row.eventId === null ? null : <EventDrawer id={row.eventId} onClose={() => setSelected(null)} />}
+        {row === undefined ? null : <RowDrawer key={row.position} row={row} onClose={() => setSelected(null)} />}
       </div>
     </>
   );
+}
+
+/** What a row is about; circuits and replays have links alone. */
+function RowDrawer({ row: { topic, id, eventId }, onClose }: { row: StreamRow; onClose: () => void }): ReactElement | null {
+  if (topic === 'messages') return id === null ? null : <MessageDrawer id={id} onClose={onClose} />;
+  if (topic === 'deliveries' && id !== null) return <DeliveryDrawer id={id} onClose={onClose} />;
+  return topic !== 'events' || eventId === null ? null : <EventDrawer id={eventId} onClose={onClose} />;
 }
 
 function Foot({
@@ -219,7 +229,7 @@ function Waiting(): ReactElement {
   return (
     <Empty
       title="Nothing has happened since you opened this page"
-      command={`curl -d '{"hello":"world"}' ${location.origin}/ingest/${org}/SOURCE`}
+      command={`curl -d '{"hello":"world"}' ${location.origin}${basePath}/ingest/${org}/SOURCE`}
     >
       <p>
         Rows appear here as they happen. Earlier ones are in{' '}

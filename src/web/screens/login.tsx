@@ -3,7 +3,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { type FormEvent, type ReactElement, useEffect, useState } from 'react';
 import { basePath, version } from '../api/base.ts';
 import { ApiError } from '../api/client.ts';
-import { signIn } from '../api/session.ts';
+import { currentSession, signIn } from '../api/session.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Command } from '../ui/notices.tsx';
 
@@ -28,6 +28,12 @@ export function Login(): ReactElement {
     setRefused(null);
     try {
       await signIn(credential.trim(), kind === 'token' ? organization.trim() || undefined : undefined);
+      if ((await currentSession()) === null) {
+        setRefused(
+          'The browser did not keep the session: it keeps cookies of HTTPS and of loopback names. Open the console by one of these.',
+        );
+        return;
+      }
       client.clear();
       await navigate({ href: to?.startsWith('/') === true ? `${basePath}/console${to}` : `${basePath}/console/`, replace: true });
     } catch (thrown) {

@@ -2,9 +2,9 @@ import { Link, useParams } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
 import { IdLink } from '../app/names.tsx';
 import { useOrganization, useRead } from '../app/use-api.ts';
-import { State } from '../ui/state.tsx';
 import { Clock } from '../ui/time.tsx';
 import { ofMessage } from './attempts.tsx';
+import { MessageState } from './messages.tsx';
 import { ReplayMessage } from './replay-button.tsx';
 import { StoryPage } from './story-page.tsx';
 
@@ -37,7 +37,7 @@ export function MessageStory(): ReactElement {
               <dl className="kv">
                 <dt>State</dt>
                 <dd>
-                  <State state={message.status} />
+                  <MessageState status={message.status} />
                 </dd>
                 <dt>Type</dt>
                 <dd>{message.eventType}</dd>

@@ -62,7 +62,7 @@ export function Messages(): ReactElement {
         fields={messageFields}
         search={search}
         open={open}
-        drawer={(id, close) => <MessageDrawer id={id} onClose={close} />}
+        drawer={(id, close) => <MessageDrawer key={id} id={id} onClose={close} />}
         empty={
           <Empty title="No message yet">
             <p>A message is made when an event is sent to a subscription of a customer: POST /api/send-event.</p>

@@ -39,8 +39,10 @@ export function Overview(): ReactElement {
       ? null
       : { deliveries: deliveries.data.total, messages: messages.data.data.total };
   const failed = dashboard.error ?? read.error ?? deliveries.error ?? messages.error ?? sources.error ?? targets.error;
-  const isFirstRun =
+  const hasNoEvent =
     sources.data?.data.every(({ lastEventAt }) => lastEventAt === null) === true && dashboard.data?.overview.total_events === 0;
+  // Who sends to customers alone has no events of sources.
+  const isFirstRun = hasNoEvent && !targets.isLoading && targets.rows.every(({ kind }) => kind !== 'endpoint');
   if (isFirstRun) return <FirstRun sources={sources.data?.data ?? []} />;
   const retry = (): void => {
     void dashboard.refetch();
@@ -167,8 +169,8 @@ function faultSentence(sick: readonly Target[]): string {
     return sick.length === 1
       ? 'The fault is not in Posthorn: the receiver answers with an error. Messages wait and are tried again.'
       : 'None of the causes is in Posthorn: the receivers answer with errors. Messages wait and are tried again.';
-  if (answered === 0) return 'No answer with a status came: the receiver or the network between. Messages wait and are tried again.';
-  return `${count(answered)} answer with errors, the others do not answer: the receivers or the network. Messages wait and are tried again.`;
+  if (answered === 0) return 'The last attempts of each say whether the receiver or the network failed. Messages wait and are tried again.';
+  return `${count(answered)} answer with errors; the last attempts of the others say why they failed. Messages wait and are tried again.`;
 }
 
 function Sources({ sources, range }: { sources: Answer<'GET /analytics/dashboard'>['sources']; range: Range }): ReactElement | null {

@@ -48,6 +48,8 @@ function Plan({ id, what, filter, close }: PlanReplayProps & { id: string; close
   const [stop, setStop] = useState(usualStop);
   const { data: dryRun, error } = useRead('GET /replays/{id}', { path: { id } }, { everyMs: 500 });
   const create = useWrite('POST /replays');
+  // A second press, after an answer that was lost, names the same replay: it does not run twice.
+  const [name] = useState(() => `replay-${Date.now().toString(36)}`);
   if (error !== null) return <Failure message={error.message} requestId={error.requestId} />;
   if (dryRun === undefined || dryRun.phase === 'Planning') return <Loading what="what the filter selects" />;
   if (dryRun.failure !== null) return <Failure message={dryRun.failure.message} />;
@@ -55,7 +57,7 @@ function Plan({ id, what, filter, close }: PlanReplayProps & { id: string; close
   if (plan === null || plan.candidates === 0) return <p>Nothing matches the filter any more.</p>;
   const start = (): void => {
     create.mutate(
-      { body: { what, filter, ratePerSecond: rate, stopAfterFailurePercent: stop } },
+      { body: { name, what, filter, ratePerSecond: rate, stopAfterFailurePercent: stop } },
       {
         onSuccess: (replay) => {
           close();

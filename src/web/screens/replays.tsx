@@ -43,7 +43,7 @@ export function Replays(): ReactElement {
         fields={[]}
         search={search}
         open={open}
-        drawer={(id, close) => <ReplayDrawer id={id} onClose={close} />}
+        drawer={(id, close) => <ReplayDrawer key={id} id={id} onClose={close} />}
         empty={
           <Empty title="No replay yet" command={command}>
             <p>

@@ -1,11 +1,12 @@
 import { useSearch } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
 import type { Answer } from '../api/client.ts';
+import { urlOf } from '../api/client.ts';
 import { AsCode } from '../app/as-code.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
 import { Page } from '../app/page.tsx';
 import { AskedAct, Refusal, SwitchButton } from '../app/resource-acts.tsx';
-import { usePages, useRead, useWrite } from '../app/use-api.ts';
+import { useOrganization, usePages, useRead, useWrite } from '../app/use-api.ts';
 import { CopyButton } from '../ui/copy.tsx';
 import { Drawer } from '../ui/drawer.tsx';
 import type { FilterField } from '../ui/filters.tsx';
@@ -42,6 +43,7 @@ const rowsOf = ({ data }: Answer<'GET /sources'>): Source[] => data;
 
 /** Where do events come in, and are their senders checked? */
 export function Sources(): ReactElement {
+  const org = useOrganization();
   const search = useSearch({ from: '/o/$org/sources' });
   const query = { search: search.search, enabled: search.enabled === undefined ? undefined : search.enabled === 'true' };
   return (
@@ -57,7 +59,7 @@ export function Sources(): ReactElement {
         empty={
           <Empty
             title="No source yet"
-            command={`curl -X POST ${location.origin}/api/sources \\\n  -H "x-api-key: $KEY" -H 'content-type: application/json' -d '{"name":"Orders","slug":"orders"}'`}
+            command={`curl -X POST ${location.origin}${urlOf('/sources', {}, org)} \\\n  -H "x-api-key: $KEY" -H 'content-type: application/json' -d '{"name":"Orders","slug":"orders"}'`}
           >
             <p>A source has an address that a sender calls.</p>
           </Empty>
@@ -104,7 +106,17 @@ function SourceDrawer({ id, onClose }: { id: string; onClose: () => void }): Rea
             </p>
           </AskedAct>
           <AsCode name="GET /sources/{id}" input={input} />
-          <SwitchButton isOn={enabled} write={{ ...change, mutate: () => change.mutate({ ...input, body: { enabled: !enabled } }) }} />
+          {enabled ? (
+            <AskedAct
+              word="Disable source"
+              question={`Disable source ${name}?`}
+              write={{ ...change, mutate: () => change.mutate({ ...input, body: { enabled: false } }) }}
+            >
+              <p>Its address refuses events with 403 at once. Senders that do not try again lose them.</p>
+            </AskedAct>
+          ) : (
+            <SwitchButton isOn={false} write={{ ...change, mutate: () => change.mutate({ ...input, body: { enabled: true } }) }} />
+          )}
         </>
       }
     >

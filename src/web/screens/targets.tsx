@@ -1,5 +1,6 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { type ReactElement, useCallback } from 'react';
+import { urlOf } from '../api/client.ts';
 import { AsCode } from '../app/as-code.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
 import { Page } from '../app/page.tsx';
@@ -86,7 +87,7 @@ export function Targets(): ReactElement {
         empty={
           <Empty
             title="No target yet"
-            command={`curl ${location.origin}/api/organizations/${org}/destinations \\\n  -H "x-api-key: $KEY" -H 'content-type: application/json' \\\n  -d '{"name": "billing", "url": "https://billing.example/hooks"}'`}
+            command={`curl ${location.origin}${urlOf('/destinations', {}, org)} \\\n  -H "x-api-key: $KEY" -H 'content-type: application/json' \\\n  -d '{"name": "billing", "url": "https://billing.example/hooks"}'`}
           >
             <p>A target takes what Posthorn sends: a destination of your own, or a webhook endpoint of a customer.</p>
           </Empty>

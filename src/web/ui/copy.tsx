@@ -8,11 +8,17 @@ export interface CopyButtonProps {
   isQuiet?: boolean;
 }
 
+/** Rejects where the browser has no clipboard: it offers one to secure origins and to loopback. */
+async function written(text: string): Promise<void> {
+  if (navigator.clipboard === undefined) throw new Error('no clipboard');
+  await navigator.clipboard.writeText(text);
+}
+
 /** Copies `text`; says so for two seconds. */
 export function CopyButton({ text, label, isQuiet = false }: CopyButtonProps): ReactElement {
   const [copied, setCopied] = useState<'no' | 'yes' | 'refused'>('no');
   const copy = async (): Promise<void> => {
-    const outcome = await navigator.clipboard.writeText(typeof text === 'string' ? text : text()).then(
+    const outcome = await written(typeof text === 'string' ? text : text()).then(
       () => 'yes' as const,
       () => 'refused' as const,
     );

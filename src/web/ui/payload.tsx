@@ -40,7 +40,7 @@ export function Payload({ source, contentType = null, isTruncated = false, onRea
           <HexView source={source} />
         </Views>
       ) : (
-        <Readable key={text.length} text={text} source={source} contentType={contentType ?? ''} isTruncated={isTruncated} />
+        <Readable text={text} source={source} contentType={contentType ?? ''} isTruncated={isTruncated} />
       )}
       {isTruncated ? (
         <div className="payload-bar">
@@ -185,15 +185,19 @@ function Pair({ name, value }: { name: string; value: string }): ReactElement {
 
 /** What a text is, worked out in turns; null until then. */
 function useReading(text: string, contentType: string, isTruncated: boolean): { reading: Reading | null; done: number } {
-  const [reading, setReading] = useState<Reading | null>(null);
+  const [found, setFound] = useState<{ of: string; reading: Reading } | null>(null);
   const [done, setDone] = useState(0);
   useEffect(() => {
     const stop = new AbortController();
     const onProgress = (at: number): void => setDone(at / text.length);
-    read(text, contentType, isTruncated, { signal: stop.signal, onProgress }).then(setReading, () => undefined);
+    read(text, contentType, isTruncated, { signal: stop.signal, onProgress }).then(
+      (reading) => setFound({ of: text, reading }),
+      () => undefined,
+    );
     return () => stop.abort(new DOMException('The view is gone', 'AbortError'));
   }, [text, contentType, isTruncated]);
-  return { reading, done };
+  // What was worked out of another text says nothing of this one.
+  return { reading: found !== null && found.of === text ? found.reading : null, done };
 }
 
 async function read(text: string, contentType: string, isTruncated: boolean, turns: Parameters<typeof inTurns>[1]): Promise<Reading> {

@@ -1,5 +1,5 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { type ReactElement, type ReactNode, useEffect, useRef } from 'react';
+import { type KeyboardEvent, type ReactElement, type ReactNode, useEffect, useRef } from 'react';
 
 export interface Column<Row> {
   title: string;
@@ -28,7 +28,7 @@ const rowHeight = 34;
 const denseHeight = 27;
 const nearEnd = 20;
 
-/** A table of any length: only the rows in view are in the page. A click or Enter selects a row. */
+/** A table of any length: only the rows in view are in the page. A click selects a row, and while the table has the focus the arrows do. */
 export function Rows<Row>(props: RowsProps<Row>): ReactElement {
   const { label, columns, rows, keyOf, selected, onSelect, onEnd, isDense = false, toTop = 0, onTop } = props;
   const frame = useRef<HTMLElement>(null);
@@ -46,6 +46,13 @@ export function Rows<Row>(props: RowsProps<Row>): ReactElement {
   useEffect(() => {
     if (position >= 0) virtual.scrollToIndex(position, { align: 'auto' });
   }, [position, virtual]);
+  const pressed = (event: KeyboardEvent<HTMLElement>): void => {
+    const step = event.key === 'ArrowDown' ? 1 : event.key === 'ArrowUp' ? -1 : 0;
+    const row = rows[Math.max(0, position + step)];
+    if (step === 0 || row === undefined || event.target !== event.currentTarget) return;
+    event.preventDefault();
+    onSelect(keyOf(row));
+  };
   const before = items[0]?.start ?? 0;
   const after = virtual.getTotalSize() - (items.at(-1)?.end ?? 0);
   return (
@@ -55,6 +62,7 @@ export function Rows<Row>(props: RowsProps<Row>): ReactElement {
       // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
       tabIndex={0}
       aria-label={label}
+      onKeyDown={pressed}
       onScroll={({ currentTarget }) => onTop?.(currentTarget.scrollTop < height)}
     >
       <table className={isDense ? 'table is-dense' : 'table'} aria-rowcount={rows.length + 1}>

@@ -20,8 +20,11 @@ const denied = new Set([
   'user-agent',
 ]);
 
+/** `sec-`: by these a browser alone says who has it send a request. */
+const deniedPrefixes = ['proxy-', 'sec-', 'x-posthorn-'];
+
 export function isDeniedHeader(name: string): boolean {
-  return denied.has(name) || name.startsWith('proxy-') || name.startsWith('x-posthorn-');
+  return denied.has(name) || deniedPrefixes.some((prefix) => name.startsWith(prefix));
 }
 
 export const signatureHeaders = new Set(['webhook-id', 'webhook-timestamp', 'webhook-signature']);

@@ -6,7 +6,7 @@ import { type Call, type Family, operation } from '../../http/operation.ts';
 import { cursorPageOf, cursorPagination, cursorQuery } from '../../http/pagination.ts';
 import { beginSession } from '../../http/session-access.ts';
 import { signInBody } from '../../http/sign-in.ts';
-import { isoTime, timestamp } from '../../records/record-fields.ts';
+import { isoTime, organizationId, timestamp } from '../../records/record-fields.ts';
 
 const id = z.string().describe('Id of the session.');
 const who = z.string().describe('Name of the API key or the user.');
@@ -38,6 +38,7 @@ const current = z
 const record = z
   .object({
     id,
+    organizationId,
     who,
     isCurrent: z.boolean().describe('Whether the request is of this session.'),
     createdAt,
@@ -179,9 +180,10 @@ function organizationOf({ caller: { organization: of } }: Pick<Call, 'caller'>):
   return { id: of.id, slug: of.slug };
 }
 
-function toRecord(session: Session, { access }: Call): z.input<typeof record> {
+function toRecord(session: Session, { access, caller }: Call): z.input<typeof record> {
   return {
     id: session.id,
+    organizationId: caller.organization.id,
     who: session.who,
     isCurrent: access.session?.session.id === session.id,
     createdAt: isoTime(session.createdAtMs),
