@@ -1,5 +1,5 @@
 // What happens when Redis is away, emptied, or full, under load:
-//   node hack/chaos/redis.ts away [seconds]     killed, and started again on the same disk
+//   node hack/chaos/redis.ts away [seconds]     killed, and started again on the same disk, which has all that it has answered
 //   node hack/chaos/redis.ts frozen [seconds]   its connections stay, and nothing is answered; then it goes on
 //   node hack/chaos/redis.ts emptied            FLUSHALL, beside a real API server, from which the leader publishes everything again
 //   node hack/chaos/redis.ts full [megabytes]   a receiver that fails, until no more fits; then it works again
@@ -41,7 +41,8 @@ const behaviour: Behaviour = (_, response) => {
 const sink = await startSink(behaviour);
 const megabytes = scenario === 'full' ? (first ?? 48) : (second ?? 64);
 const isSmall = scenario === 'full' || scenario === 'room';
-const disk = ['--save', '', '--appendonly', 'yes', '--appendfsync', 'everysec'];
+// With `everysec` Redis answers before it writes while the disk is slow to fsync, so a kill loses what it has answered.
+const disk = ['--save', '', '--appendonly', 'yes', '--appendfsync', scenario === 'away' ? 'always' : 'everysec'];
 
 async function startAll(): Promise<Omit<Installation, 'start'>> {
   const prepared = await prepareInstallation({
