@@ -149,7 +149,7 @@ test('a session of a token acts in the organization that it names and in others 
 test('a token sees the organizations in which it has rights, page by page, with its role there, whatever organization it is of', async () => {
   const token = await account('elsewhere', 'switcher', { role: 'posthorn-developer', within: ['globex'] });
   const list = async (key: string, query = '') => (await world.request('GET', `/api/organizations${query}`, { key })).body;
-  const globex = { id: await world.organizationId('globex'), slug: 'globex', role: 'developer' };
+  const globex = { id: await world.organizationId('globex'), name: 'globex', slug: 'globex', role: 'developer' };
   expect(await list(token)).toEqual({ data: [globex], pagination: { hasMore: false, nextCursor: null } });
   const both = await account('globex', 'both', { role: 'posthorn-viewer', within: ['acme', 'globex'] });
   const [first, second] = [

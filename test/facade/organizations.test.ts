@@ -13,7 +13,7 @@ afterAll(() => world?.stop());
 test('an API key sees its own organization and no other', async () => {
   const [key, id] = [await world.addKey('org-100', { role: 'viewer' }), await world.organizationId('org-100')];
   const { body } = await world.request('GET', '/api/organizations', { key });
-  expect(body).toEqual({ data: [{ id, slug: 'org-100', role: 'viewer' }], pagination: { hasMore: false, nextCursor: null } });
+  expect(body).toEqual({ data: [{ id, name: 'org-100', slug: 'org-100', role: 'viewer' }], pagination: { hasMore: false, nextCursor: null } });
   expect((await world.request('GET', '/api/organizations?limit=1&cursor=x', { key })).status).toBe(400);
 });
 
@@ -38,5 +38,5 @@ test('who is at the machine of standalone sees all organizations, at most 100 in
   }
   expect(seen).toEqual(slugs.filter((slug) => slug !== 'org-105'));
   expect(Math.max(...sizes)).toBeLessThanOrEqual(100);
-  expect((await page('?limit=1')).data).toEqual([{ id: await world.organizationId('acme'), slug: 'acme', role: 'admin' }]);
+  expect((await page('?limit=1')).data).toEqual([{ id: await world.organizationId('acme'), name: 'acme', slug: 'acme', role: 'admin' }]);
 });

@@ -739,7 +739,7 @@ export type ObjectName = string;
 
 export type OpenedAtField = string | null;
 
-export type Organization = { id: OrganizationIdField; slug: string; role: "admin" | "developer" | "viewer" };
+export type Organization = { id: OrganizationIdField; name: string; slug: string; role: "admin" | "developer" | "viewer" };
 
 export type OrganizationField = { id: string; slug: string };
 

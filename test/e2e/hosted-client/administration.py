@@ -48,8 +48,10 @@ async def administration(c):
     stats = (await value(c.analytics.overview()))["stats"]
     assert stats["total_events"] >= 3 and stats["successful_deliveries"] >= 3
     own = made.organization
+    equal([(each.id, each.slug, each.role) for each in await value(c.organizations.list())], [(own, "default", "admin")])
+    await refused("organizations.create", lambda: c.organizations.create("Acme", "acme"), hookbase.APIError)
     for name, arguments in {
-        "list": (), "get": (own,), "create": ("Acme", "acme"), "update": (own, {"name": "Acme"}), "list_members": (own,),
+        "get": (own,), "update": (own, {"name": "Acme"}), "list_members": (own,),
         "update_member": (own, "user", "admin"), "remove_member": (own, "user"), "invite": (own, "user@example.com"),
         "list_invites": (own,), "cancel_invite": (own, "invite"),
     }.items():

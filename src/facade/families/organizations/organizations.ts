@@ -8,6 +8,7 @@ import { walkOrganizations } from '../../http/walk-organizations.ts';
 const record = z
   .object({
     id: z.string().describe('Id of the organization.'),
+    name: z.string().describe('The same as slug, under its name in the hosted API.'),
     slug: z.string().describe('Slug of the organization.'),
     role: z.enum(['admin', 'developer', 'viewer']).describe('What the caller may do there at most.'),
   })
@@ -37,7 +38,7 @@ export const organizations: Family = {
         const scope = `organizations ${credential.id}`;
         const after = cursor === undefined ? null : cursorText(cursor, scope);
         if (credential.type === 'apiKey') {
-          const data = after === null ? [{ id: own.id, slug: own.slug, role }] : [];
+          const data = after === null ? [toRecord(own, role)] : [];
           return { data, pagination: cursorPagination(null) };
         }
         const { found, next } = await walkOrganizations(call.services.registry, {
@@ -46,13 +47,17 @@ export const organizations: Family = {
           see: (each) => roleIn(call, each),
         });
         return {
-          data: found.map(({ record: { id, slug }, seen }) => ({ id, slug, role: seen })),
+          data: found.map(({ record: { id, slug }, seen }) => toRecord({ id, slug }, seen)),
           pagination: cursorPagination(next === null ? null : cursorOf(next, scope)),
         };
       },
     }),
   ],
 };
+
+function toRecord({ id, slug }: { id: string; slug: string }, role: Role): z.input<typeof record> {
+  return { id, name: slug, slug, role };
+}
 
 /** Null: it is not the caller's to see. */
 async function roleIn({ caller: { credential, role }, services }: Call, { namespace }: OrganizationRecord): Promise<Role | null> {
