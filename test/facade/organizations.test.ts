@@ -13,7 +13,10 @@ afterAll(() => world?.stop());
 test('an API key sees its own organization and no other', async () => {
   const [key, id] = [await world.addKey('org-100', { role: 'viewer' }), await world.organizationId('org-100')];
   const { body } = await world.request('GET', '/api/organizations', { key });
-  expect(body).toEqual({ data: [{ id, name: 'org-100', slug: 'org-100', role: 'viewer' }], pagination: { hasMore: false, nextCursor: null } });
+  expect(body).toEqual({
+    data: [{ id, name: 'org-100', slug: 'org-100', role: 'viewer' }],
+    pagination: { hasMore: false, nextCursor: null },
+  });
   expect((await world.request('GET', '/api/organizations?limit=1&cursor=x', { key })).status).toBe(400);
 });
 
