@@ -1,5 +1,5 @@
-// The software bill of materials of the program, as CycloneDX JSON: the packages that package-lock.json installs for production, those of which code
-// is in the console and, where it is known, the base image. The same lock file gives the same text: no time, no random serial number.
+// The software bill of materials of the program, as CycloneDX JSON. It lists the packages that package-lock.json installs for production, the packages
+// that are bundled into the console and, where it is known, the base image. The same lock file gives the same text: no time, no random serial number.
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';

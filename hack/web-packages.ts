@@ -1,4 +1,4 @@
-// The packages of which code is in the console. They are development packages by name, since the program itself imports none of them.
+// The packages that are bundled into the console. package-lock.json has them as development packages, since the program itself imports none of them.
 import { readFileSync } from 'node:fs';
 
 /** What src/web/ imports. */

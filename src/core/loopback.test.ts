@@ -12,7 +12,7 @@ afterEach(() => {
   for (const server of open.splice(0)) server.close();
 });
 
-/** A server that answers whether it takes a request as one from loopback; answers its port. */
+/** Starts a server whose answers say whether `isFromLoopback` accepts the request. Returns its port. */
 async function listen(host: string): Promise<number> {
   const server = createServer((incoming, outgoing) => {
     const address = server.address() as AddressInfo;

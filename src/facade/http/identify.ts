@@ -13,7 +13,7 @@ export interface IdentifyOptions extends AuthenticateOptions {
   basePath: string;
   /** Null: every request needs credentials. */
   loopback: LoopbackAccess | null;
-  /** The request goes on, and is judged anew: it is no use of its session. Default: false. */
+  /** The credentials of an open request are checked again. The check does not renew the session. Default: false. */
   isRecheck?: boolean;
 }
 

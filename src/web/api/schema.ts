@@ -31,12 +31,6 @@ export interface Operations {
     body: undefined;
     answer: ReplayDeliveryResult;
   };
-  'POST /deliveries/bulk-replay': {
-    path: Record<string, never>;
-    query: Record<string, never>;
-    body: ReplayDeliveriesBody;
-    answer: ReplayDeliveriesResult;
-  };
   'GET /deliveries/dead-letter-stats': {
     path: Record<string, never>;
     query: Record<string, never>;
@@ -67,23 +61,11 @@ export interface Operations {
     body: undefined;
     answer: ResentMessageEnvelope;
   };
-  'GET /outbound-messages/dlq/messages': {
-    path: Record<string, never>;
-    query: { reason?: "max_retries_exceeded" | "circuit_breaker_exhausted" | "endpoint_not_found" | "payload_not_found" | "secret_decryption_failed" | "queue_limit_exceeded"; eventType?: string; applicationId?: string; endpointId?: string; errorType?: Array<"timeout" | "http_error" | "network" | "dns" | "tls" | "blocked" | "gone" | "circuit_open" | "secret_decryption_failed" | "disabled" | "filtered" | "schema_failed" | "transform_failed">; id?: Array<string>; responseStatus?: Array<string>; attemptsMin?: number; attemptsMax?: number; failedFrom?: TimeOrDay; failedTo?: TimeOrDay; where?: string; from?: TimeOrDay; to?: TimeOrDay; startDate?: TimeOrDay; endDate?: TimeOrDay; limit?: number; cursor?: string };
-    body: undefined;
-    answer: ListDeadLettersResult;
-  };
   'GET /outbound-messages/dlq/stats': {
     path: Record<string, never>;
     query: Record<string, never>;
     body: undefined;
     answer: GetWebhookDeadLetterStatsResult;
-  };
-  'GET /webhook-events/{id}': {
-    path: { id: string };
-    query: Record<string, never>;
-    body: undefined;
-    answer: WebhookEventEnvelope;
   };
   'GET /replays': {
     path: Record<string, never>;
@@ -108,12 +90,6 @@ export interface Operations {
     query: Record<string, never>;
     body: UpdateReplayBody;
     answer: Replay;
-  };
-  'DELETE /replays/{id}': {
-    path: { id: string };
-    query: Record<string, never>;
-    body: undefined;
-    answer: null;
   };
   'GET /explain/{id}': {
     path: { id: string };
@@ -295,29 +271,11 @@ export interface Operations {
     body: undefined;
     answer: Success;
   };
-  'GET /filters': {
-    path: Record<string, never>;
-    query: { page?: number; pageSize?: number; search?: string };
-    body: undefined;
-    answer: ListFiltersResult;
-  };
   'GET /filters/{id}': {
     path: { id: string };
     query: Record<string, never>;
     body: undefined;
     answer: Filter;
-  };
-  'GET /transforms': {
-    path: Record<string, never>;
-    query: { page?: number; pageSize?: number; search?: string };
-    body: undefined;
-    answer: ListTransformsResult;
-  };
-  'GET /schemas': {
-    path: Record<string, never>;
-    query: { page?: number; pageSize?: number; search?: string };
-    body: undefined;
-    answer: ListPayloadSchemasResult;
   };
   'GET /cron': {
     path: Record<string, never>;
@@ -519,8 +477,6 @@ export type DedupStrategyField = "auto" | "provider_id" | "payload_hash" | "idem
 
 export type DedupWindowHoursField = number;
 
-export type DeliveriesField = Array<{ originalDeliveryId: string; newDeliveryId: string }>;
-
 export type Delivery = { id: string; organizationId: OrganizationIdField; eventId: string; routeId: string; destinationId: string | null; status: "pending" | "processing" | "retrying" | "circuit_open" | "delivered" | "failed" | "filtered" | "schema_failed" | "transform_failed" | "dlq"; attempts: number; maxAttempts: number; nextAttemptAt: string | null; waitingFor: "route_disabled" | "destination_disabled" | "destination_suspended" | "destination_missing" | "transform_missing" | "endpoint_disabled" | "application_disabled" | "circuit_open" | "retry" | "rate_limit" | "concurrency" | "application_rate_limit" | "batch" | "capacity" | "queue" | null; waitingUntil: WaitingUntilField; lastResponseStatus: number | null; lastErrorType: string | null; lastErrorMessage: string | null; deadLetterReason: string | null; failedOverFrom: string | null; replayedFrom: string | null; createdAt: CreatedAtField; completedAt: string | null; attemptCount: number; nextRetryAt: string | null; responseStatus: number | null; errorMessage: string | null; deliveredAt: string | null };
 
 export type DeprecatedMessageField = string | null;
@@ -590,8 +546,6 @@ export type ExplanationNext = { what: "attempt" | "probe" | "run"; at: string | 
 export type ExplanationStep = { at: string | null; what: string; text: string; data: Record<string, unknown> };
 
 export type ExplanationWait = { reason: string; until: WaitingUntilField; text: string };
-
-export type ExportedWebhookEvent = { id: string; organizationId: OrganizationIdField; eventType: string; labels: Record<string, string>; metadata: Record<string, unknown>; idempotencyKey: string | null; applicationId: string | null; endpointIds: Array<string>; createdAt: string; messageCount: number; payload: unknown };
 
 export type ExternalIdField = string | null;
 
@@ -669,8 +623,6 @@ export type ListCronExecutionsResult = { executions: Array<CronExecution> };
 
 export type ListCronJobsResult = { cronJobs: Array<CronJobItem> };
 
-export type ListDeadLettersResult = { data: DataField; pagination: CursorPagination };
-
 export type ListDeliveriesResult = { data: Array<Delivery>; pagination: CursorPagination };
 
 export type ListDestinationsResult = { data: Array<DestinationItem>; pagination: Pagination };
@@ -678,8 +630,6 @@ export type ListDestinationsResult = { data: Array<DestinationItem>; pagination:
 export type ListEventTypesResult = { data: Array<EventType>; pagination: CursorPagination };
 
 export type ListEventsResult = { data: Array<EventItem>; pagination: CursorPagination };
-
-export type ListFiltersResult = { data: Array<FilterItem>; pagination: Pagination };
 
 export type ListNotificationChannelsResult = { data: Array<NotificationChannelItem> };
 
@@ -689,8 +639,6 @@ export type ListOutboundMessageAttemptsResult = { data: Array<OutboundMessageAtt
 
 export type ListOutboundMessagesResult = { data: DataField; pagination: CursorPagination };
 
-export type ListPayloadSchemasResult = { data: Array<PayloadSchema>; pagination: Pagination };
-
 export type ListReplaysResult = { data: Array<Replay>; pagination: Pagination };
 
 export type ListRoutesResult = { data: Array<RouteItem>; pagination: Pagination };
@@ -698,8 +646,6 @@ export type ListRoutesResult = { data: Array<RouteItem>; pagination: Pagination 
 export type ListSessionsResult = { data: Array<Session>; pagination: CursorPagination };
 
 export type ListSourcesResult = { data: Array<SourceItem>; pagination: Pagination };
-
-export type ListTransformsResult = { data: Array<Transform>; pagination: Pagination };
 
 export type ListWebhookApplicationsResult = { data: Array<WebhookApplication>; pagination: CursorPagination };
 
@@ -757,8 +703,6 @@ export type PagerDutyChannelConfigChange = { routingKey?: RoutingKeyField; sever
 
 export type Pagination = { total: number; page: number; pageSize: number };
 
-export type PayloadSchema = (Resource) & ({ description: CronJobSettingsDescription; jsonSchema: Record<string, unknown>; sharedWith: SharedWith; sharedFrom: SharedFrom; version: number; routeCount: number });
-
 export type PrefixField = string;
 
 export type PriorityField = number;
@@ -780,12 +724,6 @@ export type RegionField = string;
 export type Related = { id: string; name: string };
 
 export type Replay = (Resource) & ({ what: WhatField; filter: ReplayFilter; ratePerSecond: RatePerSecondField; toDestinationId: string | null; stopAfterFailurePercent: number | null; ttlSecondsAfterFinished: number | null; dryRun: DryRunField; suspend: boolean; cancel: boolean; phase: "Planning" | "Running" | "Suspended" | "Succeeded" | "Failed" | "Cancelled"; plan: ReplayPlan | null; queued: number; skipped: number; skippedByReason: Record<string, number>; delivered: number; failed: number; endedOtherwise: number; waiting: ReplayWait | null; failure: ReplayFailure | null; alreadyRan: boolean; startedAt: string | null; completedAt: string | null; estimatedCompletionAt: string | null });
-
-export type ReplayDeliveriesBody = { ids?: ReplayDeliveriesBodyIds; deliveryIds?: Array<string> };
-
-export type ReplayDeliveriesBodyIds = Array<string>;
-
-export type ReplayDeliveriesResult = { message: string; queued: number; skipped: number; deliveries: DeliveriesField };
 
 export type ReplayDeliveryResult = { originalDeliveryId: string; newDeliveryId: string; status: "queued"; deliveryId: string; message: string };
 
@@ -907,10 +845,6 @@ export type TotalMessagesField = number;
 
 export type TotalMessagesSentField = number;
 
-export type Transform = (Resource) & ({ description: CronJobSettingsDescription; type: TransformType; transformType: "jsonata" | "javascript" | "liquid"; code: string; sharedWith: SharedWith; sharedFrom: SharedFrom; inputFormat: "json"; outputFormat: "json"; routeCount: number });
-
-export type TransformType = "jsonata" | "javascript" | "liquid";
-
 export type TriggerCronJobBody = Record<string, unknown>;
 
 export type TriggerCronJobResult = { execution: TriggeredExecution };
@@ -964,10 +898,6 @@ export type WebhookEndpointRateLimitPerSecond = number;
 export type WebhookEndpointTest = { success: boolean; responseStatus: ResponseStatusField; responseTimeMs: number; responseBody: ResponseBodyField; errorType: string | null; errorMessage: string | null; detail?: AttemptDetail };
 
 export type WebhookEndpointTestEnvelope = { data: WebhookEndpointTest };
-
-export type WebhookEvent = (ExportedWebhookEvent) & ({ endpointId: string | null; messages: Array<OutboundMessage>; unreached: { total: number; byReason: Record<string, number>; subscriptions: Array<{ subscriptionId: string | null; endpointId: string; applicationId: string; messageId: string | null; reason: "created_after" | "no_subscription" | "other_application" | "subscription_disabled" | "endpoint_disabled" | "application_disabled" | "label_mismatch" | "expression_false" | "expression_failed" | "not_judged" | "transform_filtered" | "transform_failed" | "matches_now"; labels: Array<{ label: string; expected: string | Array<string>; actual: string | null }>; expression: string | null; error: string | null; changedSince: boolean }>; scanned: number; isComplete: boolean } });
-
-export type WebhookEventEnvelope = { data: WebhookEvent };
 
 export type WebhookUrlField = string;
 

@@ -62,7 +62,7 @@ function KeyRow({ apiKey }: { apiKey: Key }): ReactElement {
       <td>{role}</td>
       <td>{scopes.join(', ')}</td>
       <td>{lastUsedAt === null ? <span className="dim">never</span> : <Ago at={lastUsedAt} />}</td>
-      <td>{expiresAt === null ? <span className="dim">never</span> : <Until at={expiresAt} />}</td>
+      <td>{expiresAt === null ? <span className="dim">never</span> : <Day at={expiresAt} />}</td>
       <td>{madeBy(createdBy)}</td>
       <td>
         <AskedAct word="Revoke key" question={`Revoke key ${name}?`} write={{ ...remove, mutate: () => remove.mutate({ path: { id } }) }}>
@@ -112,7 +112,7 @@ function SessionRow({ session }: { session: KnownSession }): ReactElement {
       <td>
         <Ago at={lastSeenAt} />
       </td>
-      <td>{expiresAt === null ? <span className="dim">never</span> : <Until at={expiresAt} />}</td>
+      <td>{expiresAt === null ? <span className="dim">never</span> : <Day at={expiresAt} />}</td>
       <td>
         <AskedAct
           word="Revoke session"
@@ -147,8 +147,8 @@ function ScrolledTable({ label, titles, children }: { label: string; titles: rea
   );
 }
 
-/** A day to come, whole. */
-function Until({ at }: { at: string }): ReactElement {
+/** The day of a time to come. */
+function Day({ at }: { at: string }): ReactElement {
   return (
     <time dateTime={at} title={at} className="nowrap">
       {at.slice(0, 10)}

@@ -6,7 +6,7 @@ import { Page } from '../app/page.tsx';
 import { AskedAct, Refusal, SwitchButton } from '../app/resource-acts.tsx';
 import { type RowOf, useCursorList, useRead, useWrite } from '../app/use-api.ts';
 import { Drawer } from '../ui/drawer.tsx';
-import type { FilterField } from '../ui/filters.tsx';
+import { type FilterField, yesOrNo } from '../ui/filters.tsx';
 import { count } from '../ui/format.ts';
 import { Empty, Failure, Loading } from '../ui/notices.tsx';
 import type { Column } from '../ui/rows.tsx';
@@ -15,13 +15,9 @@ import { Ago } from '../ui/time.tsx';
 
 type Application = RowOf<'GET /webhook-applications'>;
 
-const onOff = [
-  { value: 'true', word: 'Yes' },
-  { value: 'false', word: 'No' },
-];
 const fields: readonly FilterField[] = [
   { name: 'search', word: 'name', hint: 'Part of its name or of your id for it.' },
-  { name: 'isDisabled', word: 'disabled', choices: onOff },
+  { name: 'isDisabled', word: 'disabled', choices: yesOrNo },
 ];
 const columns: readonly Column<Application>[] = [
   { title: 'Application', className: 'grow', cell: ({ name }) => name },

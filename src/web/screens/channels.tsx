@@ -7,7 +7,7 @@ import { Page } from '../app/page.tsx';
 import { AskedAct, Refusal, SwitchButton } from '../app/resource-acts.tsx';
 import { usePages, useRead, useWrite } from '../app/use-api.ts';
 import { Drawer } from '../ui/drawer.tsx';
-import type { FilterField } from '../ui/filters.tsx';
+import { type FilterField, yesOrNo } from '../ui/filters.tsx';
 import { duration } from '../ui/format.ts';
 import { Empty, Failure, Loading } from '../ui/notices.tsx';
 import type { Column } from '../ui/rows.tsx';
@@ -17,13 +17,9 @@ import { Ago } from '../ui/time.tsx';
 type Channel = Answer<'GET /notification-channels'>['data'][number];
 
 const types: Channel['type'][] = ['slack', 'teams', 'discord', 'pagerduty', 'email', 'webhook'];
-const onOff = [
-  { value: 'true', word: 'Yes' },
-  { value: 'false', word: 'No' },
-];
 const fields: readonly FilterField[] = [
   { name: 'type', word: 'type', choices: types.map((value) => ({ value, word: value })) },
-  { name: 'enabled', word: 'enabled', choices: onOff },
+  { name: 'enabled', word: 'enabled', choices: yesOrNo },
 ];
 const columns: readonly Column<Channel>[] = [
   { title: 'Channel', className: 'grow', cell: ({ name }) => name },

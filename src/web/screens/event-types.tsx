@@ -6,7 +6,7 @@ import { Page } from '../app/page.tsx';
 import { AskedAct, Refusal, SwitchButton } from '../app/resource-acts.tsx';
 import { type RowOf, useCursorList, useRead, useWrite } from '../app/use-api.ts';
 import { Drawer } from '../ui/drawer.tsx';
-import type { FilterField } from '../ui/filters.tsx';
+import { type FilterField, yesOrNo } from '../ui/filters.tsx';
 import { count } from '../ui/format.ts';
 import { Empty, Failure, Loading } from '../ui/notices.tsx';
 import { Payload } from '../ui/payload.tsx';
@@ -15,14 +15,10 @@ import { State } from '../ui/state.tsx';
 
 type EventType = RowOf<'GET /event-types'>;
 
-const onOff = [
-  { value: 'true', word: 'Yes' },
-  { value: 'false', word: 'No' },
-];
 const fields: readonly FilterField[] = [
   { name: 'search', word: 'name', hint: 'Part of its name.' },
   { name: 'category', word: 'category' },
-  { name: 'isEnabled', word: 'enabled', choices: onOff },
+  { name: 'isEnabled', word: 'enabled', choices: yesOrNo },
 ];
 const columns: readonly Column<EventType>[] = [
   { title: 'Event type', className: 'mono grow', cell: ({ name }) => name },

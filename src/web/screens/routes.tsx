@@ -7,7 +7,7 @@ import { Page } from '../app/page.tsx';
 import { AskedAct, Refusal, SwitchButton } from '../app/resource-acts.tsx';
 import { usePages, useRead, useWrite } from '../app/use-api.ts';
 import { Drawer } from '../ui/drawer.tsx';
-import type { FilterField } from '../ui/filters.tsx';
+import { type FilterField, yesOrNo } from '../ui/filters.tsx';
 import { count } from '../ui/format.ts';
 import { Empty, Failure, Loading } from '../ui/notices.tsx';
 import type { Column } from '../ui/rows.tsx';
@@ -17,13 +17,9 @@ import { Ago, Countdown } from '../ui/time.tsx';
 type Route = Answer<'GET /routes'>['data'][number];
 type Condition = NonNullable<Route['filterConditions']>[number];
 
-const onOff = [
-  { value: 'true', word: 'Yes' },
-  { value: 'false', word: 'No' },
-];
 const fields: readonly FilterField[] = [
   { name: 'search', word: 'name', hint: 'Part of its name or slug.' },
-  { name: 'enabled', word: 'enabled', choices: onOff },
+  { name: 'enabled', word: 'enabled', choices: yesOrNo },
   { name: 'sourceId', word: 'source', hint: 'Its id.' },
   { name: 'destinationId', word: 'destination', hint: 'Its id.' },
 ];

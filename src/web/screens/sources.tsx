@@ -9,7 +9,7 @@ import { AskedAct, Refusal, SwitchButton } from '../app/resource-acts.tsx';
 import { useOrganization, usePages, useRead, useWrite } from '../app/use-api.ts';
 import { CopyButton } from '../ui/copy.tsx';
 import { Drawer } from '../ui/drawer.tsx';
-import type { FilterField } from '../ui/filters.tsx';
+import { type FilterField, yesOrNo } from '../ui/filters.tsx';
 import { count } from '../ui/format.ts';
 import { Command, Empty, Failure, Loading } from '../ui/notices.tsx';
 import type { Column } from '../ui/rows.tsx';
@@ -18,13 +18,9 @@ import { Ago } from '../ui/time.tsx';
 
 type Source = Answer<'GET /sources'>['data'][number];
 
-const onOff = [
-  { value: 'true', word: 'Yes' },
-  { value: 'false', word: 'No' },
-];
 const fields: readonly FilterField[] = [
   { name: 'search', word: 'name', hint: 'Part of its name or slug.' },
-  { name: 'enabled', word: 'enabled', choices: onOff },
+  { name: 'enabled', word: 'enabled', choices: yesOrNo },
 ];
 const columns: readonly Column<Source>[] = [
   { title: 'Source', className: 'grow', cell: ({ name }) => name },

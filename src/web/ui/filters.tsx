@@ -10,6 +10,12 @@ export interface FilterField {
   hint?: string;
 }
 
+/** Choices of a field that holds or does not. */
+export const yesOrNo = [
+  { value: 'true', word: 'Yes' },
+  { value: 'false', word: 'No' },
+] as const;
+
 export type FilterValues = Record<string, string | undefined>;
 
 export interface FilterBarProps {
