@@ -12,7 +12,7 @@ module.exports = {
   'web/ui': [],
   'web/screens': ['web/api', 'web/ui', 'web/app'],
   'web/app': ['web/api', 'web/ui'],
-  'web/screen.ts': ['web/api'],
+  'web/screen.tsx': ['web/api', 'web/ui'],
   'web/routes.tsx': ['web'],
   'web/main.tsx': ['web'],
   redis: ['core'],

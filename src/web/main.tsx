@@ -5,7 +5,7 @@ import { createRoot } from 'react-dom/client';
 import { ApiError } from './api/client.ts';
 import { showTheme } from './app/preferences.ts';
 import { router } from './routes.tsx';
-import { readAhead } from './screen.ts';
+import { readAhead } from './screen.tsx';
 
 const tries = 3;
 const readAheadAfterMs = 1000;

@@ -4,7 +4,7 @@ import type { ReactElement } from 'react';
 import { basePath } from './api/base.ts';
 import { currentSession } from './api/session.ts';
 import { Shell } from './app/shell.tsx';
-import { screen } from './screen.ts';
+import { screen } from './screen.tsx';
 import { Empty, Failure, Loading } from './ui/notices.tsx';
 
 type Search<Name extends string> = { [Key in Name]?: string };
