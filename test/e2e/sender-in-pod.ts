@@ -23,7 +23,7 @@ async function send(number: number): Promise<void> {
       const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify({ number }), signal });
       await response.arrayBuffer();
       if (response.ok) return say(`${number} accepted`);
-      say(`${number} refused ${response.status}`);
+      say(`${number} refused ${response.status} ${response.headers.get('x-error-code')} ${new Date().toISOString()}`);
     } catch (error) {
       say(`${number} unanswered ${error instanceof Error ? error.message : error}`);
     }

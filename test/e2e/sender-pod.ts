@@ -7,7 +7,7 @@ const line = /^(\d+) (accepted|refused|unanswered)\b(.*)$/;
 export interface Sent {
   /** Numbers of the events that were answered with 2xx. */
   accepted: number[];
-  /** Answers that were none of 2xx, as `number status`. */
+  /** Answers that were none of 2xx, as `number status code time`. */
   refused: string[];
   /** Requests without an answer, whatever became of the event; each was sent again. */
   unanswered: number;

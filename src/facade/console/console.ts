@@ -15,7 +15,7 @@ export interface ConsoleOptions extends PageSettings {
   directory: string;
 }
 
-/** Takes the request when its path is `/console` or below, or `/` for a browser, and answers whether it did. */
+/** Handles a request whose path is `/console` or below, or `/` for a browser. Returns whether it did. */
 export type ConsoleHandler = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 const contentSecurityPolicy = [

@@ -9,7 +9,7 @@ export interface Access {
   csrfToken: string | null;
 }
 
-/** Who sends a request, as a session notes it. */
+/** The sender of a request, as a session records it. */
 export interface Client {
   address: string;
   /** At most 200 characters. */

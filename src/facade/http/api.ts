@@ -21,7 +21,7 @@ export interface ApiOptions extends RunOptions, Omit<IdentifyOptions, 'organizat
   metrics: FacadeMetrics;
 }
 
-/** Takes the request when its path is `/api` or below, and answers whether it did. */
+/** Handles a request whose path is `/api` or below. Returns whether it did. */
 export type ApiHandler = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 /** The operations, at `/api/…` and `/api/organizations/{orgId}/…`. A plain node:http handler: events of customers come this way. */

@@ -12,7 +12,7 @@ export interface ApiKeyCredential {
   makers: number;
 }
 
-/** Who sends a request, acting in one organization: an API key, a user or service account of Kubernetes, or whoever is at the machine of standalone. */
+/** The authenticated sender of a request, acting in one organization: an API key, a user or service account of Kubernetes, or a person at the machine that runs standalone. */
 export interface Caller {
   /** `id` of a user stands for its name, which may be any text. */
   credential:

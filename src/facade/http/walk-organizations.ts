@@ -1,12 +1,12 @@
 import type { OrganizationRecord } from '../../core/records.ts';
 import type { RegistryReader } from '../../data/registry/registry.ts';
 
-/** Organizations that one request looks at, each of which may cost a review of access. */
+/** Organizations that one request reads; each may cost an access review. */
 const maxSeen = 100;
 
 /**
- * Goes through the organizations in the order of their slugs, from the one behind the slug `after` (null: the first), until `limit` are found of which `see`
- * says something, or many were looked at. `next`: the slug behind which it goes on; null: there are no more. Rejects as `see` does; UNAVAILABLE without Redis.
+ * Reads organizations in the order of their slugs, from the first slug after `after` (null: from the start). It stops when `see` has returned a value for
+ * `limit` of them, or after 100. `next`: the slug to continue after; null: there are no more. Rejects as `see` does, and with UNAVAILABLE without Redis.
  */
 export async function walkOrganizations<T>(
   registry: RegistryReader,

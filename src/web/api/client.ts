@@ -101,7 +101,8 @@ async function answered<Result>(response: Promise<Result>, signal: AbortSignal |
   }
 }
 
-async function refusal(response: Response): Promise<ApiError> {
+/** What the API says of a request that it refused. */
+export async function refusal(response: Response): Promise<ApiError> {
   const text = await response.text().catch(() => '');
   return new ApiError(messageIn(text) ?? `The API answered ${response.status}.`, {
     status: response.status,

@@ -1,4 +1,5 @@
 import { basePath } from './base.ts';
+import { ApiError, refusal } from './client.ts';
 import { eventSplitter, type ServerEvent } from './server-events.ts';
 
 /** What happened, as the live stream says it. What a row has not is null. */
@@ -39,6 +40,8 @@ export type StreamState = { is: 'connecting' | 'connected' | 'elsewhere' | 'hidd
 const lockName = 'posthorn-stream';
 const firstRetryMs = 1000;
 const longestRetryMs = 15_000;
+/** After an answer that the same request will have again, unless rights or configuration change. */
+const refusedRetryMs = 60_000;
 /** The server sends a comment every 15 seconds. */
 const silenceMs = 40_000;
 
@@ -96,19 +99,21 @@ async function connectAgain(url: string, place: Place, handlers: StreamHandlers,
   let waitMs = firstRetryMs;
   while (!signal.aborted) {
     handlers.onState({ is: 'connecting' });
-    const why = await readStream(url, place, signal, (event) => {
+    const failure = await readStream(url, place, signal, (event) => {
       waitMs = firstRetryMs;
       hand(event, place, handlers);
-    }).catch((thrown: unknown) => (thrown instanceof Error ? thrown.message : String(thrown)));
+    }).catch((thrown: unknown) => thrown);
     if (signal.aborted) return;
-    if (why !== null) handlers.onState({ is: 'lost', why });
-    await pause(waitMs, signal);
+    if (failure !== null) handlers.onState({ is: 'lost', why: failure instanceof Error ? failure.message : String(failure) });
+    // The same request would be refused again.
+    const isFinal = failure instanceof ApiError && !failure.isPassing;
+    await pause(isFinal ? refusedRetryMs : waitMs, signal);
     waitMs = Math.min(waitMs * 2, longestRetryMs);
   }
 }
 
-/** Null when the server ended the stream in good order. Throws an Error when it refuses it or is not there. */
-async function readStream(url: string, place: Place, signal: AbortSignal, onEvent: (event: ServerEvent) => void): Promise<string | null> {
+/** Resolves to null when the server ended the stream in good order. Throws ApiError when it refuses it, another Error when it is not there. */
+async function readStream(url: string, place: Place, signal: AbortSignal, onEvent: (event: ServerEvent) => void): Promise<null> {
   const silence = new AbortController();
   const watch = (): ReturnType<typeof setTimeout> => setTimeout(() => silence.abort(new Error('The stream has fallen silent.')), silenceMs);
   let timer = watch();
@@ -118,7 +123,7 @@ async function readStream(url: string, place: Place, signal: AbortSignal, onEven
       credentials: 'same-origin',
       signal: AbortSignal.any([signal, silence.signal]),
     });
-    if (!response.ok || response.body === null) throw new Error(`The API answered ${response.status}.`);
+    if (!response.ok || response.body === null) throw await refusal(response);
     const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
     const split = eventSplitter(onEvent);
     onEvent({ event: 'connected', id: null, data: '' });

@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { Link, Outlet, useLocation, useNavigate } from '@tanstack/react-router';
 import { type ReactElement, useEffect, useMemo, useState } from 'react';
 import { version } from '../api/base.ts';
@@ -153,11 +153,25 @@ function TopBar({ session, isMenuOpen, onMenu, onSearch, onKeys }: TopBarProps):
           local
         </span>
       ) : (
-        <button className="btn is-quiet is-sm" type="button" title={`Signed in as ${session.who}`} onClick={() => void signOut()}>
-          Sign out
-        </button>
+        <SignOut who={session.who} />
       )}
     </header>
+  );
+}
+
+function SignOut({ who }: { who: string }): ReactElement {
+  const { mutate, isPending, error } = useMutation({ mutationFn: signOut });
+  return (
+    <>
+      {error === null ? null : (
+        <span className="small" role="alert">
+          Still signed in: {error.message}
+        </span>
+      )}
+      <button className="btn is-quiet is-sm" type="button" title={`Signed in as ${who}`} disabled={isPending} onClick={() => mutate()}>
+        Sign out
+      </button>
+    </>
   );
 }
 

@@ -4,7 +4,7 @@ import { AsCode } from '../app/as-code.tsx';
 import { Page } from '../app/page.tsx';
 import { useOrganization, useRead } from '../app/use-api.ts';
 import { Failure, Loading } from '../ui/notices.tsx';
-import { Advice, AnswerLine, Steps } from './explanation.tsx';
+import { Advice, ExplanationLine, Steps } from './explanation.tsx';
 
 /** Lists whose drawer shows what has an id of this prefix. */
 const lists = {
@@ -46,7 +46,7 @@ function Explained({ id }: { id: string }): ReactElement {
         ) : null
       ) : (
         <>
-          <AnswerLine explanation={data} question="What became of it?" />
+          <ExplanationLine explanation={data} question="What became of it?" />
           <Steps story={data.story} />
           <Advice advice={data.advice} />
         </>

@@ -10,7 +10,7 @@ import { bytes, count, shortId } from '../ui/format.ts';
 import { Failure, Loading } from '../ui/notices.tsx';
 import { State } from '../ui/state.tsx';
 import { Clock } from '../ui/time.tsx';
-import { Advice, AnswerLine, Steps } from './explanation.tsx';
+import { Advice, ExplanationLine, Steps } from './explanation.tsx';
 
 type Event = Answer<'GET /events/{id}'>;
 type Unreached = Event['unreached']['routes'][number];
@@ -52,7 +52,7 @@ export function EventStory(): ReactElement {
     >
       {error === null ? null : <Failure message={error.message} requestId={error.requestId} retry={() => void refetch()} />}
       {event === undefined && error === null ? <Loading what="the event" /> : null}
-      {explanation === undefined ? null : <AnswerLine explanation={explanation} question="What became of this event?" />}
+      {explanation === undefined ? null : <ExplanationLine explanation={explanation} question="What became of this event?" />}
       {event === undefined ? null : (
         <div className="cols-side">
           <div className="stack">

@@ -2,50 +2,49 @@ import type { ReactElement } from 'react';
 import type { Answer } from '../api/client.ts';
 import { WithLinks } from '../app/names.tsx';
 import { useRead } from '../app/use-api.ts';
+import { AnswerLine } from '../ui/answer.tsx';
 import { duration } from '../ui/format.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Command, Failure } from '../ui/notices.tsx';
+import { type Tone, toneOfState } from '../ui/state.tsx';
 import { Clock, Countdown } from '../ui/time.tsx';
 
 type Explanation = Answer<'GET /explain/{id}'>;
 
-const trouble = new Set(['failed', 'dlq', 'exhausted', 'schema_failed', 'transform_failed']);
-const waiting = new Set(['retrying', 'circuit_open', 'partial', 'pending', 'processing']);
-
-/** The answer line: what became of it, why, and what happens by itself. */
-export function AnswerLine({
+/** What became of it, why, and what happens by itself. */
+export function ExplanationLine({
   explanation: { state, summary, waitsFor, next },
   question,
 }: {
   explanation: Explanation;
   question: string;
 }): ReactElement {
-  const tone = trouble.has(state) ? 'bad' : waiting.has(state) ? 'warn' : 'ok';
   const second = waitsFor?.text ?? next?.text;
+  const countdown = next === null || next.at === null ? undefined : <UntilNext at={next.at} what={next.what} />;
   return (
-    <section className={`answer is-${tone}`} aria-label={question}>
-      <Icon name={tone === 'bad' ? 'fail' : tone} size={20} />
-      <div>
+    <AnswerLine tone={toneOfState(state.toLowerCase())} question={question} act={countdown}>
+      <p>
+        <WithLinks text={summary} />
+      </p>
+      {second === undefined ? null : (
         <p>
-          <WithLinks text={summary} />
+          <WithLinks text={second} />
         </p>
-        {second === undefined ? null : (
-          <p>
-            <WithLinks text={second} />
-          </p>
-        )}
-      </div>
-      {next === null || next.at === null ? null : (
-        <div className="countdown" role="timer">
-          <div className="end">
-            <div className="clock">
-              <Countdown at={next.at} />
-            </div>
-            <div className="small muted">until the next {next.what}</div>
-          </div>
-        </div>
       )}
-    </section>
+    </AnswerLine>
+  );
+}
+
+function UntilNext({ at, what }: { at: string; what: string }): ReactElement {
+  return (
+    <div className="countdown" role="timer">
+      <div className="end">
+        <div className="clock">
+          <Countdown at={at} />
+        </div>
+        <div className="small muted">until the next {what}</div>
+      </div>
+    </div>
   );
 }
 
@@ -118,9 +117,7 @@ export function ExplanationText({ id }: { id: string }): ReactElement | null {
   );
 }
 
-type StepTone = 'ok' | 'bad' | 'warn' | 'open' | 'idle';
-
-const stepTones = new Map<string, StepTone>([
+const stepTones = new Map<string, Tone>([
   ['dead_letter', 'bad'],
   ['failure', 'bad'],
   ['filter_error', 'bad'],
@@ -141,12 +138,12 @@ const stepTones = new Map<string, StepTone>([
   ['changed', 'idle'],
   ['condition', 'idle'],
 ]);
-const stepMarks: Record<StepTone, string> = { ok: 'ok', bad: 'fail', warn: 'warn', open: 'open', idle: 'skip' };
+const stepMarks: Record<Tone, string> = { ok: 'ok', bad: 'fail', warn: 'warn', open: 'open', run: 'run', idle: 'skip' };
 
 /** An attempt has failed when its step says how. */
-function toneOf({ what, data }: Explanation['story'][number]): StepTone {
+function toneOf({ what, data }: Explanation['story'][number]): Tone {
   if (what === 'attempt') return typeof data['errorType'] === 'string' ? 'bad' : 'ok';
   const { status } = data;
-  if (typeof status === 'string') return trouble.has(status) ? 'bad' : waiting.has(status) ? 'warn' : status === 'filtered' ? 'idle' : 'ok';
+  if (typeof status === 'string') return toneOfState(status.toLowerCase());
   return stepTones.get(what) ?? 'ok';
 }

@@ -9,7 +9,7 @@ import { shortId } from '../ui/format.ts';
 import { Failure, Loading } from '../ui/notices.tsx';
 import { AttemptComparison } from './attempt-comparison.tsx';
 import { type Attempt, AttemptDetail, AttemptStrip, Waterfall } from './attempts.tsx';
-import { Advice, AnswerLine, Steps } from './explanation.tsx';
+import { Advice, ExplanationLine, Steps } from './explanation.tsx';
 
 export interface StoryPageProps {
   id: string;
@@ -48,7 +48,7 @@ export function StoryPage({ id, title, crumb, attempts, error, actions, facts }:
           <Loading what="its story" />
         ) : null
       ) : (
-        <AnswerLine explanation={explanation} question="What became of it?" />
+        <ExplanationLine explanation={explanation} question="What became of it?" />
       )}
       <div className="cols-side">
         <div className="stack">

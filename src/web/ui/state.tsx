@@ -32,6 +32,8 @@ const looks = new Map<string, Look>([
   ['succeeded', look('Succeeded', 'ok', 'ok')],
   ['verified', look('Verified', 'ok', 'ok')],
   ['ready', look('Ready', 'ok', 'ok')],
+  ['not_ready', look('Not ready', 'bad', 'fail')],
+  ['unknown', look('Unknown', 'warn', 'warn')],
   ['failed', look('Failed', 'bad', 'fail')],
   ['refused', look('Refused', 'bad', 'fail')],
   ['schema_failed', look('Schema failed', 'bad', 'fail')],
@@ -55,6 +57,11 @@ export function State({ state, word, isPill = false }: { state: string; word?: s
       {word ?? usual}
     </span>
   );
+}
+
+/** The tone of a state in lower case; one that is not known is `idle`. */
+export function toneOfState(state: string): Tone {
+  return looks.get(state)?.tone ?? 'idle';
 }
 
 /** The word of a state, such as `Dead letter` of `dlq`. */
