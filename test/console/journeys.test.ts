@@ -1,79 +1,34 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Browser, Page } from 'playwright-core';
-import { z } from 'zod';
-import { RestClient } from '../e2e/rest.ts';
-import { accessibilityViolations, openPage, startBrowser, type WatchedPage } from '../support/browser.ts';
+import type { Page } from 'playwright-core';
 import { eventually } from '../support/eventually.ts';
-import { type Standalone, startStandalone } from '../support/program.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
-import { buildConsole } from './built-console.ts';
-import { listScreens } from './screens.ts';
+import { consoleSuite } from './console-suite.ts';
 
-const accepted = z.object({ eventId: z.string() });
 const script = '<img src=x onerror="document.title=\'taken\'"><script>document.title="taken"</script>';
 
-let browser: Browser;
-let standalone: Standalone;
-let rest: RestClient;
+const suite = consoleSuite();
+const { made, sent, open, expectSound } = suite;
 let receiver: Receiver;
 let isDown = false;
-let opened: WatchedPage;
-
 beforeAll(async () => {
-  await buildConsole();
-  browser = await startBrowser();
-  standalone = await startStandalone({ environment: { POSTHORN_HOST: '127.0.0.1' } });
-  rest = new RestClient(standalone.url, standalone.key);
   receiver = await startReceiver((response) => {
     response.statusCode = isDown ? 503 : 200;
     response.setHeader('x-served-by', isDown ? 'node-1' : 'node-2');
     response.end(isDown ? script : 'ok');
   });
-}, 240_000);
-afterEach(async () => {
-  await opened?.close();
+});
+afterEach(() => {
   isDown = false;
 });
-afterAll(async () => {
-  await browser?.close();
-  await standalone?.stop();
-  await receiver?.close();
-});
-
-async function made(path: string, body: unknown): Promise<string> {
-  const answer = await rest.send('POST', `/api/${path}`, body);
-  if (answer.status !== 201) throw new Error(JSON.stringify(answer.body));
-  return answer.body.id ?? answer.body.data.id;
-}
-
-/** An event of the source; answers its id. */
-async function sent(source: string, payload: unknown): Promise<string> {
-  const response = await fetch(`${standalone.url}/ingest/default/${source}`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(payload),
-  });
-  return accepted.parse(await response.json()).eventId;
-}
-
-async function open(path: string, options: Parameters<typeof openPage>[1] = {}): Promise<Page> {
-  opened = await openPage(browser, options);
-  await opened.page.goto(`${standalone.url}/console/${path}`);
-  return opened.page;
-}
-
-function expectSound(): void {
-  expect({ errors: opened.errors, policyViolations: opened.policyViolations }).toEqual({ errors: [], policyViolations: [] });
-}
+afterAll(() => receiver?.close());
 
 describe('a console on a machine where nothing has happened', () => {
   test('opens without a login, and its first event shows on the live screen by itself', async () => {
     await made('sources', { name: 'first' });
     const page = await open('o/default/live?topic=events');
     await page.getByText('Connected').waitFor();
+    expect(await page.evaluate('document.getAnimations().length')).toBeGreaterThan(0);
     const id = await sent('first', { hello: 'world' });
     await page.getByText('Received').first().waitFor();
     await page.getByTitle(id).waitFor();
@@ -121,7 +76,7 @@ describe('an outage', () => {
     isDown = true;
     event = await sent('shop', { total: 125.5, note: script, exact: '12345678901234567890' });
     await eventually('the dead letter', 30_000, async () => {
-      const { body } = await rest.send('GET', '/api/deliveries?status=dlq');
+      const { body } = await suite.rest.send('GET', '/api/deliveries?status=dlq');
       return body.data.length === 1;
     });
   }, 120_000);
@@ -143,8 +98,8 @@ describe('an outage', () => {
   test('shows what others wrote as text, whatever they wrote', async () => {
     const page = await open(`o/default/events/${event}`);
     await page.getByText('onerror').first().waitFor();
-    const { body } = await rest.send('GET', '/api/deliveries?status=dlq');
-    await page.goto(`${standalone.url}/console/o/default/deliveries/${body.data[0].id}`);
+    const { body } = await suite.rest.send('GET', '/api/deliveries?status=dlq');
+    await page.goto(`${suite.standalone.url}/console/o/default/deliveries/${body.data[0].id}`);
     await page.getByText('onerror').first().waitFor();
     expect(await page.title()).not.toContain('taken');
     expect(await page.locator('img').count()).toBe(0);
@@ -152,7 +107,7 @@ describe('an outage', () => {
   });
 
   test('ends with a delivery that is sent again, whose story opens', async () => {
-    const { body } = await rest.send('GET', '/api/deliveries?status=dlq');
+    const { body } = await suite.rest.send('GET', '/api/deliveries?status=dlq');
     const page = await open(`o/default/deliveries/${body.data[0].id}`);
     await page.getByRole('button', { name: 'Send again…' }).click();
     await page.getByRole('dialog').getByRole('button', { name: 'Send again' }).click();
@@ -193,79 +148,79 @@ describe('an outage', () => {
   });
 });
 
-describe.each(['light', 'dark'] as const)('every screen in %s', (colorScheme) => {
-  test.each(listScreens)('%s has no fault that axe finds, and fits in 320 pixels', async (screen) => {
-    const page = await open(`o/default/${screen}`, { colorScheme });
-    await page.getByRole('heading', { level: 1 }).waitFor();
-    await eventually(async () => expect(await page.getByText(/^Reading /).count()).toBe(0));
-    expect(await accessibilityViolations(page, colorScheme === 'dark' ? { rules: ['wcag2aa'] } : {})).toEqual([]);
-    await page.setViewportSize({ width: 320, height: 640 });
-    expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);
-    expectSound();
-  });
-});
-
-describe('while the API is away the console says so, and recovers by itself,', () => {
-  const part = '**/assets/deliveries-*.js';
-  // The parts are read one after the other; this is the last.
-  const whenRead = (page: Page): Promise<void> =>
-    eventually(async () => {
-      const files = "performance.getEntriesByType('resource').map(({ name }) => name)";
-      expect(await page.evaluate(files)).toContainEqual(expect.stringContaining('/assets/any-id-'));
-    });
-  const cases: [title: string, before: (page: Page) => Promise<unknown>, isReady: (page: Page) => Promise<void>][] = [
-    ['on a screen that has been read ahead', async () => undefined, whenRead],
-    ['on a screen that is yet to be read', (page) => page.route(part, (route) => route.abort()), async () => undefined],
-  ];
-  test.each(cases)(
-    '%s',
-    async (_title, before, isReady) => {
-      const directory = mkdtempSync(join(tmpdir(), 'posthorn-console-'));
-      const environment = { POSTHORN_HOST: '127.0.0.1', POSTHORN_DATA_DIR: directory };
-      const first = await startStandalone({ environment });
-      opened = await openPage(browser);
-      const { page } = opened;
-      await before(page);
-      await page.goto(`${first.url}/console/o/default/events`);
-      await page.getByText('No event yet').waitFor();
-      await isReady(page);
-      await first.stop();
-      await page.getByRole('link', { name: 'Deliveries' }).click();
-      await page.getByText('The API does not answer.').first().waitFor({ timeout: 60_000 });
-      await page.unroute(part);
-      const again = await startStandalone({ environment: { ...environment, POSTHORN_PORT: String(first.port) } });
-      await page.getByText('No delivery yet').waitFor({ timeout: 60_000 });
-      await again.stop();
-      rmSync(directory, { recursive: true, force: true });
-    },
-    240_000,
-  );
-});
-
-test('an installation that others reach asks for a key, and forgets it when the reader signs out', async () => {
-  const reachable = await startStandalone({ environment: { POSTHORN_HOST: '0.0.0.0' } });
-  try {
-    opened = await openPage(browser);
-    const { page } = opened;
-    await page.goto(`${reachable.url}/console/o/default/routes`);
-    await page.waitForURL('**/login**');
-    await page.getByLabel('API key', { exact: true }).last().fill('ph_wrong');
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByRole('alert').getByText('The API key is not valid.').waitFor();
-    expect(await accessibilityViolations(page)).toEqual([]);
-    await page.getByLabel('API key', { exact: true }).last().fill(reachable.key);
-    await page.keyboard.press('Enter');
-    await page.waitForURL('**/o/default/routes');
-    await page.getByRole('heading', { name: 'Routes' }).waitFor();
-    const [cookie] = await page.context().cookies();
-    expect(cookie).toMatchObject({ name: 'posthorn_session', httpOnly: true, sameSite: 'Strict' });
-    expect(await page.evaluate('JSON.stringify([document.cookie, localStorage, sessionStorage])')).not.toContain(reachable.key);
-    await page.getByRole('button', { name: 'Sign out' }).click();
-    await page.waitForURL('**/login**');
-    await page.goto(`${reachable.url}/console/o/default/routes`);
-    await page.waitForURL('**/login**');
-    expectSound();
-  } finally {
-    await reachable.stop();
+/** Presses Tab until the focus is on what has this accessible name. */
+async function tabTo(page: Page, name: RegExp): Promise<void> {
+  for (let presses = 0; presses < 80; presses += 1) {
+    await page.keyboard.press('Tab');
+    if (name.test(String(await page.evaluate('document.activeElement.getAttribute("aria-label") ?? document.activeElement.innerText'))))
+      return;
   }
-}, 180_000);
+  throw new Error(`Tab comes to nothing like ${name}`);
+}
+
+test('the keyboard alone leads from the address to the story of an event, and sends a delivery again', async () => {
+  await made('sources', { name: 'keys' });
+  await made('destinations', { name: 'keys', url: receiver.url });
+  await made('routes', { name: 'keys', sourceId: 'keys', destinationIds: ['keys'] });
+  const event = await sent('keys', { hello: 'keyboard' });
+  await eventually(async () => expect((await suite.rest.send('GET', `/api/events/${event}`)).body.status).toBe('delivered'));
+  const page = await open('o/default/events?sourceId=keys');
+  await page.getByText('1 events').waitFor();
+  await page.keyboard.press('Tab');
+  expect(await page.evaluate('document.activeElement.innerText')).toBe('Skip to the content');
+  await page.keyboard.press('Enter');
+  await page.keyboard.press('Tab');
+  expect(await page.evaluate('document.activeElement.closest("main") !== null')).toBe(true);
+  await page.keyboard.press('j');
+  await page.waitForURL('**at=evt_**');
+  await tabTo(page, /^Open story$/);
+  await page.keyboard.press('Enter');
+  await page.waitForURL(`**/events/${event}`);
+  await page.getByRole('link', { name: /^msg_/ }).waitFor();
+  await tabTo(page, /^msg_/);
+  await page.keyboard.press('Enter');
+  await page.waitForURL('**/deliveries/msg_*');
+  const before = page.url();
+  await page.getByRole('button', { name: 'Send again…' }).waitFor();
+  await tabTo(page, /Send again…/);
+  await page.keyboard.press('Enter');
+  await page.getByRole('dialog', { name: 'Send it again?' }).waitFor();
+  await eventually(async () => expect(await page.evaluate('document.activeElement.closest("[role=dialog]") !== null')).toBe(true));
+  if ((await page.evaluate('document.activeElement.innerText')) !== 'Send again') await tabTo(page, /^Send again$/);
+  await page.keyboard.press('Enter');
+  await page.waitForURL((url) => url.pathname.includes('/deliveries/msg_') && url.href !== before);
+  await page.getByText('Delivered').first().waitFor();
+  expectSound();
+});
+
+test('of 500 events a second Live shows some, counts the others, and still answers a click', async () => {
+  await made('sources', { name: 'burst' });
+  const page = await open('o/default/live?topic=events&sourceId=burst');
+  await page.getByText('Connected').waitFor();
+  let sentEvents = 0;
+  const begunAt = Date.now();
+  const sender = async (): Promise<void> => {
+    while (Date.now() - begunAt < 10_000) {
+      // At most 500 a second.
+      if (sentEvents < (Date.now() - begunAt) / 2) {
+        sentEvents += 1;
+        await sent('burst', { number: sentEvents });
+      } else await sleep(2);
+    }
+  };
+  const sending = Promise.all(Array.from({ length: 16 }, sender));
+  await page.getByText('rows left out').waitFor();
+  await page.getByRole('button', { name: 'Pause' }).click();
+  await page.getByRole('button', { name: 'Resume' }).click();
+  await sending;
+  const seconds = Math.ceil((Date.now() - begunAt) / 1000);
+  const shown = await eventually('all rows to be shown or counted', 60_000, async () => {
+    const rows = Number(await page.getByRole('table').getAttribute('aria-rowcount')) - 1;
+    const leftOut = /([\d,]+) rows left out/.exec((await page.getByText('rows left out').textContent()) ?? '')?.[1] ?? '';
+    return rows + Number(leftOut.replaceAll(',', '')) === sentEvents ? rows : undefined;
+  });
+  expect(shown).toBeGreaterThan(0);
+  expect(shown).toBeLessThanOrEqual(50 * (seconds + 2));
+  expect(shown).toBeLessThan(sentEvents);
+  expectSound();
+});

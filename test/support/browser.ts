@@ -48,7 +48,9 @@ export async function openPage(browser: Browser, options: BrowserContextOptions 
   page.on('console', (message) => {
     const { url } = message.location();
     const isAnswerOfApi = message.text().startsWith('Failed to load resource') && /\/api\//.test(url);
-    if (message.type() === 'error' && !isAnswerOfApi) errors.push(`${message.text()} (${url})`);
+    // Another network of the machine came or went: the browser breaks off what it reads ahead.
+    const isOfMachine = message.text().includes('net::ERR_NETWORK_CHANGED');
+    if (message.type() === 'error' && !isAnswerOfApi && !isOfMachine) errors.push(`${message.text()} (${url})`);
   });
   return { page, errors, policyViolations, close: () => context.close() };
 }
@@ -66,7 +68,7 @@ export interface AccessibilityViolation {
  */
 export async function accessibilityViolations(page: Page, { rules }: { rules?: string[] } = {}): Promise<AccessibilityViolation[]> {
   const runOnly = rules ?? ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa'];
-  await page.evaluate(`${axe.source};undefined`);
+  if (!(await page.evaluate("'axe' in window"))) await page.evaluate(`${axe.source};undefined`);
   return await page.evaluate(`axe.run({ runOnly: ${JSON.stringify(runOnly)} }).then(({ violations }) =>
     violations.map(({ id, help, nodes }) => ({ id, help, targets: nodes.map(({ target }) => target.join(' ')) })))`);
 }
