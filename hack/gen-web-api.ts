@@ -1,20 +1,33 @@
-// Writes src/web/api/schema.ts: types of the operations that the console uses (src/web/api/used-operations.ts), from the OpenAPI document. With
-// --check it only says whether the file differs, and fails if it does.
-import { readFileSync, writeFileSync } from 'node:fs';
+// Writes what the console has of the OpenAPI document: src/web/api/schema.ts, types of the operations that it uses
+// (src/web/api/used-operations.ts), and src/web/api/forms/, the fields of the bodies that it has forms of. With --check it only says which file
+// differs, and fails if one does.
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { families } from '../src/facade/families/families.ts';
 import { openApiDocument } from '../src/facade/openapi/openapi.ts';
 import { usedOperations } from '../src/web/api/used-operations.ts';
+import { type FormFamily, formFields, formNames } from './lib/form-schemas.ts';
 import { operationTypes } from './lib/operation-types.ts';
 
-const file = new URL('../src/web/api/schema.ts', import.meta.url);
-const wanted = operationTypes(await openApiDocument(families, '0'), usedOperations);
+const document = await openApiDocument(families, '0');
+const wanted = new Map([['schema.ts', operationTypes(document, usedOperations)]]);
+for (const family of formNames) wanted.set(`forms/${family}.ts`, formModule(family));
 
-if (process.argv.includes('--check')) {
-  if (readFileSync(file, 'utf8') !== wanted) {
-    console.error('src/web/api/schema.ts differs from the OpenAPI document: run node hack/gen-web-api.ts');
+for (const [name, text] of wanted) {
+  const file = new URL(`../src/web/api/${name}`, import.meta.url);
+  if (!process.argv.includes('--check')) {
+    writeFileSync(file, text);
+    console.log(`src/web/api/${name}: written`);
+  } else if (!existsSync(file) || readFileSync(file, 'utf8') !== text) {
+    console.error(`src/web/api/${name} differs from the OpenAPI document: run node hack/gen-web-api.ts`);
     process.exitCode = 1;
   }
-} else {
-  writeFileSync(file, wanted);
-  console.log('src/web/api/schema.ts: written');
+}
+
+function formModule(family: FormFamily): string {
+  const fields = formFields(document, family).map((field) => `  ${JSON.stringify(field)},\n`);
+  return [
+    '// Made by hack/gen-web-api.ts from the OpenAPI document. Do not edit.\n',
+    "import type { FormField } from '../form-schema.ts';\n\n",
+    `export const fields: FormField[] = [\n${fields.join('')}];\n`,
+  ].join('');
 }

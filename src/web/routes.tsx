@@ -167,6 +167,8 @@ const routeTree = root.addChildren([
       component: screen(() => import('./screens/event-types.tsx'), 'EventTypes'),
     }),
     createRoute({ ...below, path: '/access', component: screen(() => import('./screens/access.tsx'), 'Access') }),
+    createRoute({ ...below, path: '/$family/new', component: screen(() => import('./screens/resource.tsx'), 'NewResource') }),
+    createRoute({ ...below, path: '/$family/$id/edit', component: screen(() => import('./screens/resource.tsx'), 'EditResource') }),
     createRoute({ ...below, path: '/id/$id', component: screen(() => import('./screens/any-id.tsx'), 'AnyId') }),
   ]),
 ]);

@@ -18,14 +18,24 @@ export interface CallOptions {
 
 const deadlineMs = 30_000;
 
+interface Refusal {
+  status: number;
+  code: string;
+  requestId?: string | null;
+  details?: Record<string, string[]>;
+}
+
 /** What the API refused, or `status` 0 and code `UNREACHABLE` when it did not answer. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
   readonly requestId: string | null;
+  /** The problems of each field, by its path; empty where the API tells them in the message alone. */
+  readonly details: Readonly<Record<string, readonly string[]>>;
 
-  constructor(message: string, { status, code, requestId = null }: { status: number; code: string; requestId?: string | null }) {
+  constructor(message: string, { status, code, requestId = null, details = {} }: Refusal) {
     super(message);
+    this.details = details;
     this.status = status;
     this.code = code;
     this.requestId = requestId;
@@ -108,7 +118,17 @@ export async function refusal(response: Response): Promise<ApiError> {
     status: response.status,
     code: response.headers.get('x-error-code') ?? 'UNKNOWN',
     requestId: response.headers.get('x-request-id'),
+    details: detailsIn(text),
   });
+}
+
+function detailsIn(text: string): Record<string, string[]> {
+  try {
+    const { details } = JSON.parse(text);
+    return Object.fromEntries(Object.entries(Object(details)).map(([path, texts]) => [path, [texts].flat().map(String)]));
+  } catch {
+    return {};
+  }
 }
 
 function messageIn(text: string): string | null {

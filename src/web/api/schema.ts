@@ -127,6 +127,12 @@ export interface Operations {
     body: undefined;
     answer: ListSourcesResult;
   };
+  'POST /sources': {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: CreateSourceBody;
+    answer: Source;
+  };
   'GET /sources/{id}': {
     path: { id: string };
     query: Record<string, never>;
@@ -150,6 +156,12 @@ export interface Operations {
     query: { page?: number; pageSize?: number; enabled?: boolean; search?: string; sourceId?: string; destinationId?: string };
     body: undefined;
     answer: ListRoutesResult;
+  };
+  'POST /routes': {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: CreateRouteBody;
+    answer: Route;
   };
   'GET /routes/{id}': {
     path: { id: string };
@@ -187,10 +199,22 @@ export interface Operations {
     body: undefined;
     answer: ListDestinationsResult;
   };
+  'POST /destinations': {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: CreateDestinationBody;
+    answer: Destination;
+  };
   'GET /destinations/{id}': {
     path: { id: string };
     query: Record<string, never>;
     body: undefined;
+    answer: Destination;
+  };
+  'PATCH /destinations/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: UpdateDestinationBody;
     answer: Destination;
   };
   'POST /destinations/{id}/test': {
@@ -229,6 +253,12 @@ export interface Operations {
     body: undefined;
     answer: ListWebhookApplicationsResult;
   };
+  'POST /webhook-applications': {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: CreateWebhookApplicationBody;
+    answer: WebhookApplicationEnvelope;
+  };
   'GET /webhook-applications/{id}': {
     path: { id: string };
     query: Record<string, never>;
@@ -253,6 +283,12 @@ export interface Operations {
     body: undefined;
     answer: ListEventTypesResult;
   };
+  'POST /event-types': {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: CreateEventTypeBody;
+    answer: EventTypeEnvelope;
+  };
   'GET /event-types/{id}': {
     path: { id: string };
     query: Record<string, never>;
@@ -271,17 +307,41 @@ export interface Operations {
     body: undefined;
     answer: Success;
   };
+  'GET /filters': {
+    path: Record<string, never>;
+    query: { page?: number; pageSize?: number; search?: string };
+    body: undefined;
+    answer: ListFiltersResult;
+  };
   'GET /filters/{id}': {
     path: { id: string };
     query: Record<string, never>;
     body: undefined;
     answer: Filter;
   };
+  'GET /transforms': {
+    path: Record<string, never>;
+    query: { page?: number; pageSize?: number; search?: string };
+    body: undefined;
+    answer: ListTransformsResult;
+  };
+  'GET /schemas': {
+    path: Record<string, never>;
+    query: { page?: number; pageSize?: number; search?: string };
+    body: undefined;
+    answer: ListPayloadSchemasResult;
+  };
   'GET /cron': {
     path: Record<string, never>;
     query: { search?: string; isActive?: boolean; page?: number; pageSize?: number };
     body: undefined;
     answer: ListCronJobsResult;
+  };
+  'POST /cron': {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: CreateCronJobBody;
+    answer: CreateCronJobResult;
   };
   'GET /cron/{id}': {
     path: { id: string };
@@ -318,6 +378,12 @@ export interface Operations {
     query: { type?: "slack" | "teams" | "discord" | "pagerduty" | "email" | "webhook"; enabled?: boolean; page?: number; pageSize?: number };
     body: undefined;
     answer: ListNotificationChannelsResult;
+  };
+  'POST /notification-channels': {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: CreateNotificationChannelBody;
+    answer: NotificationChannel;
   };
   'GET /notification-channels/{id}': {
     path: { id: string };
@@ -405,6 +471,8 @@ export type AttemptDetail = { requestHeaders: RequestHeadersField; responseHeade
 
 export type AuthConfig = { username?: string; password?: string; token?: string; headerName?: string; key?: string; headerValue?: string };
 
+export type AuthConfigField = AuthConfig | null;
+
 export type AuthTypeField = "none" | "basic" | "bearer" | "api_key" | "custom_header";
 
 export type AvgLatencyField = number | null;
@@ -429,9 +497,25 @@ export type CircuitStatus = { circuitState: CircuitStatusCircuitState; failureCo
 
 export type CircuitStatusCircuitState = "closed" | "open" | "half_open";
 
+export type CreateCronJobBody = { name: DisplayName; slug?: NewSlug; description?: DescriptionField; cronExpression: CronExpressionField; timezone?: string; url: CronJobBodyUrl; method?: CronJobSettingsMethod; headers?: CronJobBodyHeaders; payload?: string | null; timeoutMs?: TimeoutMsField; isActive?: IsActiveField; useStaticIp?: UseStaticIpField; notifyOnFailure?: CronJobBodyNotifyOnFailure; notifyOnSuccess?: CronJobBodyNotifyOnFailure; notifyEmails?: null; groupId?: null; id?: unknown; organizationId?: unknown; lastRunAt?: unknown; createdAt?: unknown; updatedAt?: unknown; nextRunAt?: unknown };
+
+export type CreateCronJobResult = { cronJob: NewCronJob };
+
+export type CreateDestinationBody = { name: DisplayName; slug?: NewSlug; type?: TypeField; description?: DescriptionField; enabled?: EnabledField; isActive?: boolean; url?: DestinationBodyUrl; method?: MethodField; headers?: DestinationBodyHeaders; authType?: AuthTypeField; authConfig?: AuthConfigField; timeoutMs?: TimeoutMsField; tls?: TlsField; useStaticIp?: UseStaticIpField; forwardQuery?: ForwardQueryField; config?: WarehouseConfig; fieldMapping?: FieldMappingField; throttle?: ThrottleBody; retryPolicy?: RetryPolicyBody; signingSecret?: SigningSecretField; id?: unknown; organizationId?: unknown; successRate?: unknown; avgLatency?: unknown; deliveriesCount?: unknown; deliveryCount?: unknown; lastDeliveryAt?: unknown; createdAt?: unknown; updatedAt?: unknown };
+
+export type CreateEventTypeBody = { name: EventTypeBodyName; displayName?: DisplayNameField; description?: DescriptionField; category?: CategoryField; schema?: SchemaField; examplePayload?: string | null; documentationUrl?: HttpUrl | null; isEnabled?: boolean; isDeprecated?: boolean; deprecatedMessage?: DeprecatedMessageField; defaultPriority?: null; isPublic?: false; id?: unknown; organizationId?: unknown; schemaVersion?: unknown; deprecatedAt?: unknown; subscriptionCount?: unknown; createdAt?: unknown; updatedAt?: unknown };
+
+export type CreateNotificationChannelBody = { name: DisplayName; slug?: NewSlug; type: NotificationChannelItemType; config: SlackChannelConfig | TeamsChannelConfig | DiscordChannelConfig | PagerDutyChannelConfig | EmailChannelConfig | WebhookChannelConfig; enabled?: boolean; isActive?: boolean; id?: unknown; organizationId?: unknown; lastNotifiedAt?: unknown; createdAt?: unknown; updatedAt?: unknown };
+
 export type CreateReplayBody = { name?: NewSlug; what: WhatField; filter?: ReplayFilter; ratePerSecond?: RatePerSecondField; toDestinationId?: ToDestinationIdField; stopAfterFailurePercent?: StopAfterFailurePercentField; ttlSecondsAfterFinished?: number | null; dryRun?: DryRunField; suspend?: boolean; id?: unknown; organizationId?: unknown; phase?: unknown; plan?: unknown; queued?: unknown; skipped?: unknown; skippedByReason?: unknown; delivered?: unknown; failed?: unknown; endedOtherwise?: unknown; waiting?: unknown; failure?: unknown; alreadyRan?: unknown; createdAt?: unknown; updatedAt?: unknown; startedAt?: unknown; completedAt?: unknown; estimatedCompletionAt?: unknown; slug?: unknown };
 
+export type CreateRouteBody = { name: DisplayName; slug?: NewSlug; description?: DescriptionField; sourceId: SourceIdField; destinationIds?: Array<string>; destinationId?: string; filterId?: FilterIdField; filterConditions?: FilterConditionsField; filterLogic?: FilterLogicField; transformId?: string | null; schemaId?: SchemaIdField; priority?: PriorityField; failoverDestinationIds?: FailoverDestinationIdsField; failoverAfterAttempts?: FailoverAfterAttemptsField; circuitCooldownSeconds?: CircuitCooldownSecondsField; circuitFailureThreshold?: CircuitFailureThresholdField; circuitProbeSuccessThreshold?: CircuitProbeSuccessThresholdField; expectedResponse?: ExpectedResponseField; notifyOnFailure?: NotifyOnFailureField; notifyOnSuccess?: boolean; notifyOnRecovery?: NotifyOnRecoveryField; notifyEmails?: NotifyEmailsField; notificationChannelIds?: NotificationChannelIdsField; failureThreshold?: FailureThresholdField; enabled?: EnabledField; isActive?: boolean; id?: unknown; organizationId?: unknown; eventsRouted?: unknown; lastEventAt?: unknown; source?: unknown; destinations?: unknown; filter?: unknown; transform?: unknown; schema?: unknown; createdAt?: unknown; updatedAt?: unknown; circuitState?: unknown };
+
 export type CreateSessionBody = { credential: string; organization?: string };
+
+export type CreateSourceBody = { name: DisplayName; slug?: NewSlug; description?: DescriptionField; provider?: ProviderField; verification?: SourceVerification | null; signingSecret?: SourceBodySigningSecret; rejectInvalidSignatures?: boolean; rateLimitPerMinute?: number | null; ipFilterMode?: IpFilterModeField; ipAllowlist?: IpAllowlistField; ipDenylist?: IpDenylistField; dedupStrategy?: DedupStrategyField; dedupHeader?: DedupHeaderField; dedupCustomHeader?: string | null; dedupEnabled?: boolean; encryptFields?: EncryptFieldsField; maskFields?: MaskFieldsField; transientMode?: false; dedupWindowHours?: DedupWindowHoursField; handshake?: HandshakeField; verifyToken?: VerifyTokenField; allowedMethods?: AllowedMethodsField; enabled?: boolean; isActive?: boolean; id?: unknown; organizationId?: unknown; ingestUrl?: unknown; eventsCount?: unknown; eventCount?: unknown; routeCount?: unknown; lastEventAt?: unknown; hasVerifyToken?: unknown; hasSigningSecret?: unknown; createdAt?: unknown; updatedAt?: unknown; signingSecretLast4?: unknown };
+
+export type CreateWebhookApplicationBody = { name: DisplayName; externalId?: ExternalIdField; metadata?: MetadataField; rateLimitPerSecond?: RateLimitPerSecondField; rateLimitPerMinute?: RateLimitPerMinuteField; rateLimitPerHour?: RateLimitPerHourField; isDisabled?: IsDisabledField; disabledReason?: DisabledReasonField; disableAfterHours?: DisableAfterHoursField; id?: unknown; organizationId?: unknown; totalEndpoints?: unknown; totalMessagesSent?: unknown; totalMessagesFailed?: unknown; lastEventAt?: unknown; createdAt?: unknown; updatedAt?: unknown };
 
 export type CreatedAtField = string;
 
@@ -485,6 +569,10 @@ export type DescriptionField = string | null;
 
 export type Destination = (DestinationItem) & ({ headers?: Record<string, string>; authConfig?: AuthConfig | null; tls?: DestinationTls | null; forwardQuery?: ForwardQueryField; fieldMapping?: Array<FieldMappingRule>; signingSecret?: string | null });
 
+export type DestinationBodyHeaders = Record<string, string> | null;
+
+export type DestinationBodyUrl = string;
+
 export type DestinationHealth = { destinationId: string; name: string; deliveryCount: number; successRate: SuccessRateField; avgLatency: AvgLatencyField; p50Latency: AvgLatencyField; p95Latency: AvgLatencyField; p99Latency: AvgLatencyField; recentFailures: Array<{ messageId: string; at: string; responseStatus: ResponseStatusField; errorMessage: string | null }>; healthScore: number };
 
 export type DestinationItem = (Resource) & ({ type: TypeField; url: string; enabled: EnabledField; isActive: boolean; config?: WarehouseConfig; successRate: number | null; avgLatency: number | null; deliveriesCount: number; deliveryCount: number; lastDeliveryAt: string | null; description: CronJobSettingsDescription; method?: MethodField; authType?: AuthTypeField; timeoutMs?: TimeoutMsField; useStaticIp?: UseStaticIpField; throttle: Throttle; retryPolicy: RetryPolicy });
@@ -493,9 +581,13 @@ export type DestinationTestResult = HttpTestResult | WarehouseTestResult | TestF
 
 export type DestinationTls = { caBundle: string | null; clientCertificate: string | null; clientKey: string | null };
 
+export type DestinationTlsBody = { caBundle?: string | null; clientCertificate?: string | null; clientKey?: string | null };
+
 export type DisableAfterHoursField = number | null;
 
 export type DisabledReasonField = string | null;
+
+export type DiscordChannelConfig = { webhookUrl: DiscordChannelConfigWebhookUrl };
 
 export type DiscordChannelConfigChange = { webhookUrl?: DiscordChannelConfigWebhookUrl };
 
@@ -508,6 +600,8 @@ export type DisplayNameField = string | null;
 export type DnsMsField = number | null;
 
 export type DryRunField = boolean;
+
+export type EmailChannelConfig = { addresses: AddressesField };
 
 export type EmailChannelConfigChange = { addresses?: AddressesField };
 
@@ -558,6 +652,8 @@ export type FailoverDestinationIdsField = Array<string>;
 export type FailureCountField = number;
 
 export type FailureThresholdField = number;
+
+export type FieldMappingField = Array<FieldMappingRule> | null;
 
 export type FieldMappingRule = { source: string; target: string; type: "string" | "number" | "boolean" | "timestamp" | "json"; default?: string };
 
@@ -631,6 +727,8 @@ export type ListEventTypesResult = { data: Array<EventType>; pagination: CursorP
 
 export type ListEventsResult = { data: Array<EventItem>; pagination: CursorPagination };
 
+export type ListFiltersResult = { data: Array<FilterItem>; pagination: Pagination };
+
 export type ListNotificationChannelsResult = { data: Array<NotificationChannelItem> };
 
 export type ListOrganizationsResult = { data: Array<Organization>; pagination: CursorPagination };
@@ -638,6 +736,8 @@ export type ListOrganizationsResult = { data: Array<Organization>; pagination: C
 export type ListOutboundMessageAttemptsResult = { data: Array<OutboundMessageAttempt> };
 
 export type ListOutboundMessagesResult = { data: DataField; pagination: CursorPagination };
+
+export type ListPayloadSchemasResult = { data: Array<PayloadSchema>; pagination: Pagination };
 
 export type ListReplaysResult = { data: Array<Replay>; pagination: Pagination };
 
@@ -647,6 +747,8 @@ export type ListSessionsResult = { data: Array<Session>; pagination: CursorPagin
 
 export type ListSourcesResult = { data: Array<SourceItem>; pagination: Pagination };
 
+export type ListTransformsResult = { data: Array<Transform>; pagination: Pagination };
+
 export type ListWebhookApplicationsResult = { data: Array<WebhookApplication>; pagination: CursorPagination };
 
 export type ListWebhookEndpointsResult = { data: Array<WebhookEndpoint>; pagination: CursorPagination };
@@ -655,11 +757,17 @@ export type LogicField = "AND" | "OR";
 
 export type MaskFieldsField = Array<string> | null;
 
+export type MaxDelayField = number;
+
 export type MetadataField = Record<string, unknown>;
 
 export type MethodField = "POST" | "PUT" | "PATCH";
 
+export type ModeField = "off" | "rate" | "concurrency";
+
 export type NameField = string;
+
+export type NewCronJob = (CronJobSettings) & (Resource) & ({ nextRunAt: string | null; headers: string; payload: string | null });
 
 export type NewSession = { id: string; organization: OrganizationField; role: RoleField; who: string; createdAt: StartedAtField; expiresAt: string; csrfToken: string };
 
@@ -699,15 +807,23 @@ export type OutboundMessageEnvelope = { data: OutboundMessage };
 
 export type P50Field = number;
 
+export type PagerDutyChannelConfig = { routingKey: RoutingKeyField; severity?: SeverityField };
+
 export type PagerDutyChannelConfigChange = { routingKey?: RoutingKeyField; severity?: SeverityField };
 
 export type Pagination = { total: number; page: number; pageSize: number };
+
+export type PayloadSchema = (Resource) & ({ description: CronJobSettingsDescription; jsonSchema: Record<string, unknown>; sharedWith: SharedWith; sharedFrom: SharedFrom; version: number; routeCount: number });
 
 export type PrefixField = string;
 
 export type PriorityField = number;
 
 export type ProviderField = "generic" | "custom" | "github" | "gitlab" | "stripe" | "shopify" | "slack" | "twilio" | "paddle" | "standard-webhooks" | "svix" | "intercom" | "sentry" | "bitbucket" | "posthorn";
+
+export type QueueLimitField = number | null;
+
+export type RateLimitField = number | null;
 
 export type RateLimitPerHourField = number;
 
@@ -718,6 +834,8 @@ export type RateLimitPerSecondField = number;
 export type RateLimitStrictField = boolean;
 
 export type RatePerSecondField = number;
+
+export type RateUnitField = "second" | "minute" | "hour" | null;
 
 export type RegionField = string;
 
@@ -752,6 +870,10 @@ export type ResponseBodyField = string | null;
 export type ResponseStatusField = number | null;
 
 export type RetryPolicy = { maxRetries: number; initialDelay: number; maxDelay: number; backoffMultiplier: number };
+
+export type RetryPolicyBody = { maxRetries?: number; initialDelay?: number; maxDelay?: MaxDelayField; backoffMultiplier?: number };
+
+export type RetryPolicyBodyChange = { maxRetries?: number; initialDelay?: number; maxDelay?: MaxDelayField; backoffMultiplier?: number };
 
 export type RoleField = "admin" | "developer" | "viewer";
 
@@ -791,7 +913,11 @@ export type ShownPagerDutyConfig = { routingKey: string; severity: SeverityField
 
 export type ShownWebhookConfig = { url: string; headers: Record<string, string>; secret: string | null };
 
+export type SigningSecretField = SigningSecrets | null;
+
 export type SigningSecrets = string;
+
+export type SlackChannelConfig = { webhookUrl: WebhookUrlField };
 
 export type SlackChannelConfigChange = { webhookUrl?: WebhookUrlField };
 
@@ -819,9 +945,13 @@ export type StatusField = "success" | "failed";
 
 export type StopAfterFailurePercentField = number | null;
 
+export type StrictField = boolean | null;
+
 export type Success = { success: true };
 
 export type SuccessRateField = number | null;
+
+export type TeamsChannelConfig = { webhookUrl: string };
 
 export type TeamsChannelConfigChange = { webhookUrl?: string };
 
@@ -833,17 +963,27 @@ export type TestWebhookEndpointBody = { eventType?: string; payload?: unknown };
 
 export type Throttle = { mode: "off" | "rate" | "concurrency"; rateLimit: number | null; rateUnit: "second" | "minute" | "hour" | null; strict: boolean | null; maxConcurrency: number | null; queueLimit: number | null };
 
+export type ThrottleBody = { mode?: ModeField; rateLimit?: RateLimitField; rateUnit?: RateUnitField; strict?: StrictField; maxConcurrency?: number | null; queueLimit?: QueueLimitField };
+
+export type ThrottleBodyChange = { mode?: ModeField; rateLimit?: RateLimitField; rateUnit?: RateUnitField; strict?: StrictField; maxConcurrency?: number | null; queueLimit?: QueueLimitField };
+
 export type TimeOrDay = string;
 
 export type TimeoutMsField = number;
 
 export type TimeoutSecondsField = number;
 
+export type TlsField = DestinationTlsBody | null;
+
 export type ToDestinationIdField = string | null;
 
 export type TotalMessagesField = number;
 
 export type TotalMessagesSentField = number;
+
+export type Transform = (Resource) & ({ description: CronJobSettingsDescription; type: TransformType; transformType: "jsonata" | "javascript" | "liquid"; code: string; sharedWith: SharedWith; sharedFrom: SharedFrom; inputFormat: "json"; outputFormat: "json"; routeCount: number });
+
+export type TransformType = "jsonata" | "javascript" | "liquid";
 
 export type TriggerCronJobBody = Record<string, unknown>;
 
@@ -854,6 +994,8 @@ export type TriggeredExecution = { id: string; status: StatusField; responseStat
 export type TypeField = "http" | "s3" | "r2" | "gcs" | "azure_blob";
 
 export type UpdateCronJobBody = { name?: DisplayName; slug?: Slug; description?: DescriptionField; cronExpression?: CronExpressionField; timezone?: string; url?: CronJobBodyUrl; method?: CronJobSettingsMethod; headers?: CronJobBodyHeaders; payload?: string | null; timeoutMs?: TimeoutMsField; isActive?: IsActiveField; useStaticIp?: UseStaticIpField; notifyOnFailure?: CronJobBodyNotifyOnFailure; notifyOnSuccess?: CronJobBodyNotifyOnFailure; notifyEmails?: null; groupId?: null; id?: unknown; organizationId?: unknown; lastRunAt?: unknown; createdAt?: unknown; updatedAt?: unknown; nextRunAt?: unknown };
+
+export type UpdateDestinationBody = { name?: DisplayName; slug?: Slug; type?: TypeField; description?: DescriptionField; enabled?: EnabledField; isActive?: boolean; url?: DestinationBodyUrl; method?: MethodField; headers?: DestinationBodyHeaders; authType?: AuthTypeField; authConfig?: AuthConfigField; timeoutMs?: TimeoutMsField; tls?: TlsField; useStaticIp?: UseStaticIpField; forwardQuery?: ForwardQueryField; config?: WarehouseConfigChange; fieldMapping?: FieldMappingField; throttle?: ThrottleBodyChange; retryPolicy?: RetryPolicyBodyChange; signingSecret?: SigningSecretField; id?: unknown; organizationId?: unknown; successRate?: unknown; avgLatency?: unknown; deliveriesCount?: unknown; deliveryCount?: unknown; lastDeliveryAt?: unknown; createdAt?: unknown; updatedAt?: unknown };
 
 export type UpdateEventTypeBody = { name?: EventTypeBodyName; displayName?: DisplayNameField; description?: DescriptionField; category?: CategoryField; schema?: SchemaField; examplePayload?: string | null; documentationUrl?: HttpUrl | null; isEnabled?: boolean; isDeprecated?: boolean; deprecatedMessage?: DeprecatedMessageField; defaultPriority?: null; isPublic?: false; id?: unknown; organizationId?: unknown; schemaVersion?: unknown; deprecatedAt?: unknown; subscriptionCount?: unknown; createdAt?: unknown; updatedAt?: unknown };
 
@@ -879,11 +1021,15 @@ export type WaitingUntilField = string | null;
 
 export type WarehouseConfig = { prefix?: string; fileFormat?: "jsonl" | "json"; partitionBy?: "date" | "hour" | "source"; identity?: IdentityField; bucket?: BucketField; region?: RegionField; endpoint?: EndpointField; accessKeyId?: string; secretAccessKey?: string; projectId?: string; serviceAccountKey?: string; accountName?: string; containerName?: string; accountKey?: string };
 
+export type WarehouseConfigChange = { prefix?: string; fileFormat?: "jsonl" | "json"; partitionBy?: "date" | "hour" | "source"; identity?: IdentityField; bucket?: BucketField; region?: RegionField; endpoint?: EndpointField; accessKeyId?: string; secretAccessKey?: string; projectId?: string; serviceAccountKey?: string; accountName?: string; containerName?: string; accountKey?: string };
+
 export type WarehouseTestResult = { success: true; result: WrittenFile; message: string };
 
 export type WebhookApplication = { id: IdField; organizationId: OrganizationIdField; externalId: ExternalIdField; name: DisplayName; metadata: Record<string, unknown>; rateLimitPerSecond: RateLimitPerSecondField; rateLimitPerMinute: RateLimitPerMinuteField; rateLimitPerHour: RateLimitPerHourField; isDisabled: IsDisabledField; disabledReason: DisabledReasonField; disableAfterHours: DisableAfterHoursField; totalEndpoints: number; totalMessagesSent: TotalMessagesSentField; totalMessagesFailed: number; lastEventAt: string | null; createdAt: CreatedAtField; updatedAt: UpdatedAtField };
 
 export type WebhookApplicationEnvelope = { data: WebhookApplication };
+
+export type WebhookChannelConfig = { url: HttpsUrl; headers?: WebhookChannelConfigHeaders; secret?: SecretField };
 
 export type WebhookChannelConfigChange = { url?: HttpsUrl; headers?: WebhookChannelConfigHeaders; secret?: SecretField };
 

@@ -4,6 +4,7 @@ import { AsCode } from '../app/as-code.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
 import { Page } from '../app/page.tsx';
 import { AskedAct, Refusal, SwitchButton } from '../app/resource-acts.tsx';
+import { EditLink, NewLink } from '../app/resource-form/form-links.tsx';
 import { type RowOf, useCursorList, useRead, useWrite } from '../app/use-api.ts';
 import { Drawer } from '../ui/drawer.tsx';
 import { type FilterField, yesOrNo } from '../ui/filters.tsx';
@@ -34,7 +35,16 @@ export function Applications(): ReactElement {
   const search = useSearch({ from: '/o/$org/applications' });
   const query = { search: search.search, isDisabled: search.isDisabled === undefined ? undefined : search.isDisabled === 'true' };
   return (
-    <Page title="Applications" actions={<AsCode name="GET /webhook-applications" input={{ query }} />} isFull>
+    <Page
+      title="Applications"
+      actions={
+        <>
+          <AsCode name="GET /webhook-applications" input={{ query }} />
+          <NewLink family="applications" noun="application" />
+        </>
+      }
+      isFull
+    >
       <ListScreen
         what="applications"
         list={useCursorList('GET /webhook-applications', query)}
@@ -86,6 +96,7 @@ function ApplicationDrawer({ id, onClose }: { id: string; onClose: () => void })
             <p>Its endpoints ({count(totalEndpoints)}) go with it. Messages that wait for them are not sent.</p>
           </AskedAct>
           <AsCode name="GET /webhook-applications/{id}" input={input} />
+          <EditLink family="applications" id={id} />
           <SwitchButton
             isOn={!isDisabled}
             write={{ ...change, mutate: () => change.mutate({ ...input, body: { isDisabled: !isDisabled } }) }}

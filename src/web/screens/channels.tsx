@@ -5,6 +5,7 @@ import { AsCode } from '../app/as-code.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
 import { Page } from '../app/page.tsx';
 import { AskedAct, Refusal, SwitchButton } from '../app/resource-acts.tsx';
+import { EditLink, NewLink } from '../app/resource-form/form-links.tsx';
 import { usePages, useRead, useWrite } from '../app/use-api.ts';
 import { Drawer } from '../ui/drawer.tsx';
 import { type FilterField, yesOrNo } from '../ui/filters.tsx';
@@ -42,7 +43,16 @@ export function Channels(): ReactElement {
     enabled: search.enabled === undefined ? undefined : search.enabled === 'true',
   };
   return (
-    <Page title="Channels" actions={<AsCode name="GET /notification-channels" input={{ query }} />} isFull>
+    <Page
+      title="Channels"
+      actions={
+        <>
+          <AsCode name="GET /notification-channels" input={{ query }} />
+          <NewLink family="channels" noun="channel" />
+        </>
+      }
+      isFull
+    >
       <ListScreen
         what="channels"
         list={usePages('GET /notification-channels', query, rowsOf)}
@@ -95,6 +105,7 @@ function ChannelDrawer({ id, onClose }: { id: string; onClose: () => void }): Re
             <p>Routes that name it lose it, and nobody hears of their failures here any more.</p>
           </AskedAct>
           <AsCode name="GET /notification-channels/{id}" input={input} />
+          <EditLink family="channels" id={id} />
           <SwitchButton isOn={enabled} write={{ ...change, mutate: () => change.mutate({ ...input, body: { enabled: !enabled } }) }} />
           <button type="button" className="btn is-primary" disabled={test.isPending} onClick={() => test.mutate(input)}>
             {test.isPending ? 'Sending…' : 'Send a test'}

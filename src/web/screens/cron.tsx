@@ -5,6 +5,7 @@ import { AsCode } from '../app/as-code.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
 import { Page } from '../app/page.tsx';
 import { AskedAct, Refusal, SwitchButton } from '../app/resource-acts.tsx';
+import { EditLink, NewLink } from '../app/resource-form/form-links.tsx';
 import { usePages, useRead, useWrite } from '../app/use-api.ts';
 import { Drawer } from '../ui/drawer.tsx';
 import type { FilterField } from '../ui/filters.tsx';
@@ -52,7 +53,16 @@ export function CronJobs(): ReactElement {
   const search = useSearch({ from: '/o/$org/cron' });
   const query = { search: search.search, isActive: search.isActive === undefined ? undefined : search.isActive === 'true' };
   return (
-    <Page title="Cron jobs" actions={<AsCode name="GET /cron" input={{ query }} />} isFull>
+    <Page
+      title="Cron jobs"
+      actions={
+        <>
+          <AsCode name="GET /cron" input={{ query }} />
+          <NewLink family="cron" noun="cron job" />
+        </>
+      }
+      isFull
+    >
       <ListScreen
         what="cron jobs"
         list={usePages('GET /cron', query, rowsOf)}
@@ -108,6 +118,7 @@ function JobDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactE
             </p>
           </AskedAct>
           <AsCode name="GET /cron/{id}" input={input} />
+          <EditLink family="cron" id={id} />
           <SwitchButton isOn={isActive} write={{ ...change, mutate: () => change.mutate({ ...input, body: { isActive: !isActive } }) }} />
           <button type="button" className="btn is-primary" disabled={run.isPending} onClick={() => run.mutate({ ...input, body: {} })}>
             {run.isPending ? 'Running…' : 'Run now'}

@@ -4,6 +4,7 @@ import { AsCode } from '../app/as-code.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
 import { Page } from '../app/page.tsx';
 import { AskedAct, Refusal, SwitchButton } from '../app/resource-acts.tsx';
+import { EditLink, NewLink } from '../app/resource-form/form-links.tsx';
 import { type RowOf, useCursorList, useRead, useWrite } from '../app/use-api.ts';
 import { Drawer } from '../ui/drawer.tsx';
 import { type FilterField, yesOrNo } from '../ui/filters.tsx';
@@ -35,7 +36,16 @@ export function EventTypes(): ReactElement {
   const { at: _at, isEnabled, ...rest } = search;
   const query = { ...rest, isEnabled: isEnabled === undefined ? undefined : isEnabled === 'true' };
   return (
-    <Page title="Event catalog" actions={<AsCode name="GET /event-types" input={{ query }} />} isFull>
+    <Page
+      title="Event catalog"
+      actions={
+        <>
+          <AsCode name="GET /event-types" input={{ query }} />
+          <NewLink family="event-types" noun="event type" />
+        </>
+      }
+      isFull
+    >
       <ListScreen
         what="event types"
         list={useCursorList('GET /event-types', query)}
@@ -92,6 +102,7 @@ function TypeDrawer({ id, onClose }: { id: string; onClose: () => void }): React
             <p>{count(subscriptionCount)} subscriptions name it. Nobody can subscribe to it any more.</p>
           </AskedAct>
           <AsCode name="GET /event-types/{id}" input={input} />
+          <EditLink family="event-types" id={id} />
           <SwitchButton
             isOn={isEnabled}
             write={{ ...change, mutate: () => change.mutate({ ...input, body: { isEnabled: !isEnabled } }) }}

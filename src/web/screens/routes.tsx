@@ -5,6 +5,7 @@ import { AsCode } from '../app/as-code.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
 import { Page } from '../app/page.tsx';
 import { AskedAct, Refusal, SwitchButton } from '../app/resource-acts.tsx';
+import { EditLink, NewLink } from '../app/resource-form/form-links.tsx';
 import { usePages, useRead, useWrite } from '../app/use-api.ts';
 import { Drawer } from '../ui/drawer.tsx';
 import { type FilterField, yesOrNo } from '../ui/filters.tsx';
@@ -40,7 +41,16 @@ export function Routes(): ReactElement {
   const { at: _at, enabled, ...rest } = search;
   const query = { ...rest, enabled: enabled === undefined ? undefined : enabled === 'true' };
   return (
-    <Page title="Routes" actions={<AsCode name="GET /routes" input={{ query }} />} isFull>
+    <Page
+      title="Routes"
+      actions={
+        <>
+          <AsCode name="GET /routes" input={{ query }} />
+          <NewLink family="routes" noun="route" />
+        </>
+      }
+      isFull
+    >
       <ListScreen
         what="routes"
         list={usePages('GET /routes', query, rowsOf)}
@@ -95,6 +105,7 @@ function RouteDrawer({ id, onClose }: { id: string; onClose: () => void }): Reac
             </p>
           </AskedAct>
           <AsCode name="GET /routes/{id}" input={input} />
+          <EditLink family="routes" id={id} />
           <SwitchButton isOn={enabled} write={{ ...change, mutate: () => change.mutate({ ...input, body: { enabled: !enabled } }) }} />
         </>
       }

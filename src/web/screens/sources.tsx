@@ -6,6 +6,7 @@ import { AsCode } from '../app/as-code.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
 import { Page } from '../app/page.tsx';
 import { AskedAct, Refusal, SwitchButton } from '../app/resource-acts.tsx';
+import { EditLink, NewLink } from '../app/resource-form/form-links.tsx';
 import { useOrganization, usePages, useRead, useWrite } from '../app/use-api.ts';
 import { CopyButton } from '../ui/copy.tsx';
 import { Drawer } from '../ui/drawer.tsx';
@@ -43,7 +44,16 @@ export function Sources(): ReactElement {
   const search = useSearch({ from: '/o/$org/sources' });
   const query = { search: search.search, enabled: search.enabled === undefined ? undefined : search.enabled === 'true' };
   return (
-    <Page title="Sources" actions={<AsCode name="GET /sources" input={{ query }} />} isFull>
+    <Page
+      title="Sources"
+      actions={
+        <>
+          <AsCode name="GET /sources" input={{ query }} />
+          <NewLink family="sources" noun="source" />
+        </>
+      }
+      isFull
+    >
       <ListScreen
         what="sources"
         list={usePages('GET /sources', query, rowsOf)}
@@ -102,6 +112,7 @@ function SourceDrawer({ id, onClose }: { id: string; onClose: () => void }): Rea
             </p>
           </AskedAct>
           <AsCode name="GET /sources/{id}" input={input} />
+          <EditLink family="sources" id={id} />
           {enabled ? (
             <AskedAct
               word="Disable source"

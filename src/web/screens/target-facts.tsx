@@ -2,6 +2,7 @@ import { Link } from '@tanstack/react-router';
 import { type ReactElement, useMemo } from 'react';
 import type { Answer } from '../api/client.ts';
 import { beginOf, rangeOf } from '../app/range.ts';
+import { EditLink } from '../app/resource-form/form-links.tsx';
 import { useCursorList, useOrganization, useRead } from '../app/use-api.ts';
 import { Drawer } from '../ui/drawer.tsx';
 import { count, duration, percent } from '../ui/format.ts';
@@ -44,6 +45,7 @@ function DestinationDrawer({ id, onClose }: { id: string; onClose: () => void })
           <Link className="btn" to="/o/$org/targets/$id" params={{ org, id }}>
             Open
           </Link>
+          <EditLink family="destinations" id={id} />
           <Link className="btn is-quiet" to="/o/$org/deliveries" params={{ org }} search={{ destinationId: id }}>
             Deliveries
           </Link>

@@ -3,6 +3,7 @@ import { type ReactElement, useMemo } from 'react';
 import { AsCode } from '../app/as-code.tsx';
 import { Page } from '../app/page.tsx';
 import { beginOf, type Range, rangeOf, ranges } from '../app/range.ts';
+import { EditLink } from '../app/resource-form/form-links.tsx';
 import { type RowOf, useCursorList, useOrganization, useRead } from '../app/use-api.ts';
 import { shortId } from '../ui/format.ts';
 import { Failure, Loading } from '../ui/notices.tsx';
@@ -42,6 +43,7 @@ function DestinationPage({ id }: { id: string }): ReactElement {
           />
           <TestSend id={id} />
           <AsCode name="GET /destinations/{id}" input={{ path: { id } }} />
+          <EditLink family="destinations" id={id} />
         </>
       }
     >

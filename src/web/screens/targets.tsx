@@ -5,6 +5,7 @@ import { AsCode } from '../app/as-code.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
 import { Page } from '../app/page.tsx';
 import { rangeOf } from '../app/range.ts';
+import { NewLink } from '../app/resource-form/form-links.tsx';
 import { useOrganization } from '../app/use-api.ts';
 import type { FilterField } from '../ui/filters.tsx';
 import { count, duration, percent } from '../ui/format.ts';
@@ -72,7 +73,12 @@ export function Targets(): ReactElement {
           </>
         )
       }
-      actions={<AsCode name="GET /analytics/destinations/health" input={{ query: { range: '24h' } }} />}
+      actions={
+        <>
+          <AsCode name="GET /analytics/destinations/health" input={{ query: { range: '24h' } }} />
+          <NewLink family="destinations" noun="destination" />
+        </>
+      }
       isFull
     >
       <ListScreen

@@ -1,0 +1,33 @@
+/** What a form has of the schema of a request body; hack/lib/form-schemas.ts makes it. */
+export type FormNode =
+  | { kind: 'text'; isSecret?: true; isLong?: true }
+  | { kind: 'number' | 'boolean' }
+  | { kind: 'choice'; values: string[] }
+  | { kind: 'reference'; to: ReferenceFamily }
+  | { kind: 'list' | 'map' }
+  | { kind: 'choices'; values: string[] }
+  | { kind: 'references'; to: ReferenceFamily }
+  | { kind: 'object'; fields: FormField[] }
+  | { kind: 'objects'; fields: FormField[] }
+  /** The member `on` beside it says which fields it has. */
+  | { kind: 'branches'; on: string; branches: Record<string, FormField[]> }
+  /** Anything else: JSON. */
+  | { kind: 'json' };
+
+export type ReferenceFamily = 'sources' | 'destinations' | 'filters' | 'transforms' | 'schemas' | 'notification-channels';
+
+export interface FormField {
+  name: string;
+  help: string;
+  node: FormNode;
+  isRequired?: true;
+  /** null removes it. */
+  isNullable?: true;
+  /** Set once, when the resource is made. */
+  isFixed?: true;
+  /** Shown at once; the others stand below further settings. */
+  isMain?: true;
+  default?: string | number | boolean | (string | number)[];
+  /** Shown where the member `field` beside it, or of the whole body, has one of the values. */
+  when?: { field: string; values: string[] };
+}

@@ -1,0 +1,194 @@
+import { type ReactElement, type ReactNode, useId } from 'react';
+import type { FormField } from '../../api/form-schema.ts';
+import { Icon } from '../../ui/icon.tsx';
+import { type Body, type Complaints, complaintAt, fieldsIn, isShown, labelOf, objectIn, type Whole, withMember } from './body.ts';
+import { Choice, Choices, type ControlProps, JsonInput, ListInput, MapInput, TextInput } from './controls.tsx';
+import { Reference, References } from './references.tsx';
+
+export interface FieldsProps {
+  fields: readonly FormField[];
+  body: Body;
+  onChange: (body: Body) => void;
+  whole: Whole;
+  complaints: Complaints;
+  /** Of the object that the fields are in, with a dot at its end. */
+  path: string;
+  isChange: boolean;
+}
+
+/** A control of each field that counts. */
+export function Fields({ fields, body, onChange, ...rest }: FieldsProps): ReactElement {
+  const shown = fields.filter((field) => isShown(field, fields, body, rest.whole));
+  return (
+    <>
+      {shown.map((field) => (
+        <OneField
+          key={field.name}
+          {...rest}
+          field={field}
+          value={body[field.name]}
+          onChange={(value) => onChange(withMember(body, field.name, value))}
+        />
+      ))}
+    </>
+  );
+}
+
+type OneFieldProps = Omit<FieldsProps, 'fields' | 'body' | 'onChange'> & {
+  field: FormField;
+  value: unknown;
+  onChange: (value: unknown) => void;
+};
+
+function OneField(props: OneFieldProps): ReactElement {
+  const { field, value, onChange, complaints, path, isChange } = props;
+  const { node, name, help } = field;
+  const id = useId();
+  const at = `${path}${name}`;
+  const isContainer = node.kind === 'object' || node.kind === 'branches' || node.kind === 'objects';
+  const complaint = complaintAt(complaints, at, !isContainer);
+  const error =
+    complaint === undefined ? null : (
+      <span className="error" id={`${id}-error`}>
+        <Icon name="fail" size={14} />
+        {complaint}
+      </span>
+    );
+  const label = (
+    <>
+      {labelOf(name)}
+      {field.isRequired ? <span className="c-bad"> *</span> : null}
+      <span className="path" aria-hidden="true">
+        {name}
+      </span>
+    </>
+  );
+  const about = (
+    <>
+      <span className="help" id={`${id}-help`}>
+        {help}
+      </span>
+      {error}
+    </>
+  );
+  const describedBy = complaint === undefined ? `${id}-help` : `${id}-help ${id}-error`;
+  if (isContainer || node.kind === 'choices' || node.kind === 'map' || node.kind === 'references')
+    return (
+      <fieldset
+        className="field field-group"
+        aria-describedby={describedBy}
+        data-invalid={complaint === undefined ? undefined : ''}
+        tabIndex={-1}
+      >
+        <legend className="label">{label}</legend>
+        {about}
+        {node.kind === 'choices' ? <Choices values={node.values} value={value ?? field.default} onChange={onChange} /> : null}
+        {node.kind === 'map' ? <MapInput value={value} onChange={onChange} /> : null}
+        {node.kind === 'references' ? <References to={node.to} label={labelOf(name)} value={value} onChange={onChange} /> : null}
+        {node.kind === 'objects' ? <Objects {...props} /> : null}
+        {node.kind === 'object' || node.kind === 'branches' ? (
+          <div className="fields">
+            <Fields
+              {...props}
+              fields={fieldsIn(field, props.whole)}
+              body={objectIn(value)}
+              onChange={(next) => onChange(Object.keys(next).length === 0 ? undefined : next)}
+              path={`${at}.`}
+            />
+          </div>
+        ) : null}
+      </fieldset>
+    );
+  const control: ControlProps = {
+    id,
+    value,
+    onChange,
+    describedBy,
+    isInvalid: complaint !== undefined,
+    isRequired: field.isRequired === true,
+    isReadOnly: isChange && field.isFixed === true,
+    hint: field.default === undefined ? '' : `Default: ${field.default}`,
+  };
+  if (node.kind === 'boolean')
+    return (
+      <div className="field">
+        <span className="check">
+          <input
+            type="checkbox"
+            id={id}
+            aria-describedby={describedBy}
+            aria-invalid={control.isInvalid}
+            checked={(value ?? field.default) === true}
+            onChange={({ target }) => onChange(target.checked)}
+          />
+          <span>
+            <label htmlFor={id}>{labelOf(name)}</label>
+          </span>
+        </span>
+        {about}
+      </div>
+    );
+  return (
+    <div className="field">
+      <label htmlFor={id}>{label}</label>
+      {controlOf(field, control, isChange)}
+      {about}
+    </div>
+  );
+}
+
+function controlOf({ node, isNullable }: FormField, control: ControlProps, isChange: boolean): ReactNode {
+  switch (node.kind) {
+    case 'choice':
+      return <Choice {...control} values={node.values} />;
+    case 'reference':
+      return <Reference {...control} to={node.to} />;
+    case 'list':
+      return <ListInput {...control} />;
+    case 'json':
+      return <JsonInput {...control} />;
+    case 'number':
+      return <TextInput {...control} isNumber />;
+    case 'text':
+      return <TextInput {...control} isSecret={node.isSecret} isLong={node.isLong} isChange={isChange} isNullable={isNullable} />;
+    default:
+      return null;
+  }
+}
+
+/** A list of objects: each with its fields, and one can be added. */
+function Objects(props: OneFieldProps): ReactElement {
+  const { field, value, onChange, path } = props;
+  const items: unknown[] = Array.isArray(value) ? value : [];
+  const put = (next: unknown[]): void => onChange(next.length === 0 ? undefined : next);
+  return (
+    <div className="stack">
+      {items.map((item, i) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: an item is its place in the list
+        <fieldset className="field-group" key={i}>
+          <legend className="small muted">
+            {labelOf(field.name)} {i + 1}
+          </legend>
+          <div className="fields">
+            <Fields
+              {...props}
+              fields={fieldsIn(field, props.whole)}
+              body={objectIn(item)}
+              onChange={(next) => put(items.with(i, next))}
+              path={`${path}${field.name}[${i}].`}
+            />
+          </div>
+          <button type="button" className="btn is-sm" onClick={() => put(items.toSpliced(i, 1))}>
+            Remove {i + 1}
+          </button>
+        </fieldset>
+      ))}
+      <div>
+        <button type="button" className="btn is-sm" onClick={() => put([...items, {}])}>
+          <Icon name="plus" size={12} />
+          Add to {labelOf(field.name).toLowerCase()}
+        </button>
+      </div>
+    </div>
+  );
+}

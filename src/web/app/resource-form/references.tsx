@@ -1,0 +1,111 @@
+import { useQuery } from '@tanstack/react-query';
+import { type ReactElement, useId, useState } from 'react';
+import { type Answer, call } from '../../api/client.ts';
+import type { ReferenceFamily } from '../../api/form-schema.ts';
+import { shortId } from '../../ui/format.ts';
+import { useOrganization } from '../use-api.ts';
+import { attributesOf, type ControlProps } from './controls.tsx';
+
+interface Named {
+  id: string;
+  name: string;
+}
+
+/** The first page of what can be referred to, by name; another one goes by its id in the JSON. */
+function useNamed(to: ReferenceFamily): Named[] {
+  const organization = useOrganization();
+  const { data = [] } = useQuery({
+    queryKey: [organization, `GET /${to}`, 'named'],
+    queryFn: async ({ signal }) => {
+      const answer: Answer<`GET /${ReferenceFamily}`> = await call(`GET /${to}`, { query: { pageSize: 100 } }, { organization, signal });
+      return answer.data.map(({ id, name }): Named => ({ id, name }));
+    },
+  });
+  return data.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+const wordOf = (named: readonly Named[], id: string): string => {
+  const found = named.find((each) => each.id === id);
+  return found === undefined ? id : `${found.name} (${shortId(id)})`;
+};
+
+/** Another resource, by its id. */
+export function Reference({ to, ...props }: ControlProps & { to: ReferenceFamily }): ReactElement {
+  const { value, onChange, isReadOnly } = props;
+  const named = useNamed(to);
+  const chosen = typeof value === 'string' ? value : '';
+  const isForeign = chosen !== '' && !named.some(({ id }) => id === chosen);
+  return (
+    <select
+      {...attributesOf(props)}
+      disabled={isReadOnly}
+      value={chosen}
+      onChange={({ target }) => onChange(target.value === '' ? undefined : target.value)}
+    >
+      <option value="">{props.isRequired ? 'Choose…' : 'None'}</option>
+      {isForeign ? <option value={chosen}>{chosen}</option> : null}
+      {named.map(({ id }) => (
+        <option key={id} value={id}>
+          {wordOf(named, id)}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+interface ReferencesProps {
+  to: ReferenceFamily;
+  label: string;
+  value: unknown;
+  onChange: (value: unknown) => void;
+}
+
+/** Other resources, by their ids, in their order. */
+export function References({ to, label, value, onChange }: ReferencesProps): ReactElement {
+  const named = useNamed(to);
+  const id = useId();
+  const [next, setNext] = useState('');
+  const ids: string[] = Array.isArray(value) ? value.map(String) : [];
+  const others = named.filter((each) => !ids.includes(each.id));
+  const put = (all: string[]): void => onChange(all.length === 0 ? undefined : all);
+  const add = (): void => {
+    if (next !== '') put([...ids, next]);
+    setNext('');
+  };
+  return (
+    <div className="stack">
+      {ids.map((each) => (
+        <div className="row" key={each}>
+          <span>{wordOf(named, each)}</span>
+          <button
+            type="button"
+            className="btn is-sm"
+            aria-label={`Remove ${wordOf(named, each)}`}
+            onClick={() => put(ids.filter((one) => one !== each))}
+          >
+            Remove
+          </button>
+        </div>
+      ))}
+      <div className="input-group">
+        <select
+          id={id}
+          className="input"
+          aria-label={`Add to ${label.toLowerCase()}`}
+          value={next}
+          onChange={({ target }) => setNext(target.value)}
+        >
+          <option value="">{others.length === 0 ? 'There is none to add' : 'Choose…'}</option>
+          {others.map((each) => (
+            <option key={each.id} value={each.id}>
+              {wordOf(named, each.id)}
+            </option>
+          ))}
+        </select>
+        <button type="button" className="btn" disabled={next === ''} onClick={add}>
+          Add
+        </button>
+      </div>
+    </div>
+  );
+}
