@@ -144,6 +144,12 @@ const routeTree = root.addChildren([
     }),
     createRoute({
       ...below,
+      path: '/lab',
+      validateSearch: texts('kind', 'id', 'source', 'events'),
+      component: screen(() => import('./screens/lab.tsx'), 'Lab'),
+    }),
+    createRoute({
+      ...below,
       path: '/cron',
       validateSearch: texts('at', 'search', 'isActive'),
       component: screen(() => import('./screens/cron.tsx'), 'CronJobs'),

@@ -10,6 +10,8 @@ export const listScreens = [
   'replays',
   'sources',
   'routes',
+  'lab',
+  'lab?kind=transform',
   'cron',
   'channels',
   'applications',

@@ -8,6 +8,8 @@ export interface Input<Name extends OperationName> {
   path?: Operations[Name]['path'];
   query?: Operations[Name]['query'];
   body?: Operations[Name]['body'];
+  /** The body as JSON text in place of `body`, where numbers must keep the digits that they are written with. */
+  bodyText?: string;
 }
 
 export interface CallOptions {
@@ -23,6 +25,7 @@ interface Refusal {
   code: string;
   requestId?: string | null;
   details?: Record<string, string[]>;
+  retryAfterMs?: number | null;
 }
 
 /** What the API refused, or `status` 0 and code `UNREACHABLE` when it did not answer. */
@@ -32,13 +35,16 @@ export class ApiError extends Error {
   readonly requestId: string | null;
   /** The problems of each field, by its path; empty where the API tells them in the message alone. */
   readonly details: Readonly<Record<string, readonly string[]>>;
+  /** How long the API asks to wait; null: it does not say. */
+  readonly retryAfterMs: number | null;
 
-  constructor(message: string, { status, code, requestId = null, details = {} }: Refusal) {
+  constructor(message: string, { status, code, requestId = null, details = {}, retryAfterMs = null }: Refusal) {
     super(message);
     this.details = details;
     this.status = status;
     this.code = code;
     this.requestId = requestId;
+    this.retryAfterMs = retryAfterMs;
   }
 
   /** The same request may succeed later. */
@@ -74,10 +80,10 @@ async function send<Name extends OperationName>(name: Name, input: Input<Name>, 
   const [method = 'GET', template = ''] = name.split(' ');
   const url = urlOf(template, input, options.organization);
   const headers = new Headers({ accept: 'application/json' });
-  if (input.body !== undefined) headers.set('content-type', 'application/json');
+  const body = input.bodyText ?? (input.body === undefined ? undefined : JSON.stringify(input.body));
+  if (body !== undefined) headers.set('content-type', 'application/json');
   if (method !== 'GET' && csrfToken !== null) headers.set('x-posthorn-csrf', csrfToken);
   const signals = [AbortSignal.timeout(deadlineMs), ...(options.signal === undefined ? [] : [options.signal])];
-  const body = input.body === undefined ? undefined : JSON.stringify(input.body);
   const response = await answered(
     fetch(url, { method, headers, body, credentials: 'same-origin', signal: AbortSignal.any(signals) }),
     options.signal,
@@ -114,11 +120,13 @@ async function answered<Result>(response: Promise<Result>, signal: AbortSignal |
 /** What the API says of a request that it refused. */
 export async function refusal(response: Response): Promise<ApiError> {
   const text = await response.text().catch(() => '');
+  const retryAfter = response.headers.get('retry-after') ?? '';
   return new ApiError(messageIn(text) ?? `The API answered ${response.status}.`, {
     status: response.status,
     code: response.headers.get('x-error-code') ?? 'UNKNOWN',
     requestId: response.headers.get('x-request-id'),
     details: detailsIn(text),
+    retryAfterMs: /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1000 : null,
   });
 }
 

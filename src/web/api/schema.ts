@@ -313,10 +313,28 @@ export interface Operations {
     body: undefined;
     answer: ListFiltersResult;
   };
+  'POST /filters': {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: CreateFilterBody;
+    answer: Filter;
+  };
+  'POST /filters/test': {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: TestFilterBody;
+    answer: TestFilterResult;
+  };
   'GET /filters/{id}': {
     path: { id: string };
     query: Record<string, never>;
     body: undefined;
+    answer: Filter;
+  };
+  'PATCH /filters/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: UpdateFilterBody;
     answer: Filter;
   };
   'GET /transforms': {
@@ -325,11 +343,59 @@ export interface Operations {
     body: undefined;
     answer: ListTransformsResult;
   };
+  'POST /transforms': {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: CreateTransformBody;
+    answer: Transform;
+  };
+  'POST /transforms/test': {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: TestTransformBody;
+    answer: TestTransformResult;
+  };
+  'GET /transforms/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: Transform;
+  };
+  'PATCH /transforms/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: UpdateTransformBody;
+    answer: Transform;
+  };
   'GET /schemas': {
     path: Record<string, never>;
     query: { page?: number; pageSize?: number; search?: string };
     body: undefined;
     answer: ListPayloadSchemasResult;
+  };
+  'POST /schemas': {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: CreatePayloadSchemaBody;
+    answer: PayloadSchema;
+  };
+  'GET /schemas/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: PayloadSchema;
+  };
+  'PATCH /schemas/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: UpdatePayloadSchemaBody;
+    answer: PayloadSchema;
+  };
+  'POST /schemas/{id}/validate': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: ValidatePayloadBody;
+    answer: ValidatePayloadResult;
   };
   'GET /cron': {
     path: Record<string, never>;
@@ -497,6 +563,10 @@ export type CircuitStatus = { circuitState: CircuitStatusCircuitState; failureCo
 
 export type CircuitStatusCircuitState = "closed" | "open" | "half_open";
 
+export type CodeField = string;
+
+export type ConditionsField = Array<FilterCondition>;
+
 export type CreateCronJobBody = { name: DisplayName; slug?: NewSlug; description?: DescriptionField; cronExpression: CronExpressionField; timezone?: string; url: CronJobBodyUrl; method?: CronJobSettingsMethod; headers?: CronJobBodyHeaders; payload?: string | null; timeoutMs?: TimeoutMsField; isActive?: IsActiveField; useStaticIp?: UseStaticIpField; notifyOnFailure?: CronJobBodyNotifyOnFailure; notifyOnSuccess?: CronJobBodyNotifyOnFailure; notifyEmails?: null; groupId?: null; id?: unknown; organizationId?: unknown; lastRunAt?: unknown; createdAt?: unknown; updatedAt?: unknown; nextRunAt?: unknown };
 
 export type CreateCronJobResult = { cronJob: NewCronJob };
@@ -505,7 +575,11 @@ export type CreateDestinationBody = { name: DisplayName; slug?: NewSlug; type?: 
 
 export type CreateEventTypeBody = { name: EventTypeBodyName; displayName?: DisplayNameField; description?: DescriptionField; category?: CategoryField; schema?: SchemaField; examplePayload?: string | null; documentationUrl?: HttpUrl | null; isEnabled?: boolean; isDeprecated?: boolean; deprecatedMessage?: DeprecatedMessageField; defaultPriority?: null; isPublic?: false; id?: unknown; organizationId?: unknown; schemaVersion?: unknown; deprecatedAt?: unknown; subscriptionCount?: unknown; createdAt?: unknown; updatedAt?: unknown };
 
+export type CreateFilterBody = { name: DisplayName; slug?: NewSlug; description?: DescriptionField; conditions?: ConditionsField; logic?: LogicField; sharedWith?: SharedWith; sharedFrom?: SharedFrom; id?: unknown; organizationId?: unknown; routeCount?: unknown; createdAt?: unknown; updatedAt?: unknown };
+
 export type CreateNotificationChannelBody = { name: DisplayName; slug?: NewSlug; type: NotificationChannelItemType; config: SlackChannelConfig | TeamsChannelConfig | DiscordChannelConfig | PagerDutyChannelConfig | EmailChannelConfig | WebhookChannelConfig; enabled?: boolean; isActive?: boolean; id?: unknown; organizationId?: unknown; lastNotifiedAt?: unknown; createdAt?: unknown; updatedAt?: unknown };
+
+export type CreatePayloadSchemaBody = { name: DisplayName; slug?: NewSlug; description?: DescriptionField; jsonSchema?: JsonSchemaField; sharedWith?: SharedWith; sharedFrom?: SharedFrom; id?: unknown; organizationId?: unknown; version?: unknown; routeCount?: unknown; createdAt?: unknown; updatedAt?: unknown };
 
 export type CreateReplayBody = { name?: NewSlug; what: WhatField; filter?: ReplayFilter; ratePerSecond?: RatePerSecondField; toDestinationId?: ToDestinationIdField; stopAfterFailurePercent?: StopAfterFailurePercentField; ttlSecondsAfterFinished?: number | null; dryRun?: DryRunField; suspend?: boolean; id?: unknown; organizationId?: unknown; phase?: unknown; plan?: unknown; queued?: unknown; skipped?: unknown; skippedByReason?: unknown; delivered?: unknown; failed?: unknown; endedOtherwise?: unknown; waiting?: unknown; failure?: unknown; alreadyRan?: unknown; createdAt?: unknown; updatedAt?: unknown; startedAt?: unknown; completedAt?: unknown; estimatedCompletionAt?: unknown; slug?: unknown };
 
@@ -514,6 +588,8 @@ export type CreateRouteBody = { name: DisplayName; slug?: NewSlug; description?:
 export type CreateSessionBody = { credential: string; organization?: string };
 
 export type CreateSourceBody = { name: DisplayName; slug?: NewSlug; description?: DescriptionField; provider?: ProviderField; verification?: SourceVerification | null; signingSecret?: SourceBodySigningSecret; rejectInvalidSignatures?: boolean; rateLimitPerMinute?: number | null; ipFilterMode?: IpFilterModeField; ipAllowlist?: IpAllowlistField; ipDenylist?: IpDenylistField; dedupStrategy?: DedupStrategyField; dedupHeader?: DedupHeaderField; dedupCustomHeader?: string | null; dedupEnabled?: boolean; encryptFields?: EncryptFieldsField; maskFields?: MaskFieldsField; transientMode?: false; dedupWindowHours?: DedupWindowHoursField; handshake?: HandshakeField; verifyToken?: VerifyTokenField; allowedMethods?: AllowedMethodsField; enabled?: boolean; isActive?: boolean; id?: unknown; organizationId?: unknown; ingestUrl?: unknown; eventsCount?: unknown; eventCount?: unknown; routeCount?: unknown; lastEventAt?: unknown; hasVerifyToken?: unknown; hasSigningSecret?: unknown; createdAt?: unknown; updatedAt?: unknown; signingSecretLast4?: unknown };
+
+export type CreateTransformBody = { name: DisplayName; slug?: NewSlug; description?: DescriptionField; type?: TransformType; transformType?: "jsonata" | "javascript" | "liquid"; code?: CodeField; sharedWith?: SharedWith; sharedFrom?: SharedFrom; inputFormat?: InputFormatField; outputFormat?: OutputFormatField; id?: unknown; organizationId?: unknown; routeCount?: unknown; createdAt?: unknown; updatedAt?: unknown };
 
 export type CreateWebhookApplicationBody = { name: DisplayName; externalId?: ExternalIdField; metadata?: MetadataField; rateLimitPerSecond?: RateLimitPerSecondField; rateLimitPerMinute?: RateLimitPerMinuteField; rateLimitPerHour?: RateLimitPerHourField; isDisabled?: IsDisabledField; disabledReason?: DisabledReasonField; disableAfterHours?: DisableAfterHoursField; id?: unknown; organizationId?: unknown; totalEndpoints?: unknown; totalMessagesSent?: unknown; totalMessagesFailed?: unknown; lastEventAt?: unknown; createdAt?: unknown; updatedAt?: unknown };
 
@@ -697,6 +773,8 @@ export type IdField = string;
 
 export type IdentityField = "keys" | "platform";
 
+export type InputFormatField = "json";
+
 export type IpAllowlistField = Array<string>;
 
 export type IpDenylistField = Array<string>;
@@ -706,6 +784,10 @@ export type IpFilterModeField = "none" | "allowlist" | "denylist" | "both";
 export type IsActiveField = boolean;
 
 export type IsDisabledField = boolean;
+
+export type JsonSchemaField = Record<string, unknown> | string;
+
+export type JudgedCondition = { field: string; operator: string; matches: boolean };
 
 export type LastEventAtField = string | null;
 
@@ -805,6 +887,8 @@ export type OutboundMessageAttempt = { id: string; messageId: string; attemptNum
 
 export type OutboundMessageEnvelope = { data: OutboundMessage };
 
+export type OutputFormatField = "json";
+
 export type P50Field = number;
 
 export type PagerDutyChannelConfig = { routingKey: RoutingKeyField; severity?: SeverityField };
@@ -820,6 +904,8 @@ export type PrefixField = string;
 export type PriorityField = number;
 
 export type ProviderField = "generic" | "custom" | "github" | "gitlab" | "stripe" | "shopify" | "slack" | "twilio" | "paddle" | "standard-webhooks" | "svix" | "intercom" | "sentry" | "bitbucket" | "posthorn";
+
+export type QueryField = string;
 
 export type QueueLimitField = number | null;
 
@@ -959,6 +1045,16 @@ export type TestDestinationBody = { payload?: Record<string, unknown> };
 
 export type TestFailure = { success: false; statusCode: number | null; latency: number; error: string; message: string; detail?: AttemptDetail; status?: number | null; latencyMs?: number };
 
+export type TestFilterBody = { filterId?: string; conditions?: ConditionsField; logic?: LogicField; payload?: unknown; headers?: TestFilterBodyHeaders; query?: QueryField };
+
+export type TestFilterBodyHeaders = Record<string, string>;
+
+export type TestFilterResult = { success: true; matches: boolean; conditions: Array<JudgedCondition>; results: Array<JudgedCondition>; logic: LogicField };
+
+export type TestTransformBody = { transformId?: string; type?: "jsonata" | "javascript" | "liquid"; transformType?: "jsonata" | "javascript" | "liquid"; inputFormat?: InputFormatField; outputFormat?: OutputFormatField; code?: CodeField; source?: string; payload?: unknown; headers?: TestFilterBodyHeaders; query?: QueryField };
+
+export type TestTransformResult = TransformOutput | TransformFailure;
+
 export type TestWebhookEndpointBody = { eventType?: string; payload?: unknown };
 
 export type Throttle = { mode: "off" | "rate" | "concurrency"; rateLimit: number | null; rateUnit: "second" | "minute" | "hour" | null; strict: boolean | null; maxConcurrency: number | null; queueLimit: number | null };
@@ -983,6 +1079,10 @@ export type TotalMessagesSentField = number;
 
 export type Transform = (Resource) & ({ description: CronJobSettingsDescription; type: TransformType; transformType: "jsonata" | "javascript" | "liquid"; code: string; sharedWith: SharedWith; sharedFrom: SharedFrom; inputFormat: "json"; outputFormat: "json"; routeCount: number });
 
+export type TransformFailure = { success: false; error: string };
+
+export type TransformOutput = { success: true; output: unknown; result: unknown; contentType: string | null; warning?: string };
+
 export type TransformType = "jsonata" | "javascript" | "liquid";
 
 export type TriggerCronJobBody = Record<string, unknown>;
@@ -999,13 +1099,19 @@ export type UpdateDestinationBody = { name?: DisplayName; slug?: Slug; type?: Ty
 
 export type UpdateEventTypeBody = { name?: EventTypeBodyName; displayName?: DisplayNameField; description?: DescriptionField; category?: CategoryField; schema?: SchemaField; examplePayload?: string | null; documentationUrl?: HttpUrl | null; isEnabled?: boolean; isDeprecated?: boolean; deprecatedMessage?: DeprecatedMessageField; defaultPriority?: null; isPublic?: false; id?: unknown; organizationId?: unknown; schemaVersion?: unknown; deprecatedAt?: unknown; subscriptionCount?: unknown; createdAt?: unknown; updatedAt?: unknown };
 
+export type UpdateFilterBody = { name?: DisplayName; slug?: Slug; description?: DescriptionField; conditions?: ConditionsField; logic?: LogicField; sharedWith?: SharedWith; sharedFrom?: SharedFrom; id?: unknown; organizationId?: unknown; routeCount?: unknown; createdAt?: unknown; updatedAt?: unknown };
+
 export type UpdateNotificationChannelBody = { name?: DisplayName; slug?: Slug; type?: NotificationChannelItemType; config?: SlackChannelConfigChange | TeamsChannelConfigChange | DiscordChannelConfigChange | PagerDutyChannelConfigChange | EmailChannelConfigChange | WebhookChannelConfigChange; enabled?: boolean; isActive?: boolean; id?: unknown; organizationId?: unknown; lastNotifiedAt?: unknown; createdAt?: unknown; updatedAt?: unknown };
+
+export type UpdatePayloadSchemaBody = { name?: DisplayName; slug?: Slug; description?: DescriptionField; jsonSchema?: JsonSchemaField; sharedWith?: SharedWith; sharedFrom?: SharedFrom; id?: unknown; organizationId?: unknown; version?: unknown; routeCount?: unknown; createdAt?: unknown; updatedAt?: unknown };
 
 export type UpdateReplayBody = { name?: Slug; slug?: Slug; what?: WhatField; filter?: ReplayFilter; ratePerSecond?: RatePerSecondField; toDestinationId?: ToDestinationIdField; stopAfterFailurePercent?: StopAfterFailurePercentField; ttlSecondsAfterFinished?: number | null; dryRun?: DryRunField; suspend?: boolean; cancel?: boolean; id?: unknown; organizationId?: unknown; phase?: unknown; plan?: unknown; queued?: unknown; skipped?: unknown; skippedByReason?: unknown; delivered?: unknown; failed?: unknown; endedOtherwise?: unknown; waiting?: unknown; failure?: unknown; alreadyRan?: unknown; createdAt?: unknown; updatedAt?: unknown; startedAt?: unknown; completedAt?: unknown; estimatedCompletionAt?: unknown };
 
 export type UpdateRouteBody = { name?: DisplayName; slug?: Slug; description?: DescriptionField; sourceId?: SourceIdField; destinationIds?: Array<string>; destinationId?: string; filterId?: FilterIdField; filterConditions?: FilterConditionsField; filterLogic?: FilterLogicField; transformId?: string | null; schemaId?: SchemaIdField; priority?: PriorityField; failoverDestinationIds?: FailoverDestinationIdsField; failoverAfterAttempts?: FailoverAfterAttemptsField; circuitCooldownSeconds?: CircuitCooldownSecondsField; circuitFailureThreshold?: CircuitFailureThresholdField; circuitProbeSuccessThreshold?: CircuitProbeSuccessThresholdField; expectedResponse?: ExpectedResponseField; notifyOnFailure?: NotifyOnFailureField; notifyOnSuccess?: boolean; notifyOnRecovery?: NotifyOnRecoveryField; notifyEmails?: NotifyEmailsField; notificationChannelIds?: NotificationChannelIdsField; failureThreshold?: FailureThresholdField; enabled?: EnabledField; isActive?: boolean; id?: unknown; organizationId?: unknown; eventsRouted?: unknown; lastEventAt?: unknown; source?: unknown; destinations?: unknown; filter?: unknown; transform?: unknown; schema?: unknown; createdAt?: unknown; updatedAt?: unknown; circuitState?: unknown };
 
 export type UpdateSourceBody = { name?: DisplayName; slug?: Slug; description?: DescriptionField; provider?: ProviderField; verification?: SourceVerificationChange | null; signingSecret?: SourceBodySigningSecret; rejectInvalidSignatures?: boolean; rateLimitPerMinute?: number | null; ipFilterMode?: IpFilterModeField; ipAllowlist?: IpAllowlistField; ipDenylist?: IpDenylistField; dedupStrategy?: DedupStrategyField; dedupHeader?: DedupHeaderField; dedupCustomHeader?: string | null; dedupEnabled?: boolean; encryptFields?: EncryptFieldsField; maskFields?: MaskFieldsField; transientMode?: false; dedupWindowHours?: DedupWindowHoursField; handshake?: HandshakeField; verifyToken?: VerifyTokenField; allowedMethods?: AllowedMethodsField; enabled?: boolean; isActive?: boolean; id?: unknown; organizationId?: unknown; ingestUrl?: unknown; eventsCount?: unknown; eventCount?: unknown; routeCount?: unknown; lastEventAt?: unknown; hasVerifyToken?: unknown; hasSigningSecret?: unknown; createdAt?: unknown; updatedAt?: unknown; signingSecretLast4?: unknown };
+
+export type UpdateTransformBody = { name?: DisplayName; slug?: Slug; description?: DescriptionField; type?: TransformType; transformType?: "jsonata" | "javascript" | "liquid"; code?: CodeField; sharedWith?: SharedWith; sharedFrom?: SharedFrom; inputFormat?: InputFormatField; outputFormat?: OutputFormatField; id?: unknown; organizationId?: unknown; routeCount?: unknown; createdAt?: unknown; updatedAt?: unknown };
 
 export type UpdateWebhookApplicationBody = { name?: DisplayName; externalId?: string | null; metadata?: MetadataField; rateLimitPerSecond?: RateLimitPerSecondField; rateLimitPerMinute?: RateLimitPerMinuteField; rateLimitPerHour?: RateLimitPerHourField; isDisabled?: IsDisabledField; disabledReason?: DisabledReasonField; disableAfterHours?: DisableAfterHoursField; id?: unknown; organizationId?: unknown; totalEndpoints?: unknown; totalMessagesSent?: unknown; totalMessagesFailed?: unknown; lastEventAt?: unknown; createdAt?: unknown; updatedAt?: unknown };
 
@@ -1014,6 +1120,10 @@ export type UpdatedAtField = string;
 export type UrlField = HttpUrl;
 
 export type UseStaticIpField = boolean;
+
+export type ValidatePayloadBody = { payload: unknown };
+
+export type ValidatePayloadResult = { valid: boolean; errors: Array<{ path: string; message: string }> };
 
 export type VerifyTokenField = string | null;
 

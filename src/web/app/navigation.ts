@@ -11,6 +11,7 @@ export interface Place {
     | '/o/$org/replays'
     | '/o/$org/sources'
     | '/o/$org/routes'
+    | '/o/$org/lab'
     | '/o/$org/cron'
     | '/o/$org/channels'
     | '/o/$org/applications'
@@ -45,6 +46,7 @@ export const groups: readonly { title: string | null; places: readonly Place[] }
     places: [
       { to: '/o/$org/sources', word: 'Sources', icon: 'source', key: 's' },
       { to: '/o/$org/routes', word: 'Routes', icon: 'route', key: 'r' },
+      { to: '/o/$org/lab', word: 'Lab', icon: 'lab', key: 'b' },
       { to: '/o/$org/cron', word: 'Cron jobs', icon: 'cron' },
       { to: '/o/$org/channels', word: 'Channels', icon: 'bell' },
     ],

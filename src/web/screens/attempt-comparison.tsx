@@ -1,8 +1,9 @@
 import { type ReactElement, useState } from 'react';
 import { State } from '../ui/state.tsx';
 import { Clock } from '../ui/time.tsx';
-import { attemptDiff, type DiffPart, type DiffRow, differing } from './attempt-diff.ts';
+import { attemptDiff, type DiffPart, differing } from './attempt-diff.ts';
 import type { Attempt } from './attempts.tsx';
+import type { DiffRow } from './line-diff.ts';
 
 /** What changed between two attempts? */
 export function AttemptComparison({ before, after }: { before: Attempt; after: Attempt }): ReactElement {
@@ -64,7 +65,7 @@ function Part({ part: { title, rows }, onlyChanges }: { part: DiffPart; onlyChan
         </th>
       </tr>
       {shown.map((row) => (
-        <Line key={row.name} row={row} />
+        <DiffLine key={row.name} row={row} />
       ))}
       {onlyChanges && equal.length > 0 ? (
         <tr className="same">
@@ -76,7 +77,8 @@ function Part({ part: { title, rows }, onlyChanges }: { part: DiffPart; onlyChan
   );
 }
 
-function Line({ row: { name, before, after, isEqual } }: { row: DiffRow }): ReactElement {
+/** What a row has before and after, with what differs marked. */
+export function DiffLine({ row: { name, before, after, isEqual } }: { row: DiffRow }): ReactElement {
   if (isEqual)
     return (
       <tr className="same">

@@ -1,11 +1,5 @@
 import type { Attempt } from './attempts.tsx';
-
-export interface DiffRow {
-  name: string;
-  before: string | null;
-  after: string | null;
-  isEqual: boolean;
-}
+import type { DiffRow } from './line-diff.ts';
 
 export interface DiffPart {
   title: string;

@@ -1,0 +1,163 @@
+import { Link } from '@tanstack/react-router';
+import { type ReactElement, useState } from 'react';
+import { useOrganization } from '../app/use-api.ts';
+import { count, shortId } from '../ui/format.ts';
+import { laidOut } from '../ui/json-text.ts';
+import { Failure } from '../ui/notices.tsx';
+import { Progress } from '../ui/progress.tsx';
+import { State } from '../ui/state.tsx';
+import { Clock } from '../ui/time.tsx';
+import { DiffLine } from './attempt-comparison.tsx';
+import type { KindOfLab } from './lab-kinds.ts';
+import type { LabRow, Outcome, Run } from './lab-run.ts';
+import { lineDiff } from './line-diff.ts';
+
+const states = { passes: 'delivered', fails: 'filtered', skipped: 'pending', error: 'failed' } as const;
+const maxReasons = 5;
+const maxDiffLines = 500;
+
+/** What would pass, and why the rest would not. */
+export function LabResults({ run, kind }: { run: Run; kind: KindOfLab }): ReactElement {
+  const { rows, isRunning, error } = run;
+  const [chosen, setChosen] = useState<string | null>(null);
+  const numberOf = (result: Outcome['result']): number => rows.filter(({ outcome }) => outcome?.result === result).length;
+  const [passes, fails, skipped, errors] = [numberOf('passes'), numberOf('fails'), numberOf('skipped'), numberOf('error')];
+  const done = passes + fails + skipped + errors;
+  const open = chosen ?? rows.find(({ outcome }) => outcome?.made !== undefined)?.event.id;
+  return (
+    <section className="panel" aria-label="Results">
+      <header className="panel-head">
+        <h2>Results</h2>
+        <span className="hint" role="status">
+          {isRunning ? `${count(done)} of ${count(rows.length)} tried: ` : ''}
+          {count(passes)} {kind.passes.toLowerCase()}, {count(fails)} {kind.fails.toLowerCase()}, {count(errors)} failed
+          {skipped === 0 ? '' : `, ${count(skipped)} skipped`}
+        </span>
+      </header>
+      {error === null ? null : <Failure message={error.message} requestId={error.requestId} />}
+      <div className="panel-body">
+        <Progress
+          label="Events tried"
+          total={rows.length}
+          parts={[
+            { fill: 'f-ok', value: passes },
+            { fill: 'f-idle', value: fails + skipped },
+            { fill: 'f-bad', value: errors },
+          ]}
+        />
+      </div>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      <section className="table-wrap" tabIndex={0} aria-label="Events">
+        <table className="table">
+          <thead>
+            <tr>
+              {['Received', 'Event', 'Source', 'Type', 'Result', 'Why'].map((title) => (
+                <th key={title} scope="col">
+                  {title}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((row) => (
+              <ResultRow
+                key={row.event.id}
+                row={row}
+                kind={kind}
+                isOpen={open === row.event.id}
+                toggle={() => setChosen(open === row.event.id ? '' : row.event.id)}
+              />
+            ))}
+          </tbody>
+        </table>
+      </section>
+    </section>
+  );
+}
+
+interface ResultRowProps {
+  row: LabRow;
+  kind: KindOfLab;
+  isOpen: boolean;
+  toggle: () => void;
+}
+
+function ResultRow({ row: { event, outcome }, kind, isOpen, toggle }: ResultRowProps): ReactElement {
+  const org = useOrganization();
+  const words = { passes: kind.passes, fails: kind.fails, skipped: 'Skipped', error: 'Failed' } as const;
+  const made = outcome?.made;
+  return (
+    <>
+      <tr>
+        <td className="mono">
+          <Clock at={event.receivedAt} />
+        </td>
+        <td>
+          <Link className="id" to="/o/$org/events/$id" params={{ org, id: event.id }} title={event.id}>
+            {shortId(event.id)}
+          </Link>
+        </td>
+        <td>{event.sourceSlug}</td>
+        <td className="muted">{event.contentType}</td>
+        <td>
+          {outcome === null ? (
+            <State state="pending" word="Waiting" />
+          ) : (
+            <State state={states[outcome.result]} word={words[outcome.result]} />
+          )}
+        </td>
+        <td className="wrap">
+          {outcome?.why.slice(0, maxReasons).map((reason) => (
+            <div key={reason}>{reason}</div>
+          ))}
+          {outcome !== null && outcome.why.length > maxReasons ? (
+            <div className="dim">and {outcome.why.length - maxReasons} more</div>
+          ) : null}
+          {made === undefined ? null : (
+            <button type="button" className="btn is-sm" aria-expanded={isOpen} onClick={toggle}>
+              {isOpen ? 'Hide the output' : 'Show the output'}
+            </button>
+          )}
+        </td>
+      </tr>
+      {made !== undefined && isOpen ? (
+        <tr>
+          <td className="wrap" colSpan={6}>
+            <OutputDiff made={made} id={event.id} />
+          </td>
+        </tr>
+      ) : null}
+    </>
+  );
+}
+
+/** The payload beside what the transform makes of it. */
+function OutputDiff({ made: { input, output }, id }: { made: NonNullable<Outcome['made']>; id: string }): ReactElement {
+  const rows = lineDiff(laidOut(input), laidOut(output));
+  return (
+    <>
+      <table className="diff-rows is-lines" aria-label={`Output for ${id}`}>
+        <colgroup>
+          <col className="k" />
+          <col />
+          <col />
+        </colgroup>
+        <thead>
+          <tr>
+            <th scope="col">
+              <span className="vh">Line</span>
+            </th>
+            <th scope="col">Payload</th>
+            <th scope="col">Output</th>
+          </tr>
+        </thead>
+        <tbody>
+          {rows.slice(0, maxDiffLines).map((row) => (
+            <DiffLine key={row.name} row={row} />
+          ))}
+        </tbody>
+      </table>
+      {rows.length > maxDiffLines ? <p className="muted">{count(rows.length - maxDiffLines)} more lines are not shown.</p> : null}
+    </>
+  );
+}

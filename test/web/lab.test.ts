@@ -1,0 +1,166 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from '@jest/globals';
+import { parse, parseAllDocuments, parseDocument } from 'yaml';
+import { kinds } from '../../src/resources/kinds.ts';
+import { definitionOf, storedIn } from '../../src/web/screens/lab-kinds.ts';
+import { objectNameOf, yamlOf } from '../../src/web/screens/lab-yaml.ts';
+import { lineDiff } from '../../src/web/screens/line-diff.ts';
+import { forEachAtOnce } from '../../src/web/ui/at-once.ts';
+import { laidOut, memberTexts } from '../../src/web/ui/json-text.ts';
+
+const hostile = [
+  'plain',
+  'yes',
+  '1e3',
+  '- a: b # c',
+  '"quoted" \\ \'single\'',
+  'line\nline\n\nend',
+  'ends\n',
+  'ends twice\n\n',
+  '  indented first',
+  '\tat a tab',
+  'a\r\nb',
+  'nul\u0000 del\u007f nel\u0085 ls\u2028 bom\ufeff',
+  '😀 {{ payload }} & *a !b %c @d `e`',
+  '---\n...\n',
+  '\n',
+];
+
+describe('the manifest of the Lab', () => {
+  test.each(hostile)('has %j in each field as it is', (text) => {
+    const schema = { type: 'object', properties: { [text]: { const: text } }, description: text };
+    const conditions = [{ field: 'payload.a', operator: 'in', value: [text, 19.9] }];
+    const read = (kind: 'Filter' | 'Transform' | 'PayloadSchema', spec: [string, string][]): unknown =>
+      parse(yamlOf({ kind, name: 'a-name', spec }), { version: '1.1', schema: 'yaml-1.1' }).spec;
+    expect(read('PayloadSchema', [['jsonSchema', JSON.stringify(schema)]])).toEqual({ jsonSchema: schema });
+    expect(
+      read('Filter', [
+        ['logic', '"OR"'],
+        ['conditions', JSON.stringify(conditions, null, 4)],
+      ]),
+    ).toEqual({ logic: 'OR', conditions });
+    expect(
+      read('Transform', [
+        ['name', JSON.stringify(text)],
+        ['code', JSON.stringify(text)],
+      ]),
+    ).toEqual({ name: text, code: text });
+  });
+
+  test('writes a surrogate pair that was escaped as the character, and a number with its digits', () => {
+    const yaml = yamlOf({ kind: 'PayloadSchema', name: 'a', spec: [['jsonSchema', '{"const":["\\ud83d\\ude00",12345678901234567890]}']] });
+    expect(yaml).toContain('"😀"');
+    expect(yaml).toContain('12345678901234567890');
+  });
+
+  test.each([
+    ['filter.yaml', 'filter', 'Filter'],
+    ['transform.yaml', 'transform', 'Transform'],
+    ['payload-schema.yaml', 'schema', 'PayloadSchema'],
+  ] as const)('of %s has the fields of the sample, and its kind takes them', (file, kind, resource) => {
+    const text = readFileSync(new URL(`../../config/samples/${file}`, import.meta.url), 'utf8');
+    for (const sample of parseAllDocuments(text).map((document) => document.toJS())) {
+      // As the API answers it.
+      const { metadata, spec } = sample;
+      const stored = storedIn(kind, JSON.stringify({ id: 'x', slug: metadata.name, name: spec.name ?? metadata.name, ...spec }));
+      const definition = definitionOf(kind, stored.draft);
+      if (!('fields' in definition)) throw new Error(definition.problem);
+      const name: [string, string][] = spec.name === undefined ? [] : [['name', JSON.stringify(stored.name)]];
+      const yaml = yamlOf({ kind: resource, name: stored.slug, spec: [...name, ...stored.others, ...definition.fields] });
+      const document = parseDocument(yaml);
+      expect(document.errors).toEqual([]);
+      const made = document.toJS();
+      const { namespace: _namespace, ...named } = metadata;
+      expect(made).toEqual({ ...sample, metadata: named });
+      expect(kinds[resource].spec.safeParse(made.spec).success).toBe(true);
+    }
+  });
+
+  test('names the object after the name for people, and after its kind where no letter is left', () => {
+    expect([objectNameOf('Large orders (EU)!', 'x'), objectNameOf('…', 'lab-filter')]).toEqual(['large-orders-eu', 'lab-filter']);
+  });
+});
+
+describe('a draft of the Lab', () => {
+  test('keeps the digits of the numbers that the API answers', () => {
+    const answer = '{"id":"flt_1","logic":"OR","conditions":[{"field":"payload.id","operator":"equals","value":9007199254740993}]}';
+    const { draft } = storedIn('filter', answer);
+    expect(draft.text).toContain('"value": 9007199254740993');
+    expect(definitionOf('filter', draft)).toEqual({
+      fields: [
+        ['logic', '"OR"'],
+        ['conditions', expect.stringContaining('9007199254740993')],
+      ],
+    });
+  });
+
+  test.each([
+    ['filter', '{', 'The text is not JSON'],
+    ['filter', '[]', 'The text must be a JSON object.'],
+    ['filter', '{"logic":"OR"}', 'There are no conditions.'],
+    ['filter', '{"conditions":[],"name":"a"}', 'A filter has logic and conditions, and no name.'],
+    ['schema', 'true', 'The text must be a JSON object.'],
+    ['transform', ' ', 'There is no code.'],
+  ] as const)('of a %s that is %j says: %s', (kind, text, problem) => {
+    expect(definitionOf(kind, { text, type: 'jsonata' })).toEqual({ problem: expect.stringContaining(problem) });
+  });
+});
+
+test('JSON is laid out with its numbers and repeated members as they are written', () => {
+  expect(laidOut('{"a":1.10,"b":[],"c":[{"d":1e3}],"a":{}}')).toEqual([
+    '{',
+    '  "a": 1.10,',
+    '  "b": [],',
+    '  "c": [',
+    '    {',
+    '      "d": 1e3',
+    '    }',
+    '  ],',
+    '  "a": {}',
+    '}',
+  ]);
+  expect(laidOut('no JSON\r\nat all')).toEqual(['no JSON', 'at all']);
+  expect(memberTexts('{"a":{"b":1.0},"c\\"":"x"}')).toEqual(
+    new Map([
+      ['a', '{"b":1.0}'],
+      ['c"', '"x"'],
+    ]),
+  );
+  expect(memberTexts('[1]')).toBeNull();
+});
+
+describe('lines that differ', () => {
+  test.each([
+    ['abc', 'abc', ['a=a', 'b=b', 'c=c']],
+    ['abcd', 'axcd', ['a=a', 'b>x', 'c=c', 'd=d']],
+    ['abd', 'abcd', ['a=a', 'b=b', '>c', 'd=d']],
+    ['abcab', 'cab', ['a>', 'b>', 'c=c', 'a=a', 'b=b']],
+    ['xaybz', 'pab', ['x>p', 'a=a', 'y>', 'b=b', 'z>']],
+    ['', 'ab', ['>a', '>b']],
+  ])('of %j and %j stand beside each other', (before, after, expected) => {
+    const rows = lineDiff([...before], [...after]);
+    expect(rows.map((row) => `${row.before ?? ''}${row.isEqual ? '=' : '>'}${row.after ?? ''}`)).toEqual(expected);
+  });
+});
+
+describe('work that is done at once', () => {
+  test('is begun in order, never more of it than agreed, until the signal aborts', async () => {
+    const controller = new AbortController();
+    const begun: number[] = [];
+    let under = 0;
+    let most = 0;
+    const work = async (item: number): Promise<void> => {
+      begun.push(item);
+      under += 1;
+      most = Math.max(most, under);
+      await new Promise((resolve) => setImmediate(resolve));
+      under -= 1;
+      if (item === 6) controller.abort(new Error('left'));
+    };
+    const items = Array.from({ length: 20 }, (_, index) => index);
+    await expect(forEachAtOnce(items, work, { atOnce: 4, signal: controller.signal })).rejects.toThrow('left');
+    expect(most).toBe(4);
+    expect(begun).toEqual(items.slice(0, begun.length));
+    expect(begun.length).toBeLessThan(12);
+  });
+});
