@@ -73,7 +73,7 @@ module.exports = {
   ingest: ['data', 'resources', 'sandbox', 'core'],
   controllers: ['store', 'compile', 'runtime', 'data', 'sandbox', 'resources', 'core'],
 
-  'facade/http': ['feed', 'store', 'data', 'sandbox', 'resources', 'core'],
+  'facade/http': ['redis', 'feed', 'store', 'data', 'sandbox', 'resources', 'core'],
   'facade/records': ['facade/http', 'store', 'data', 'resources', 'core'],
   'facade/console': ['facade/http', 'core'],
   'facade/openapi': ['facade/records', 'facade/http', 'resources', 'core'],
@@ -83,6 +83,7 @@ module.exports = {
   'facade/families/cron-jobs': family,
   'facade/families/destinations': family,
   'facade/families/filters': family,
+  'facade/families/installation': ['redis', ...family],
   'facade/families/messages': family,
   'facade/families/notification-channels': family,
   'facade/families/organizations': family,

@@ -43,6 +43,8 @@ import { agreedShards } from './agreed-shards.ts';
 import type { Config } from './config.ts';
 import { facadeCaches } from './facade-caches.ts';
 import { createHttpServer } from './http-server.ts';
+import { installationReader } from './installation-reader.ts';
+import { leaseNamespace } from './lease-namespace.ts';
 import { aborted, boundAddress, closeServer, drainServer, listen, listenOnSocket } from './listen.ts';
 import { metricsOf, opsHandler } from './ops-server.ts';
 import { publishedRecords } from './published-records.ts';
@@ -107,6 +109,14 @@ async function runApi(context: RoleContext): Promise<void> {
     store,
     caches: resources.caches,
     registry: records,
+    installation: installationReader({
+      redis: link.main,
+      prefix,
+      shards: () => shards,
+      memoryLimitBytes: config.redisMemoryLimitBytes,
+      name: config.installation,
+      namespace: kubernetes === null ? null : leaseNamespace(config),
+    }),
     kubernetesCallers: await openKubernetesCallers(kubernetes, records, config),
     messages: new RedisMessageReader({ redis: link.main, prefix, shards: () => shards }),
     replayer: new RedisMessageReplayer({

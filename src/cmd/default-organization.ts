@@ -1,10 +1,9 @@
 import { apiKeyPrefix, hashApiKey } from '../core/api-keys.ts';
+import { adminKeyName } from '../resources/installation-managers.ts';
 import type { ApplyObject } from '../store/store.ts';
 
 /** Name of the organization that standalone begins with, and of its namespace. In a cluster it has the name of the installation. */
 export const defaultOrganization = 'default';
-/** Name of the admin key's resource in its namespace. */
-export const adminKeyName = 'admin';
 
 /** The resource of the admin key of the organization that the installation begins with. */
 export function adminKey(namespace: string, apiKey: string, name: string): ApplyObject {

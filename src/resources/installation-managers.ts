@@ -5,3 +5,6 @@ export const standaloneManager = 'posthorn-standalone';
 
 /** Who applies the key of the installation (`POSTHORN_API_KEY`). */
 export const installationManagers: ReadonlySet<string> = new Set([bootstrapManager, standaloneManager]);
+
+/** Name of that key's resource in its namespace. */
+export const adminKeyName = 'admin';

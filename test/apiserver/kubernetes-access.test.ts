@@ -107,6 +107,36 @@ test('an account without rights, or of a namespace that is no organization, find
   expect(await statusOf('GET', '/api/filters', await account('acme', 'nobody'))).toBe(404);
 });
 
+test('an account sees the installation as soon as it may list the DeliveryPools of its namespace, whatever its rights in organizations', async () => {
+  const [token, admin] = [
+    await account('acme', 'platform', { role: 'posthorn-viewer' }),
+    await account('acme', 'tenant', { role: 'posthorn-admin' }),
+  ];
+  const refused = await world.request('GET', '/api/installation', { key: token });
+  expect([refused.status, refused.text]).toEqual([
+    403,
+    expect.stringContaining('list deliverypools.posthorn.dev in the namespace posthorn-system'),
+  ]);
+  const [rbac, apiGroup] = ['/apis/rbac.authorization.k8s.io/v1/namespaces/posthorn-system', 'rbac.authorization.k8s.io'];
+  await controlPlane.request('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'posthorn-system' } });
+  await controlPlane.request('POST', `${rbac}/roles`, {
+    apiVersion: `${apiGroup}/v1`,
+    kind: 'Role',
+    metadata: { name: 'operators' },
+    rules: [{ apiGroups: ['posthorn.dev'], resources: ['deliverypools'], verbs: ['list'] }],
+  });
+  await controlPlane.request('POST', `${rbac}/rolebindings`, {
+    apiVersion: `${apiGroup}/v1`,
+    kind: 'RoleBinding',
+    metadata: { name: 'operators' },
+    roleRef: { apiGroup, kind: 'Role', name: 'operators' },
+    subjects: [{ kind: 'ServiceAccount', name: 'platform', namespace: 'acme' }],
+  });
+  await eventually(async () => expect(await statusOf('GET', '/api/installation', token)).toBe(200));
+  expect((await world.request('GET', '/api/installation', { key: token })).body).toMatchObject({ mode: 'cluster', unread: [] });
+  expect(await statusOf('GET', '/api/installation', admin)).toBe(403);
+});
+
 test('an account reaches each organization in whose namespace it has rights, and only those', async () => {
   const token = await account('elsewhere', 'pipeline', { role: 'posthorn-developer', within: ['globex'] });
   expect(await statusOf('POST', '/api/organizations/globex/filters', token, filter('of the pipeline'))).toBe(201);

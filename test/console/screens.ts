@@ -17,4 +17,5 @@ export const listScreens = [
   'applications',
   'event-types',
   'access',
+  'installation',
 ] as const;

@@ -5,6 +5,7 @@ import { type Logger as PinoLogger, pino } from 'pino';
 import { Registry } from 'prom-client';
 import { facadeCaches } from '../../src/cmd/facade-caches.ts';
 import { createHttpServer } from '../../src/cmd/http-server.ts';
+import { installationReader } from '../../src/cmd/installation-reader.ts';
 import { boundAddress } from '../../src/cmd/listen.ts';
 import { newApiKey } from '../../src/core/api-keys.ts';
 import type { Clock } from '../../src/core/clock.ts';
@@ -164,6 +165,14 @@ export async function startFacadeWorld(
   const services = {
     store: storeOfFacade,
     registry,
+    installation: installationReader({
+      redis: redis.client,
+      prefix,
+      shards: () => 1,
+      memoryLimitBytes: undefined,
+      name: 'acme',
+      namespace: kubernetesAccess === undefined ? null : 'posthorn-system',
+    }),
     kubernetesCallers: kubernetesAccess === undefined ? null : new KubernetesCallers({ access: kubernetesAccess, registry }),
     messages: new RedisMessageReader({ redis: redis.client, prefix }),
     replayer: new RedisMessageReplayer({ redis: redis.client, prefix, clock: systemClock }),

@@ -73,6 +73,7 @@ POSTHORN_DELIVERY_SECRETS: {{ list (include "posthorn.encryptionSecret" .) .Valu
 
 {{- define "posthorn.settings.api" -}}
 {{ include "posthorn.settings.common" . }}
+POSTHORN_INSTALLATION: {{ .Values.installation | quote }}
 POSTHORN_API_INGEST: {{ ne .Values.api.ingest "Off" | quote }}
 {{- include "posthorn.setting" (list "POSTHORN_PUBLIC_URL" .Values.api.publicUrl) }}
 {{- include "posthorn.settings.senders" . }}

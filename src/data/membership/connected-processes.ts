@@ -13,12 +13,18 @@ export function processName(role: ConnectedRole, prefix: string): string {
 
 const named = new RegExp(`^posthorn-(${roles.join('|')})-main@(\\d+)@(\\S*)$`);
 
-/**
- * The processes of releases that do not know the layout of this one and are connected to Redis now, as `<role> at <address>`. Throws INVALID_CONFIG when
- * Redis does not let its clients be listed.
- */
-export async function earlierProcesses({ redis, prefix }: { redis: RedisClient; prefix: string }): Promise<string[]> {
-  const found = new Set<string>();
+export interface ConnectedProcess {
+  role: string;
+  /** That its release knows. */
+  layout: number;
+  /** Without the port. */
+  address: string;
+  connectedSeconds: number;
+}
+
+/** The processes that are connected to Redis now. Throws INVALID_CONFIG when Redis does not let its clients be listed. */
+export async function connectedProcesses({ redis, prefix }: { redis: RedisClient; prefix: string }): Promise<ConnectedProcess[]> {
+  const found: ConnectedProcess[] = [];
   for (const server of mastersOf(redis)) {
     const clients = await server.call('CLIENT', 'LIST').catch((error: unknown) => {
       throw new PosthornError(
@@ -31,11 +37,19 @@ export async function earlierProcesses({ redis, prefix }: { redis: RedisClient; 
       const client = fieldsOf(line);
       const [, role, layout, encodedPrefix] = named.exec(client.get('name') ?? '') ?? [];
       if (role === undefined || client.get('db') !== String(server.options.db ?? 0)) continue;
-      const isEarlier = Number(layout) < storeLayout && encodedPrefix === encodeURIComponent(prefix);
-      if (isEarlier) found.add(`${role} at ${(client.get('addr') ?? '').replace(/:\d+$/, '')}`);
+      if (encodedPrefix !== encodeURIComponent(prefix)) continue;
+      const address = (client.get('addr') ?? '').replace(/:\d+$/, '');
+      found.push({ role, layout: Number(layout), address, connectedSeconds: Number(client.get('age')) });
     }
   }
-  return [...found].sort();
+  return found;
+}
+
+/** The processes of releases that do not know the layout of this one, as `<role> at <address>`. Rejects as `connectedProcesses` does. */
+export async function earlierProcesses(place: { redis: RedisClient; prefix: string }): Promise<string[]> {
+  const all = await connectedProcesses(place);
+  const found = all.filter(({ layout }) => layout < storeLayout).map(({ role, address }) => `${role} at ${address}`);
+  return [...new Set(found)].sort();
 }
 
 /** Of a line of CLIENT LIST: `id=3 addr=10.0.0.7:41022 name=… db=0 …`. */

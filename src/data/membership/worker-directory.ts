@@ -42,6 +42,36 @@ export async function hasLivingWorker(redis: RedisClient, prefix: string, mark: 
   }
 }
 
+export interface KnownWorker {
+  id: string;
+  /** Null: it is ending. */
+  slots: number | null;
+  /** Milliseconds since the epoch; null: it has left, and others requeue what it may hold. */
+  seenAtMs: number | null;
+}
+
+/** The workers that live or are yet to be forgotten, those that were seen last first: `most` of them, and how many there are. Throws UNAVAILABLE when Redis does not answer. */
+export async function knownWorkers(
+  { redis, prefix }: { redis: RedisClient; prefix: string },
+  most: number,
+): Promise<{ total: number; workers: KnownWorker[] }> {
+  const { alive, slots: slotsKey } = workerKeys(prefix);
+  try {
+    const total = await redis.zcard(alive);
+    if (total === 0) return { total, workers: [] };
+    const found = await redis.zrange(alive, '0', String(most - 1), 'REV', 'WITHSCORES');
+    const ends = Array.from({ length: found.length / 2 }, (_, k) => ({ id: found[2 * k] ?? '', endMs: Number(found[2 * k + 1]) }));
+    const slots = ends.length === 0 ? [] : await redis.hmget(slotsKey, ...ends.map(({ id }) => id));
+    const workers = ends.map(({ id, endMs }, k) => {
+      const own = slots[k] ?? null;
+      return { id, slots: own === null ? null : Number(own), seenAtMs: endMs === 0 ? null : endMs - workerLifetimeMs };
+    });
+    return { total, workers };
+  } catch (error) {
+    throw redisUnavailable(error);
+  }
+}
+
 export class RedisWorkerDirectory implements WorkerDirectory {
   readonly #redis: RedisClient;
   readonly #shards: number;

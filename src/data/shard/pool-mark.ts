@@ -4,3 +4,9 @@ import { defaultPool } from '../../core/default-pool.ts';
 export function poolMark(pool: string): string {
   return pool === defaultPool ? '' : `@${pool}`;
 }
+
+/** The pool of a worker, by its id. */
+export function poolOfWorker(id: string): string {
+  const at = id.indexOf('@');
+  return at === -1 ? defaultPool : id.slice(at + 1);
+}

@@ -6,6 +6,7 @@ import { cronJobs } from './cron-jobs/cron-jobs.ts';
 import { destinations } from './destinations/destinations.ts';
 import { explain } from './explain/explain.ts';
 import { filters } from './filters/filters.ts';
+import { installation } from './installation/installation.ts';
 import { deliveries } from './messages/deliveries.ts';
 import { events } from './messages/events.ts';
 import { notificationChannels } from './notification-channels/notification-channels.ts';
@@ -47,6 +48,7 @@ export const families: readonly Family[] = [
   apiKeys,
   sessions,
   organizations,
+  installation,
   eventTypes,
   webhookApplications,
   sendEvent,

@@ -40,6 +40,8 @@ export function createApi({ operations, metrics, ...options }: ApiOptions): ApiH
   };
 }
 
+/** Where a token may act in any organization in which it has rights. */
+const ofNoOrganization: ReadonlySet<string> = new Set(['/organizations', '/installation']);
 const ofOrganization = /^\/organizations\/([^/]+)(.*)$/;
 
 interface Served {
@@ -52,7 +54,7 @@ type AnswerOptions = Omit<ApiOptions, 'operations' | 'metrics'>;
 async function answer(exchange: Exchange, { table, signIn }: Served, options: AnswerOptions): Promise<void> {
   const below = exchange.path.slice('/api'.length);
   const [, organization = null, rest = below] = ofOrganization.exec(below) ?? [];
-  const as = { ...options, organization, anywhere: rest === '/organizations' };
+  const as = { ...options, organization, anywhere: ofNoOrganization.has(rest) };
   const isSignIn = signIn !== undefined && exchange.request.method === signIn.method && rest.replace(/\/$/, '') === signIn.path;
   const bodyBytes = isSignIn ? await bodyOf(exchange, signIn, options.maxBodyBytes) : undefined;
   const identified =

@@ -39,7 +39,7 @@ export class KubernetesCallers {
   readonly #options: KubernetesCallersOptions;
   readonly #users = new LRUCache<string, Promise<KubernetesUser | null>>({ max: 5000, ttl: keptMs });
   readonly #rights = new LRUCache<string, Promise<Rights>>({ max: 5000, ttl: keptMs });
-  /** Whether users may list the first of our resources in namespaces. */
+  /** Whether users may list the first of our resources, or the DeliveryPools, in namespaces. */
   readonly #lists = new LRUCache<string, Promise<boolean>>({ max: 5000, ttl: keptMs });
   #reviews = 0;
 
@@ -92,6 +92,15 @@ export class KubernetesCallers {
     if (!this.#rights.has(key) && !(await this.#kept(this.#lists, key, { ask: mayList, keeps: () => true }))) return null;
     const rights = await this.#rightsFor(user, namespace);
     return rights.scopes.includes('read') ? rights : null;
+  }
+
+  /** Whether a user may list the DeliveryPools of a namespace. UNAVAILABLE when the API server does not answer. */
+  mayListPools(user: KubernetesUser, namespace: string): Promise<boolean> {
+    const { plural: resource } = kindPath('DeliveryPool');
+    return this.#kept(this.#lists, `${resource} ${namespace} ${digest(JSON.stringify(user))}`, {
+      ask: () => this.#options.access.may(user, namespace, { verb: 'list', resource }),
+      keeps: (allowed) => allowed,
+    });
   }
 
   #rightsFor(user: KubernetesUser, namespace: string): Promise<Rights> {

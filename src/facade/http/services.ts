@@ -27,6 +27,7 @@ import type { ServedKind } from '../../resources/kinds.ts';
 import type { Sandbox } from '../../sandbox/sandbox.ts';
 import type { CacheByKind } from '../../store/reflected-caches.ts';
 import type { ResourceStore } from '../../store/store.ts';
+import type { InstallationReader } from './installation-reader.ts';
 import type { KubernetesCallers } from './kubernetes-callers.ts';
 
 export type { ServedKind };
@@ -37,6 +38,7 @@ export interface FacadeServices {
   store: ResourceStore;
   caches: ResourceCaches;
   registry: RegistryReader;
+  installation: InstallationReader;
   /** Null outside of a cluster. */
   kubernetesCallers: KubernetesCallers | null;
   messages: MessageReader;

@@ -493,6 +493,12 @@ export interface Operations {
     body: undefined;
     answer: ListOrganizationsResult;
   };
+  'GET /installation': {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: undefined;
+    answer: Installation;
+  };
   'GET /sessions': {
     path: Record<string, never>;
     query: { limit?: number; cursor?: string };
@@ -774,6 +780,8 @@ export type IdField = string;
 export type IdentityField = "keys" | "platform";
 
 export type InputFormatField = "json";
+
+export type Installation = { version: string; mode: "standalone" | "cluster"; layout: number; pools: Array<{ name: string; workers: number; slots: number }> | null; workers: { total: number; data: Array<{ id: string; pool: string; isAlive: boolean; slots: number | null; lastSeenAt: string | null }> }; processes: { total: number; data: Array<{ role: string; address: string; layout: number; connectedSeconds: number }> }; shards: { total: number; data: Array<{ shard: number; unfinished: number; retriesWaiting: number; processing: number; deadLetters: number; outboxEntries: number }> }; redis: { mode: "single" | "cluster"; servers: Array<{ version: string; usedBytes: number; limitBytes: number | null; evictionPolicy: string; appendOnly: boolean; snapshotAt: string | null; replicas: number }> }; unread: Array<{ part: "redis" | "workers" | "processes" | "shards"; reason: string }>; warnings: Array<{ part: "redis" | "workers" | "processes" | "shards"; message: string; action: string }> };
 
 export type IpAllowlistField = Array<string>;
 

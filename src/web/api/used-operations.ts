@@ -82,6 +82,7 @@ export const usedOperations = [
   'GET /api-keys',
   'DELETE /api-keys/{id}',
   'GET /organizations',
+  'GET /installation',
   'GET /sessions',
   'GET /sessions/current',
   'POST /sessions',

@@ -16,7 +16,8 @@ export interface Place {
     | '/o/$org/channels'
     | '/o/$org/applications'
     | '/o/$org/event-types'
-    | '/o/$org/access';
+    | '/o/$org/access'
+    | '/o/$org/installation';
   word: string;
   icon: string;
   key?: string;
@@ -58,5 +59,11 @@ export const groups: readonly { title: string | null; places: readonly Place[] }
       { to: '/o/$org/event-types', word: 'Event catalog', icon: 'catalog' },
     ],
   },
-  { title: 'Installation', places: [{ to: '/o/$org/access', word: 'Keys and sessions', icon: 'key' }] },
+  {
+    title: 'Installation',
+    places: [
+      { to: '/o/$org/access', word: 'Keys and sessions', icon: 'key' },
+      { to: '/o/$org/installation', word: 'Installation', icon: 'server' },
+    ],
+  },
 ];

@@ -1,0 +1,203 @@
+import { z } from 'zod';
+import type { Clock } from '../../../core/clock.ts';
+import { isPosthornError } from '../../../core/errors.ts';
+import type { KnownWorker } from '../../../data/membership/worker-directory.ts';
+import { poolOfWorker } from '../../../data/shard/pool-mark.ts';
+import type { InstallationReader } from '../../http/installation-reader.ts';
+import { type Call, type Family, operation } from '../../http/operation.ts';
+import { isoTime, isoTimeOrNull, timestamp } from '../../records/record-fields.ts';
+import { requireOperator } from './installation-access.ts';
+import { isAlive, processWarnings, redisWarnings, shardWarnings, type Warning, workerWarnings } from './installation-warnings.ts';
+
+const count = z.int().min(0);
+const part = z.enum(['redis', 'workers', 'processes', 'shards']);
+
+const pool = z.object({
+  name: z.string().describe('Name of the pool.'),
+  workers: count.describe('Its living workers among those listed.'),
+  slots: count.describe('Attempts that they make at a time.'),
+});
+const worker = z.object({
+  id: z.string().describe('Id of the worker.'),
+  pool: z.string().describe('Its pool.'),
+  isAlive: z.boolean().describe('False: it misses its heartbeats, or has ended.'),
+  slots: count.nullable().describe('Attempts that it makes at a time.'),
+  lastSeenAt: timestamp.nullable().describe('Its last heartbeat; null: it has ended.'),
+});
+const processOf = z.object({
+  role: z.string().describe('Role of the process.'),
+  address: z.string().describe('Where it connects from.'),
+  layout: count.describe('Layout of the data that its release knows.'),
+  connectedSeconds: count.describe('For how long it is connected.'),
+});
+const shard = z.object({
+  shard: count.describe('Number of the shard.'),
+  unfinished: count.describe('Messages that have not ended.'),
+  retriesWaiting: count.describe('Of them those that wait for their next attempt.'),
+  processing: count.describe('Of them those that a worker has.'),
+  deadLetters: count.describe('Dead letters.'),
+  outboxEntries: count.describe('Entries that wait for another shard.'),
+});
+const server = z.object({
+  version: z.string().describe('Version of Redis.'),
+  usedBytes: count.describe('Memory in use.'),
+  limitBytes: count.nullable().describe('Limit of memory; null: none.'),
+  evictionPolicy: z.string().describe('`maxmemory-policy`.'),
+  appendOnly: z.boolean().describe('Whether it writes an append-only file.'),
+  snapshotAt: timestamp.nullable().describe('Its last snapshot, or its start.'),
+  replicas: count.describe('Connected replicas.'),
+});
+
+const record = z
+  .object({
+    version: z.string().describe('Version of the process that answers.'),
+    mode: z.enum(['standalone', 'cluster']).describe('How it runs.'),
+    layout: count.describe('Layout of the data that this release knows.'),
+    pools: z.array(pool).nullable().describe('The pools of the workers listed.'),
+    workers: z
+      .object({ total: count.describe('All of them.'), data: z.array(worker).describe('At most 200.') })
+      .nullable()
+      .describe('Delivery workers, those seen last first.'),
+    processes: z
+      .object({ total: count.describe('All of them.'), data: z.array(processOf).describe('At most 200.') })
+      .nullable()
+      .describe('Processes that are connected to Redis.'),
+    shards: z
+      .object({ total: count.describe('All of them.'), data: z.array(shard).describe('The first 64.') })
+      .nullable()
+      .describe('All workers of a pool serve all shards.'),
+    redis: z
+      .object({ mode: z.enum(['single', 'cluster']).describe('How Redis runs.'), servers: z.array(server).describe('Its primaries.') })
+      .nullable()
+      .describe('Redis.'),
+    unread: z
+      .array(z.object({ part: part.describe('What is null.'), reason: z.string().describe('Why.') }))
+      .describe('What could not be read.'),
+    warnings: z
+      .array(
+        z.object({
+          part: part.describe('What it is about.'),
+          message: z.string().describe('What is wrong.'),
+          action: z.string().describe('What to do.'),
+        }),
+      )
+      .describe('What needs an operator.'),
+  })
+  .meta({ id: 'Installation' });
+
+type Answer = z.input<typeof record>;
+type Part = z.output<typeof part>;
+
+const deadlineMs = 3000;
+const maxProcesses = 200;
+
+export const installation: Family = {
+  name: 'Installation',
+  noun: 'installation',
+  description: 'The installation, for its operators.',
+  operations: [
+    operation({
+      method: 'GET',
+      path: '/installation',
+      operationId: 'getInstallation',
+      summary: 'Show the installation',
+      description:
+        'For the key `POSTHORN_API_KEY`, the browser at the machine of standalone, and Kubernetes tokens that may list `deliverypools` in the namespace of the installation. What cannot be read within 3 seconds is null.',
+      scope: 'read',
+      answer: { status: 200, description: 'What operators see.', schema: record },
+      handle: async (call) => {
+        await requireOperator(call);
+        return await read(call);
+      },
+    }),
+  ],
+};
+
+async function read({ services }: Call): Promise<Answer> {
+  const { installation: reader, clock, logger } = services;
+  const unread: Answer['unread'] = [];
+  const inTime = async <T>(of: Part, ask: () => Promise<T>): Promise<T | null> => {
+    try {
+      return await withDeadline(ask(), clock);
+    } catch (error) {
+      logger.debug({ err: error, part: of }, 'a part of the installation cannot be read');
+      unread.push({ part: of, reason: reasonOf(error) });
+      return null;
+    }
+  };
+  const [redis, workers, processes, shards] = await Promise.all([
+    inTime('redis', async () => ({ servers: await reader.redis(), complaints: await reader.redisComplaints() })),
+    inTime('workers', () => reader.workers()),
+    inTime('processes', () => reader.processes()),
+    inTime('shards', () => reader.shards()),
+  ]);
+  const nowMs = clock.now();
+  const complaints = redis?.complaints ?? [];
+  const warnings: Warning[] = [
+    ...complaints.map((message) => ({ part: 'redis' as const, message, action: 'Change it in the configuration of Redis.' })),
+    ...redisWarnings(redis?.servers ?? [], reader.memoryLimitBytes),
+    ...(workers === null ? [] : workerWarnings(workers.workers, nowMs)),
+    ...processWarnings(processes ?? [], reader.layout),
+    ...shardWarnings(shards?.figures ?? []),
+  ];
+  return {
+    version: reader.version,
+    mode: reader.mode,
+    layout: reader.layout,
+    pools: workers === null ? null : poolsOf(workers.workers, nowMs),
+    workers: workers === null ? null : { total: workers.total, data: workers.workers.map((each) => toWorker(each, nowMs)) },
+    processes: processes === null ? null : { total: processes.length, data: processes.slice(0, maxProcesses) },
+    shards: shards === null ? null : { total: shards.total, data: shards.figures.map(toShard) },
+    redis: redis === null ? null : { mode: reader.redisMode(), servers: redis.servers.map((each) => toServer(each, reader)) },
+    unread,
+    warnings,
+  };
+}
+
+class TooLate extends Error {}
+
+async function withDeadline<T>(work: Promise<T>, clock: Clock): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const stop = clock.after(deadlineMs, () => reject(new TooLate()));
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    stop();
+  }
+}
+
+/** Without what a server says in its error: that may name more than is shown. */
+function reasonOf(error: unknown): string {
+  if (error instanceof TooLate) return `It did not answer within ${deadlineMs / 1000} s.`;
+  return isPosthornError(error) ? error.message : 'Redis refused it or did not answer.';
+}
+
+function poolsOf(workers: readonly KnownWorker[], nowMs: number): z.input<typeof pool>[] {
+  const pools = new Map<string, z.input<typeof pool>>();
+  for (const each of workers) {
+    const name = poolOfWorker(each.id);
+    const found = pools.get(name) ?? { name, workers: 0, slots: 0 };
+    const counts = isAlive(each, nowMs);
+    pools.set(name, { name, workers: found.workers + Number(counts), slots: found.slots + (counts ? (each.slots ?? 0) : 0) });
+  }
+  return [...pools.values()].sort((one, other) => (one.name < other.name ? -1 : 1));
+}
+
+function toWorker(each: KnownWorker, nowMs: number): z.input<typeof worker> {
+  const { id, slots, seenAtMs } = each;
+  return { id, pool: poolOfWorker(id), isAlive: isAlive(each, nowMs), slots, lastSeenAt: isoTimeOrNull(seenAtMs) };
+}
+
+type Figures = Awaited<ReturnType<InstallationReader['shards']>>['figures'][number];
+
+function toShard({ unfinished, retriesWaiting, held, deadLetters, outboxEntries }: Figures, index: number): z.input<typeof shard> {
+  return { shard: index, unfinished, retriesWaiting, processing: held, deadLetters, outboxEntries };
+}
+
+type Server = Awaited<ReturnType<InstallationReader['redis']>>[number];
+
+function toServer(each: Server, { memoryLimitBytes }: InstallationReader): z.input<typeof server> {
+  const { version, usedBytes, limitBytes, evictionPolicy, appendOnly, snapshotAtMs, replicas } = each;
+  const snapshotAt = snapshotAtMs === null ? null : isoTime(snapshotAtMs);
+  return { version, usedBytes, limitBytes: limitBytes ?? memoryLimitBytes, evictionPolicy, appendOnly, snapshotAt, replicas };
+}

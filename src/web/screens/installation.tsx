@@ -1,0 +1,179 @@
+import { type ReactElement, type ReactNode, useCallback } from 'react';
+import type { Answer } from '../api/client.ts';
+import { AsCode } from '../app/as-code.tsx';
+import { Page } from '../app/page.tsx';
+import { useRead } from '../app/use-api.ts';
+import { bytes, count, duration, percent } from '../ui/format.ts';
+import { Icon } from '../ui/icon.tsx';
+import { Empty, Failure, Loading } from '../ui/notices.tsx';
+import { State } from '../ui/state.tsx';
+import { Ago } from '../ui/time.tsx';
+
+type Shown = Answer<'GET /installation'>;
+type Part = Shown['unread'][number]['part'];
+
+const everyMs = 10_000;
+
+/** Does the installation itself work: workers, shards, Redis? */
+export function Installation(): ReactElement {
+  const { data, error, refetch } = useRead('GET /installation', {}, { everyMs });
+  const retry = useCallback(() => void refetch(), [refetch]);
+  const sub = data === undefined ? undefined : `Posthorn ${data.version}, ${data.mode}, data layout ${data.layout}`;
+  return (
+    <Page title="Installation" sub={sub} actions={<AsCode name="GET /installation" input={{}} />}>
+      {error === null ? null : error.status === 403 ? (
+        <Empty title="You have no right to see the installation">
+          <p>{error.message}</p>
+        </Empty>
+      ) : (
+        <Failure message={error.message} requestId={error.requestId} retry={retry} />
+      )}
+      {data === undefined && error === null ? <Loading what="the installation" /> : null}
+      {data === undefined || error?.status === 403 ? null : <Parts shown={data} />}
+    </Page>
+  );
+}
+
+function Parts({ shown }: { shown: Shown }): ReactElement {
+  const { pools, workers, processes, shards, redis, warnings } = shown;
+  return (
+    <>
+      {warnings.map(({ message, action }) => (
+        <div className="note is-warn" key={message}>
+          <Icon name="warn" />
+          <div>
+            <p>{message}</p>
+            <p className="small">{action}</p>
+          </div>
+        </div>
+      ))}
+      <Panel title="Redis" part="redis" shown={shown}>
+        {redis === null ? null : <Servers redis={redis} />}
+      </Panel>
+      <Panel title="Delivery pools" part="workers" shown={shown}>
+        {pools === null || pools.length === 0 ? null : (
+          <Table
+            label="Delivery pools"
+            rows={pools.map(({ name, workers: living, slots }) => ({
+              Pool: name,
+              Workers: count(living),
+              'Attempts at a time': count(slots),
+            }))}
+          />
+        )}
+      </Panel>
+      <Panel title="Workers" part="workers" shown={shown} total={workers?.total}>
+        {workers === null || workers.data.length === 0 ? null : <Workers workers={workers.data} />}
+      </Panel>
+      <Panel title="Shards" part="shards" shown={shown} total={shards?.total}>
+        {shards === null ? null : <Shards shards={shards.data} />}
+      </Panel>
+      <Panel title="Processes" part="processes" shown={shown} total={processes?.total}>
+        {processes === null ? null : (
+          <Table
+            label="Processes"
+            rows={processes.data.map(({ role, address, layout, connectedSeconds }) => ({
+              Role: role,
+              Address: address,
+              'Data layout': layout,
+              'Connected for': duration(connectedSeconds * 1000),
+            }))}
+          />
+        )}
+      </Panel>
+    </>
+  );
+}
+
+interface PanelProps {
+  title: string;
+  part: Part;
+  shown: Shown;
+  total?: number | undefined;
+  children: ReactNode;
+}
+
+/** A part of the installation, or why it is not there. */
+function Panel({ title, part, shown, total, children }: PanelProps): ReactElement {
+  const unread = shown.unread.find((each) => each.part === part);
+  return (
+    <section className="panel">
+      <header className="panel-head">
+        <h2>{title}</h2>
+        {total === undefined ? null : <span className="hint">{count(total)}</span>}
+      </header>
+      {unread === undefined ? (children ?? <p className="panel-body muted">None.</p>) : <p className="panel-body muted">{unread.reason}</p>}
+    </section>
+  );
+}
+
+function Servers({ redis: { mode, servers } }: { redis: NonNullable<Shown['redis']> }): ReactElement {
+  const rows = servers.map(({ version, usedBytes, limitBytes, evictionPolicy, appendOnly, snapshotAt, replicas }) => ({
+    Version: version,
+    Mode: mode,
+    Memory: memory(usedBytes, limitBytes),
+    'Eviction policy': evictionPolicy,
+    'Append-only file': appendOnly ? 'on' : 'off',
+    'Last snapshot': snapshotAt === null ? 'never' : <Ago at={snapshotAt} />,
+    Replicas: count(replicas),
+  }));
+  return <Table label="Redis" rows={rows} />;
+}
+
+function memory(usedBytes: number, limitBytes: number | null): string {
+  if (limitBytes === null) return `${bytes(usedBytes)}, no limit`;
+  return `${bytes(usedBytes)} of ${bytes(limitBytes)} (${percent(usedBytes / limitBytes)})`;
+}
+
+function Workers({ workers }: { workers: NonNullable<Shown['workers']>['data'] }): ReactElement {
+  const rows = workers.map(({ id, pool, isAlive, slots, lastSeenAt }) => ({
+    Worker: <span className="mono">{id}</span>,
+    Pool: pool,
+    State: isAlive ? <State state="healthy" word="Alive" /> : <State state="failed" word={lastSeenAt === null ? 'Ended' : 'Silent'} />,
+    'Attempts at a time': slots === null ? '–' : count(slots),
+    'Last heartbeat': lastSeenAt === null ? '–' : <Ago at={lastSeenAt} />,
+  }));
+  return <Table label="Workers" rows={rows} />;
+}
+
+function Shards({ shards }: { shards: NonNullable<Shown['shards']>['data'] }): ReactElement {
+  const rows = shards.map(({ shard, unfinished, retriesWaiting, processing, deadLetters, outboxEntries }) => ({
+    Shard: shard,
+    Unfinished: count(unfinished),
+    'Waiting for a retry': count(retriesWaiting),
+    Processing: count(processing),
+    'Dead letters': count(deadLetters),
+    Outbox: count(outboxEntries),
+  }));
+  return <Table label="Shards" rows={rows} />;
+}
+
+/** `rows`: cells by the title of their column. */
+function Table({ label, rows }: { label: string; rows: readonly Record<string, ReactNode>[] }): ReactElement {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+    <section className="table-wrap" tabIndex={0} aria-label={label}>
+      <table className="table">
+        <thead>
+          <tr>
+            {Object.keys(rows[0] ?? {}).map((title) => (
+              <th key={title} scope="col">
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((cells, at) => (
+            // biome-ignore lint/suspicious/noArrayIndexKey: a row has no state
+            <tr key={at}>
+              {Object.entries(cells).map(([title, cell]) => (
+                <td key={title}>{cell}</td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}

@@ -1,0 +1,103 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { newApiKey } from '../../src/core/api-keys.ts';
+import { standaloneManager } from '../../src/resources/installation-managers.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Answer, type FacadeWorld, startFacadeWorld } from './facade-world.ts';
+
+let world: FacadeWorld;
+/** As POSTHORN_API_KEY makes it. */
+let operator: string;
+beforeAll(async () => {
+  world = await startFacadeWorld({ loopbackOrganization: 'acme' });
+  await world.addOrganization('globex');
+  operator = await installationKey('acme');
+});
+afterAll(() => world?.stop());
+
+async function installationKey(namespace: string): Promise<string> {
+  const { key, sha256, prefix } = newApiKey();
+  const spec = { sha256, prefix, role: 'admin' as const };
+  await world.store.apply({ kind: 'ApiKey', metadata: { name: 'admin', namespace }, spec }, { manager: standaloneManager, force: true });
+  await eventually(async () => expect(await world.registry.apiKeyIdByHash(sha256)).not.toBeNull());
+  return key;
+}
+const show = (key: string | null, headers: Record<string, string> = {}): Promise<Answer> =>
+  world.request('GET', '/api/installation', { key, headers });
+const configure = (name: string, value: string) => world.redis.client.config('SET', name, value);
+
+test('the key of the installation and the browser at the machine of standalone see it, below each form of the path', async () => {
+  expect((await show(operator)).body).toMatchObject({ version: expect.any(String), mode: 'standalone', unread: [] });
+  expect((await world.request('GET', '/api/organizations/acme/installation', { key: operator })).status).toBe(200);
+  expect((await show(null, { 'sec-fetch-site': 'same-origin' })).status).toBe(200);
+  const session = await world.request('POST', '/api/sessions', { key: null, body: { credential: operator } });
+  const cookie = session.headers.get('set-cookie')?.split(';')[0] ?? '';
+  expect((await show(null, { cookie })).status).toBe(200);
+});
+
+test('every other key is refused with what is needed, also an admin key, one that the key of the installation made, and one of another organization with its name and field manager', async () => {
+  const made = await world.request('POST', '/api/api-keys', { key: operator, body: { name: 'made', role: 'admin' } });
+  expect(made.status).toBe(201);
+  for (const key of [world.admin, made.body.key, await installationKey('globex'), await world.addKey('acme', { role: 'viewer' })]) {
+    const { status, body } = await show(key);
+    expect([status, body]).toMatchObject([403, { error: expect.anything() }]);
+    expect(JSON.stringify(body)).toContain('POSTHORN_API_KEY');
+  }
+  expect((await show('nobody')).status).toBe(401);
+});
+
+test('the limit and the policy of Redis are shown, with a warning that says what to do', async () => {
+  await configure('maxmemory', String(2 ** 30));
+  expect((await show(operator)).body.redis).toMatchObject({
+    mode: 'single',
+    servers: [{ version: expect.stringMatching(/^\d+\./), limitBytes: 2 ** 30, evictionPolicy: 'noeviction', replicas: 0 }],
+  });
+  await configure('maxmemory-policy', 'allkeys-lru');
+  try {
+    const { body } = await show(operator);
+    expect(body.redis.servers[0].evictionPolicy).toBe('allkeys-lru');
+    expect(body.warnings).toContainEqual({
+      part: 'redis',
+      message: expect.stringContaining('allkeys-lru, which drops messages'),
+      action: expect.stringContaining('configuration'),
+    });
+  } finally {
+    await configure('maxmemory-policy', 'noeviction');
+  }
+  const { body: roomy } = await show(operator);
+  const [{ usedBytes }] = roomy.redis.servers;
+  await configure('maxmemory', String(Math.floor(usedBytes / 0.7)));
+  try {
+    expect(JSON.stringify((await show(operator)).body.warnings)).toContain('of its memory limit. History is removed');
+  } finally {
+    await configure('maxmemory', '0');
+  }
+});
+
+test('workers are shown by pool, those that miss their heartbeats with a warning, and that there is none', async () => {
+  expect((await show(operator)).body.warnings).toContainEqual(expect.objectContaining({ part: 'workers' }));
+  const worker = await world.startWorker();
+  await eventually(async () => {
+    const { pools, workers, warnings } = (await show(operator)).body;
+    expect(pools).toMatchObject([{ name: 'default', workers: 1 }]);
+    expect(workers).toMatchObject({ total: 1, data: [{ pool: 'default', isAlive: true, lastSeenAt: expect.any(String) }] });
+    expect(warnings).not.toContainEqual(expect.objectContaining({ part: 'workers' }));
+  });
+  await world.redis.client.zadd('test:{workers}:alive', Date.now() - 60_000, 'w_silent@eu');
+  const { body } = await show(operator);
+  expect(body.pools).toMatchObject([{ name: 'default' }, { name: 'eu', workers: 0 }]);
+  expect(JSON.stringify(body.warnings)).toContain('w_silent@eu misses its heartbeats');
+  await world.redis.client.zrem('test:{workers}:alive', 'w_silent@eu');
+  await worker.stop(0);
+});
+
+test('what cannot be read is null and says why, and the rest is shown, without anything of an organization', async () => {
+  await world.redis.client.call('ACL', 'SETUSER', 'default', '-client|list');
+  try {
+    const { status, body, text } = await show(operator);
+    expect([status, body.processes, body.shards]).toMatchObject([200, null, { total: 1, data: [{ shard: 0, unfinished: 0 }] }]);
+    expect(body.unread).toEqual([{ part: 'processes', reason: expect.stringContaining('allow the command CLIENT LIST') }]);
+    expect(text).not.toMatch(/acme|globex|org_/);
+  } finally {
+    await world.redis.client.call('ACL', 'SETUSER', 'default', '+client|list');
+  }
+});
