@@ -44,7 +44,7 @@ import type { Config } from './config.ts';
 import { facadeCaches } from './facade-caches.ts';
 import { createHttpServer } from './http-server.ts';
 import { installationReader } from './installation-reader.ts';
-import { leaseNamespace } from './lease-namespace.ts';
+import { installationNamespace } from './lease-namespace.ts';
 import { aborted, boundAddress, closeServer, drainServer, listen, listenOnSocket } from './listen.ts';
 import { metricsOf, opsHandler } from './ops-server.ts';
 import { publishedRecords } from './published-records.ts';
@@ -115,7 +115,8 @@ async function runApi(context: RoleContext): Promise<void> {
       shards: () => shards,
       memoryLimitBytes: config.redisMemoryLimitBytes,
       name: config.installation,
-      namespace: kubernetes === null ? null : leaseNamespace(config),
+      mode: kubernetes === null ? 'standalone' : 'cluster',
+      namespace: kubernetes === null ? null : installationNamespace(config),
     }),
     kubernetesCallers: await openKubernetesCallers(kubernetes, records, config),
     messages: new RedisMessageReader({ redis: link.main, prefix, shards: () => shards }),

@@ -116,9 +116,9 @@ export const environmentSchema = z.object({
     .regex(/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/, 'must be the name of a namespace')
     .optional()
     .describe(
-      'Namespace of the Lease `posthorn-controller` by which controllers elect their leader. Default: that of the pod, else `default`.',
+      'Namespace of the installation: that of the Lease `posthorn-controller`, by which controllers elect their leader, and of its DeliveryPools. Default: that of the pod; for the Lease else `default`.',
     )
-    .meta({ roles: ['controller'] }),
+    .meta({ roles: ['controller', 'api'] }),
   ...installationEnvironment,
   ...secretsEnvironment,
   POSTHORN_DATA_DIR: z

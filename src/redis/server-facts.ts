@@ -1,8 +1,11 @@
-import { Cluster } from 'ioredis';
+import { Cluster, type Redis } from 'ioredis';
 import { mastersOf, type RedisClient } from './connection.ts';
+import { redisUnavailable } from './unavailable.ts';
 
 /** What a server that holds data says of itself. */
 export interface ServerFacts {
+  /** Host and port, or the path of a unix socket. */
+  address: string;
   version: string;
   usedBytes: number;
   /** Its `maxmemory`; null: it has none. */
@@ -17,16 +20,25 @@ export interface ServerFacts {
   replicas: number;
 }
 
-export function redisMode(redis: RedisClient): 'single' | 'cluster' {
-  return redis instanceof Cluster ? 'cluster' : 'single';
+export function redisMode(redis: RedisClient): 'single' | 'sentinel' | 'cluster' {
+  if (redis instanceof Cluster) return 'cluster';
+  return redis.options.sentinels === null || redis.options.sentinels === undefined ? 'single' : 'sentinel';
 }
 
-/** Of the primaries that the connection knows. Rejects when one does not answer. */
-export function serverFacts(redis: RedisClient): Promise<ServerFacts[]> {
-  return Promise.all(mastersOf(redis).map(async (server) => factsOf(await server.info())));
+/** Of the primaries that the connection knows. `silent`: addresses of those that did not answer. Throws UNAVAILABLE when none did. */
+export async function serverFacts(redis: RedisClient): Promise<{ servers: ServerFacts[]; silent: string[] }> {
+  const primaries = mastersOf(redis);
+  const answers = await Promise.allSettled(primaries.map(async (server) => factsOf(addressOf(server), await server.info())));
+  const servers = answers.flatMap((answer) => (answer.status === 'fulfilled' ? [answer.value] : []));
+  if (servers.length === 0) throw redisUnavailable(answers.find((answer) => answer.status === 'rejected')?.reason);
+  return { servers, silent: primaries.flatMap((server, at) => (answers[at]?.status === 'rejected' ? [addressOf(server)] : [])) };
 }
 
-function factsOf(info: string): ServerFacts {
+function addressOf({ options: { path, host, port }, stream }: Redis): string {
+  return path ?? `${stream?.remoteAddress ?? host}:${stream?.remotePort ?? port}`;
+}
+
+function factsOf(address: string, info: string): ServerFacts {
   const fields = new Map(
     info.split('\r\n').map((line) => {
       const at = line.indexOf(':');
@@ -36,6 +48,7 @@ function factsOf(info: string): ServerFacts {
   const text = (name: string): string => fields.get(name) ?? '';
   const number = (name: string): number => Number(fields.get(name) ?? 0);
   return {
+    address,
     version: text('redis_version'),
     usedBytes: number('used_memory'),
     limitBytes: number('maxmemory') || null,

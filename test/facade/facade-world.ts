@@ -171,6 +171,7 @@ export async function startFacadeWorld(
       shards: () => 1,
       memoryLimitBytes: undefined,
       name: 'acme',
+      mode: kubernetesAccess === undefined ? 'standalone' : 'cluster',
       namespace: kubernetesAccess === undefined ? null : 'posthorn-system',
     }),
     kubernetesCallers: kubernetesAccess === undefined ? null : new KubernetesCallers({ access: kubernetesAccess, registry }),

@@ -45,6 +45,19 @@ test('every other key is refused with what is needed, also an admin key, one tha
   expect((await show('nobody')).status).toBe(401);
 });
 
+test('a key that somebody else put in the place of the key of the installation is refused', async () => {
+  const { key, sha256, prefix } = newApiKey();
+  const object = { kind: 'ApiKey' as const, metadata: { name: 'admin', namespace: 'acme' }, spec: { sha256, prefix } };
+  await world.store.apply(object, { manager: 'kubectl-patch', force: true });
+  await eventually(async () => expect(await world.registry.apiKeyIdByHash(sha256)).not.toBeNull());
+  try {
+    expect((await show(key)).status).toBe(403);
+  } finally {
+    operator = await installationKey('acme');
+  }
+  expect((await show(operator)).status).toBe(200);
+});
+
 test('the limit and the policy of Redis are shown, with a warning that says what to do', async () => {
   await configure('maxmemory', String(2 ** 30));
   expect((await show(operator)).body.redis).toMatchObject({
@@ -57,8 +70,8 @@ test('the limit and the policy of Redis are shown, with a warning that says what
     expect(body.redis.servers[0].evictionPolicy).toBe('allkeys-lru');
     expect(body.warnings).toContainEqual({
       part: 'redis',
-      message: expect.stringContaining('allkeys-lru, which drops messages'),
-      action: expect.stringContaining('configuration'),
+      message: expect.stringContaining('has maxmemory-policy allkeys-lru, which drops messages.'),
+      action: 'Set maxmemory-policy noeviction.',
     });
   } finally {
     await configure('maxmemory-policy', 'noeviction');
@@ -74,7 +87,12 @@ test('the limit and the policy of Redis are shown, with a warning that says what
 });
 
 test('workers are shown by pool, those that miss their heartbeats with a warning, and that there is none', async () => {
-  expect((await show(operator)).body.warnings).toContainEqual(expect.objectContaining({ part: 'workers' }));
+  const noWorker = expect.objectContaining({ message: 'No delivery worker is alive. Events are accepted and wait.' });
+  expect((await show(operator)).body.warnings).toContainEqual(noWorker);
+  // As one that could not put back its work leaves it.
+  await world.redis.client.zadd('test:{workers}:alive', 0, 'w_left');
+  expect((await show(operator)).body.warnings).toContainEqual(noWorker);
+  await world.redis.client.zrem('test:{workers}:alive', 'w_left');
   const worker = await world.startWorker();
   await eventually(async () => {
     const { pools, workers, warnings } = (await show(operator)).body;

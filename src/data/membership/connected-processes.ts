@@ -1,5 +1,6 @@
 import { PosthornError } from '../../core/errors.ts';
 import { mastersOf, type RedisClient } from '../../redis/connection.ts';
+import { redisUnavailable } from '../../redis/unavailable.ts';
 import { storeLayout } from '../registry/store-layout.ts';
 
 const roles = ['controller', 'api', 'ingest', 'delivery', 'standalone'] as const;
@@ -22,27 +23,49 @@ export interface ConnectedProcess {
   connectedSeconds: number;
 }
 
-/** The processes that are connected to Redis now. Throws INVALID_CONFIG when Redis does not let its clients be listed. */
+/**
+ * The processes that are connected to Redis now. Throws INVALID_CONFIG when Redis does not let its clients be listed, UNAVAILABLE when it does not
+ * answer.
+ */
 export async function connectedProcesses({ redis, prefix }: { redis: RedisClient; prefix: string }): Promise<ConnectedProcess[]> {
-  const found: ConnectedProcess[] = [];
+  // A process connects to each primary of a Cluster, under one name.
+  const most = new Map<string, ConnectedProcess[]>();
   for (const server of mastersOf(redis)) {
     const clients = await server.call('CLIENT', 'LIST').catch((error: unknown) => {
-      throw new PosthornError(
-        'INVALID_CONFIG',
-        'Redis does not tell which clients it has, so that nobody knows whether processes of an earlier release are running: allow the command CLIENT LIST',
-        { cause: error },
-      );
+      throw refusesListing(error) ? cannotList(error) : redisUnavailable(error);
     });
-    for (const line of String(clients).split('\n')) {
-      const client = fieldsOf(line);
-      const [, role, layout, encodedPrefix] = named.exec(client.get('name') ?? '') ?? [];
-      if (role === undefined || client.get('db') !== String(server.options.db ?? 0)) continue;
-      if (encodedPrefix !== encodeURIComponent(prefix)) continue;
-      const address = (client.get('addr') ?? '').replace(/:\d+$/, '');
-      found.push({ role, layout: Number(layout), address, connectedSeconds: Number(client.get('age')) });
-    }
+    const here = Map.groupBy(
+      String(clients)
+        .split('\n')
+        .flatMap((line) => processOf(line, server.options.db ?? 0, encodeURIComponent(prefix))),
+      ({ role, address, layout }) => `${role} ${address} ${layout}`,
+    );
+    for (const [key, found] of here) if (found.length > (most.get(key)?.length ?? 0)) most.set(key, found);
   }
-  return found;
+  return [...most.values()].flat();
+}
+
+/** Of a line of CLIENT LIST; empty: it is no process of this installation. */
+function processOf(line: string, db: number, encodedPrefix: string): ConnectedProcess[] {
+  // Somebody else may have thousands of clients there.
+  if (!line.includes('-main@')) return [];
+  const client = fieldsOf(line);
+  const [, role, layout, prefix] = named.exec(client.get('name') ?? '') ?? [];
+  if (role === undefined || prefix !== encodedPrefix || client.get('db') !== String(db)) return [];
+  const address = (client.get('addr') ?? '').replace(/:\d+$/, '');
+  return [{ role, layout: Number(layout), address, connectedSeconds: Number(client.get('age')) }];
+}
+
+function refusesListing(error: unknown): boolean {
+  return error instanceof Error && /^(NOPERM|ERR unknown (sub)?command)/i.test(error.message);
+}
+
+function cannotList(cause: unknown): PosthornError {
+  return new PosthornError(
+    'INVALID_CONFIG',
+    'Redis does not tell which clients it has, so that nobody knows whether processes of an earlier release are running: allow the command CLIENT LIST',
+    { cause },
+  );
 }
 
 /** The processes of releases that do not know the layout of this one, as `<role> at <address>`. Rejects as `connectedProcesses` does. */

@@ -6,6 +6,7 @@ import { integer, list, text } from '../shard/script-reply.ts';
 const beatScript = new Script(new URL('./beat.lua', import.meta.url));
 const leaveScript = new Script(new URL('./worker-leave.lua', import.meta.url));
 const aliveScript = new Script(new URL('./workers-alive.lua', import.meta.url));
+const knownScript = new Script(new URL('./workers-known.lua', import.meta.url));
 
 /** A worker that has not beaten for so long is dead. */
 export const workerLifetimeMs = 10_000;
@@ -50,26 +51,24 @@ export interface KnownWorker {
   seenAtMs: number | null;
 }
 
-/** The workers that live or are yet to be forgotten, those that were seen last first: `most` of them, and how many there are. Throws UNAVAILABLE when Redis does not answer. */
-export async function knownWorkers(
-  { redis, prefix }: { redis: RedisClient; prefix: string },
-  most: number,
-): Promise<{ total: number; workers: KnownWorker[] }> {
-  const { alive, slots: slotsKey } = workerKeys(prefix);
-  try {
-    const total = await redis.zcard(alive);
-    if (total === 0) return { total, workers: [] };
-    const found = await redis.zrange(alive, '0', String(most - 1), 'REV', 'WITHSCORES');
-    const ends = Array.from({ length: found.length / 2 }, (_, k) => ({ id: found[2 * k] ?? '', endMs: Number(found[2 * k + 1]) }));
-    const slots = ends.length === 0 ? [] : await redis.hmget(slotsKey, ...ends.map(({ id }) => id));
-    const workers = ends.map(({ id, endMs }, k) => {
-      const own = slots[k] ?? null;
-      return { id, slots: own === null ? null : Number(own), seenAtMs: endMs === 0 ? null : endMs - workerLifetimeMs };
-    });
-    return { total, workers };
-  } catch (error) {
-    throw redisUnavailable(error);
-  }
+export interface KnownWorkers {
+  /** All of them. */
+  total: number;
+  /** Those seen last first. */
+  workers: KnownWorker[];
+  /** Time of Redis in milliseconds since the epoch, by which they live. */
+  nowMs: number;
+}
+
+/** At most `most` of the workers that live or are yet to be forgotten. Throws UNAVAILABLE when Redis does not answer. */
+export async function knownWorkers({ redis, prefix }: { redis: RedisClient; prefix: string }, most: number): Promise<KnownWorkers> {
+  const { alive, slots } = workerKeys(prefix);
+  const [now, total, ...found] = list(await knownScript.run(redis, [alive, slots], [most]).catch(throwUnavailable)).map(text);
+  const workers = Array.from({ length: found.length / 3 }, (_, k): KnownWorker => {
+    const [id = '', endMs, own] = found.slice(3 * k, 3 * k + 3);
+    return { id, slots: own === '' ? null : Number(own), seenAtMs: Number(endMs) === 0 ? null : Number(endMs) - workerLifetimeMs };
+  });
+  return { total: Number(total), workers, nowMs: Number(now) };
 }
 
 export class RedisWorkerDirectory implements WorkerDirectory {

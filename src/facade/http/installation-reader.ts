@@ -1,5 +1,5 @@
 import type { ConnectedProcess } from '../../data/membership/connected-processes.ts';
-import type { KnownWorker } from '../../data/membership/worker-directory.ts';
+import type { KnownWorkers } from '../../data/membership/worker-directory.ts';
 import type { QueueFigures } from '../../data/queue/delivery-queue.ts';
 import type { ServerFacts } from '../../redis/server-facts.ts';
 
@@ -11,16 +11,15 @@ export interface InstallationReader {
   /** Layout of the data that this release knows. */
   layout: number;
   mode: 'standalone' | 'cluster';
-  /** Where its DeliveryPools are; null in standalone. */
+  /** Where its DeliveryPools are; null: nowhere, or the process does not know. */
   namespace: string | null;
-  redisMode(): 'single' | 'cluster';
+  redisMode(): 'single' | 'sentinel' | 'cluster';
   /** The limit of memory where Redis has none; null: none is set. */
   memoryLimitBytes: number | null;
-  redis(): Promise<ServerFacts[]>;
-  /** What is wrong with the settings of Redis. */
-  redisComplaints(): Promise<string[]>;
+  /** `silent`: addresses of the primaries that do not answer. */
+  redis(): Promise<{ servers: ServerFacts[]; silent: string[] }>;
   /** Some of the workers, and how many there are. */
-  workers(): Promise<{ total: number; workers: KnownWorker[] }>;
+  workers(): Promise<KnownWorkers>;
   processes(): Promise<ConnectedProcess[]>;
   /** How many shards there are, and the figures of the first of them. */
   shards(): Promise<{ total: number; figures: QueueFigures[] }>;

@@ -108,7 +108,8 @@ function Panel({ title, part, shown, total, children }: PanelProps): ReactElemen
 }
 
 function Servers({ redis: { mode, servers } }: { redis: NonNullable<Shown['redis']> }): ReactElement {
-  const rows = servers.map(({ version, usedBytes, limitBytes, evictionPolicy, appendOnly, snapshotAt, replicas }) => ({
+  const rows = servers.map(({ address, version, usedBytes, limitBytes, evictionPolicy, appendOnly, snapshotAt, replicas }) => ({
+    Server: address,
     Version: version,
     Mode: mode,
     Memory: memory(usedBytes, limitBytes),

@@ -1,5 +1,5 @@
 import type { ConnectedProcess } from '../../../data/membership/connected-processes.ts';
-import { type KnownWorker, workerLifetimeMs } from '../../../data/membership/worker-directory.ts';
+import { type KnownWorker, type KnownWorkers, workerLifetimeMs } from '../../../data/membership/worker-directory.ts';
 import type { QueueFigures } from '../../../data/queue/delivery-queue.ts';
 import type { ServerFacts } from '../../../redis/server-facts.ts';
 
@@ -15,22 +15,41 @@ const pruningShare = 0.6;
 const refusingShare = 0.8;
 const longOutboxMs = 60_000;
 
-export function redisWarnings(servers: readonly ServerFacts[], memoryLimitBytes: number | null): Warning[] {
-  const warnings: Warning[] = [];
-  const warn = (message: string, action: string): void => void warnings.push({ part: 'redis', message, action });
-  const share = Math.max(0, ...servers.map((server) => memoryShare(server, memoryLimitBytes) ?? 0));
-  if (share >= pruningShare) {
-    const effect = share >= refusingShare ? 'New events are refused with 503.' : 'History is removed before the end of its retention.';
-    warn(
-      `Redis uses ${Math.floor(share * 100)} % of its memory limit. ${effect}`,
+export function redisWarnings(servers: readonly ServerFacts[], silent: readonly string[], memoryLimitBytes: number | null): Warning[] {
+  const warning = (message: string, action: string): Warning => ({ part: 'redis', message, action });
+  return [
+    ...silent.map((address) =>
+      warning(`The Redis server ${address} does not answer.`, 'Look whether it runs and whether the network reaches it.'),
+    ),
+    ...servers.flatMap((server) => {
+      const { address, evictionPolicy, appendOnly, isSaving } = server;
+      const found = fullness(server, memoryLimitBytes);
+      if (evictionPolicy !== '' && evictionPolicy !== 'noeviction')
+        found.push([`has maxmemory-policy ${evictionPolicy}, which drops messages.`, 'Set maxmemory-policy noeviction.']);
+      if (!appendOnly)
+        found.push(['writes no append-only file. A restart loses what came after its last snapshot.', 'Set appendonly yes.']);
+      if (!isSaving)
+        found.push(['could not write its data to disk. A restart loses what was not written.', 'Look at the disk and the log of Redis.']);
+      return found.map(([what, action]) => warning(`The Redis server ${address} ${what}`, action));
+    }),
+  ];
+}
+
+/** What there is to say of its memory, and what to do. */
+function fullness(server: ServerFacts, memoryLimitBytes: number | null): [what: string, action: string][] {
+  const share = memoryShare(server, memoryLimitBytes);
+  if (share === null)
+    return [
+      ['has no limit of memory, so that history is not pruned before memory runs out.', 'Set maxmemory or POSTHORN_REDIS_MEMORY_LIMIT.'],
+    ];
+  if (share < pruningShare) return [];
+  const effect = share >= refusingShare ? 'New events are refused with 503.' : 'History is removed before the end of its retention.';
+  return [
+    [
+      `uses ${Math.floor(share * 100)} % of its memory limit. ${effect}`,
       'Raise maxmemory, shorten the retention, or find the target whose messages pile up.',
-    );
-  }
-  if (servers.some(({ appendOnly, snapshotAtMs }) => !appendOnly && snapshotAtMs === null))
-    warn('Redis keeps nothing on disk. A restart loses all messages.', 'Set appendonly yes.');
-  if (servers.some(({ isSaving }) => !isSaving))
-    warn('Redis could not write its data to disk.', 'Look at the disk and the log of Redis: a restart loses what was not written.');
-  return warnings;
+    ],
+  ];
 }
 
 /** Used part of the limit of a server, from 0; null: there is no limit. */
@@ -43,9 +62,9 @@ export function isAlive({ seenAtMs }: KnownWorker, nowMs: number): boolean {
   return seenAtMs !== null && nowMs - seenAtMs <= workerLifetimeMs;
 }
 
-export function workerWarnings(workers: readonly KnownWorker[], nowMs: number): Warning[] {
+export function workerWarnings({ workers, nowMs }: KnownWorkers): Warning[] {
   const dead = workers.filter((worker) => worker.seenAtMs !== null && !isAlive(worker, nowMs));
-  if (dead.length === workers.length)
+  if (!workers.some((worker) => isAlive(worker, nowMs)))
     return [
       {
         part: 'workers',
@@ -67,7 +86,7 @@ export function processWarnings(processes: readonly ConnectedProcess[], layout: 
   return [
     {
       part: 'processes',
-      message: `${others.length} processes run another release, which knows another layout of the data: ${shown.join(', ')}.`,
+      message: `Processes of another release are connected, which knows another layout of the data: ${shown.join(', ')}${others.length > shown.length ? ` and ${others.length - shown.length} more` : ''}.`,
       action: 'Finish the upgrade of all roles, then run posthorn migrate.',
     },
   ];
@@ -80,7 +99,7 @@ export function shardWarnings(figures: readonly QueueFigures[]): Warning[] {
       : [
           {
             part: 'shards' as const,
-            message: `Shard ${shard} has had messages for other shards for ${Math.floor(outboxAgeMs / 1000)} s.`,
+            message: `Messages from shard ${shard} to other shards have waited for ${Math.floor(outboxAgeMs / 1000)} s.`,
             action: 'See whether workers are alive and all nodes of Redis answer.',
           },
         ],

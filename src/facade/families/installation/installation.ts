@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Clock } from '../../../core/clock.ts';
 import { isPosthornError } from '../../../core/errors.ts';
-import type { KnownWorker } from '../../../data/membership/worker-directory.ts';
+import type { KnownWorker, KnownWorkers } from '../../../data/membership/worker-directory.ts';
 import { poolOfWorker } from '../../../data/shard/pool-mark.ts';
 import type { InstallationReader } from '../../http/installation-reader.ts';
 import { type Call, type Family, operation } from '../../http/operation.ts';
@@ -15,13 +15,13 @@ const part = z.enum(['redis', 'workers', 'processes', 'shards']);
 const pool = z.object({
   name: z.string().describe('Name of the pool.'),
   workers: count.describe('Its living workers among those listed.'),
-  slots: count.describe('Attempts that they make at a time.'),
+  slots: count.describe('Attempts that they can run at the same time.'),
 });
 const worker = z.object({
   id: z.string().describe('Id of the worker.'),
   pool: z.string().describe('Its pool.'),
   isAlive: z.boolean().describe('False: it misses its heartbeats, or has ended.'),
-  slots: count.nullable().describe('Attempts that it makes at a time.'),
+  slots: count.nullable().describe('Attempts that it can run at the same time; null: it is ending.'),
   lastSeenAt: timestamp.nullable().describe('Its last heartbeat; null: it has ended.'),
 });
 const processOf = z.object({
@@ -33,43 +33,47 @@ const processOf = z.object({
 const shard = z.object({
   shard: count.describe('Number of the shard.'),
   unfinished: count.describe('Messages that have not ended.'),
-  retriesWaiting: count.describe('Of them those that wait for their next attempt.'),
-  processing: count.describe('Of them those that a worker has.'),
+  retriesWaiting: count.describe('Messages that wait for their next attempt.'),
+  processing: count.describe('Messages that a worker holds.'),
   deadLetters: count.describe('Dead letters.'),
   outboxEntries: count.describe('Entries that wait for another shard.'),
 });
 const server = z.object({
+  address: z.string().describe('Host and port, or path of its socket.'),
   version: z.string().describe('Version of Redis.'),
   usedBytes: count.describe('Memory in use.'),
-  limitBytes: count.nullable().describe('Limit of memory; null: none.'),
-  evictionPolicy: z.string().describe('`maxmemory-policy`.'),
+  limitBytes: count.nullable().describe('Its `maxmemory`, else `POSTHORN_REDIS_MEMORY_LIMIT`; null: neither is set.'),
+  evictionPolicy: z.string().describe('Its `maxmemory-policy`.'),
   appendOnly: z.boolean().describe('Whether it writes an append-only file.'),
-  snapshotAt: timestamp.nullable().describe('Its last snapshot, or its start.'),
+  snapshotAt: timestamp.nullable().describe('Its last snapshot, or its start when it has made none; null: it does not say.'),
   replicas: count.describe('Connected replicas.'),
 });
 
 const record = z
   .object({
     version: z.string().describe('Version of the process that answers.'),
-    mode: z.enum(['standalone', 'cluster']).describe('How it runs.'),
+    mode: z.enum(['standalone', 'cluster']).describe('Whether it runs as one process or in Kubernetes.'),
     layout: count.describe('Layout of the data that this release knows.'),
-    pools: z.array(pool).nullable().describe('The pools of the workers listed.'),
+    pools: z.array(pool).nullable().describe('Pools of the listed workers; a pool without workers is not listed.'),
     workers: z
-      .object({ total: count.describe('All of them.'), data: z.array(worker).describe('At most 200.') })
+      .object({ total: count.describe('Number of workers.'), data: z.array(worker).describe('At most 200.') })
       .nullable()
       .describe('Delivery workers, those seen last first.'),
     processes: z
-      .object({ total: count.describe('All of them.'), data: z.array(processOf).describe('At most 200.') })
+      .object({ total: count.describe('Number of processes.'), data: z.array(processOf).describe('At most 200.') })
       .nullable()
       .describe('Processes that are connected to Redis.'),
     shards: z
-      .object({ total: count.describe('All of them.'), data: z.array(shard).describe('The first 64.') })
+      .object({ total: count.describe('Number of shards.'), data: z.array(shard).describe('The first 64.') })
       .nullable()
-      .describe('All workers of a pool serve all shards.'),
+      .describe('Shards, with the number of messages in each.'),
     redis: z
-      .object({ mode: z.enum(['single', 'cluster']).describe('How Redis runs.'), servers: z.array(server).describe('Its primaries.') })
+      .object({
+        mode: z.enum(['single', 'sentinel', 'cluster']).describe('How Posthorn connects to it.'),
+        servers: z.array(server).describe('Its primaries that answer.'),
+      })
       .nullable()
-      .describe('Redis.'),
+      .describe('The Redis servers; null: they could not be read.'),
     unread: z
       .array(z.object({ part: part.describe('What is null.'), reason: z.string().describe('Why.') }))
       .describe('What could not be read.'),
@@ -126,17 +130,14 @@ async function read({ services }: Call): Promise<Answer> {
     }
   };
   const [redis, workers, processes, shards] = await Promise.all([
-    inTime('redis', async () => ({ servers: await reader.redis(), complaints: await reader.redisComplaints() })),
+    inTime('redis', () => reader.redis()),
     inTime('workers', () => reader.workers()),
     inTime('processes', () => reader.processes()),
     inTime('shards', () => reader.shards()),
   ]);
-  const nowMs = clock.now();
-  const complaints = redis?.complaints ?? [];
   const warnings: Warning[] = [
-    ...complaints.map((message) => ({ part: 'redis' as const, message, action: 'Change it in the configuration of Redis.' })),
-    ...redisWarnings(redis?.servers ?? [], reader.memoryLimitBytes),
-    ...(workers === null ? [] : workerWarnings(workers.workers, nowMs)),
+    ...redisWarnings(redis?.servers ?? [], redis?.silent ?? [], reader.memoryLimitBytes),
+    ...(workers === null ? [] : workerWarnings(workers)),
     ...processWarnings(processes ?? [], reader.layout),
     ...shardWarnings(shards?.figures ?? []),
   ];
@@ -144,8 +145,8 @@ async function read({ services }: Call): Promise<Answer> {
     version: reader.version,
     mode: reader.mode,
     layout: reader.layout,
-    pools: workers === null ? null : poolsOf(workers.workers, nowMs),
-    workers: workers === null ? null : { total: workers.total, data: workers.workers.map((each) => toWorker(each, nowMs)) },
+    pools: workers === null ? null : poolsOf(workers),
+    workers: workers === null ? null : { total: workers.total, data: workers.workers.map((each) => toWorker(each, workers.nowMs)) },
     processes: processes === null ? null : { total: processes.length, data: processes.slice(0, maxProcesses) },
     shards: shards === null ? null : { total: shards.total, data: shards.figures.map(toShard) },
     redis: redis === null ? null : { mode: reader.redisMode(), servers: redis.servers.map((each) => toServer(each, reader)) },
@@ -172,7 +173,7 @@ function reasonOf(error: unknown): string {
   return isPosthornError(error) ? error.message : 'Redis refused it or did not answer.';
 }
 
-function poolsOf(workers: readonly KnownWorker[], nowMs: number): z.input<typeof pool>[] {
+function poolsOf({ workers, nowMs }: KnownWorkers): z.input<typeof pool>[] {
   const pools = new Map<string, z.input<typeof pool>>();
   for (const each of workers) {
     const name = poolOfWorker(each.id);
@@ -194,10 +195,10 @@ function toShard({ unfinished, retriesWaiting, held, deadLetters, outboxEntries 
   return { shard: index, unfinished, retriesWaiting, processing: held, deadLetters, outboxEntries };
 }
 
-type Server = Awaited<ReturnType<InstallationReader['redis']>>[number];
+type Server = Awaited<ReturnType<InstallationReader['redis']>>['servers'][number];
 
 function toServer(each: Server, { memoryLimitBytes }: InstallationReader): z.input<typeof server> {
-  const { version, usedBytes, limitBytes, evictionPolicy, appendOnly, snapshotAtMs, replicas } = each;
+  const { address, version, usedBytes, limitBytes, evictionPolicy, appendOnly, snapshotAtMs, replicas } = each;
   const snapshotAt = snapshotAtMs === null ? null : isoTime(snapshotAtMs);
-  return { version, usedBytes, limitBytes: limitBytes ?? memoryLimitBytes, evictionPolicy, appendOnly, snapshotAt, replicas };
+  return { address, version, usedBytes, limitBytes: limitBytes ?? memoryLimitBytes, evictionPolicy, appendOnly, snapshotAt, replicas };
 }
