@@ -6,7 +6,7 @@ import { useOrganization, useRead } from './use-api.ts';
 const anId = /\b[a-z]{2,5}_[a-z0-9]{20,}\b/g;
 
 /** Names of routes, destinations and sources by their ids: of the newest hundred of each. */
-function useNames(): ReadonlyMap<string, string> {
+export function useNames(): ReadonlyMap<string, string> {
   const first = { query: { pageSize: 100 } };
   const { data: routes } = useRead('GET /routes', first);
   const { data: destinations } = useRead('GET /destinations', first);

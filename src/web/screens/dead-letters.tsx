@@ -8,7 +8,7 @@ import { useCursorList, useOrganization, useRead } from '../app/use-api.ts';
 import { count } from '../ui/format.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Empty } from '../ui/notices.tsx';
-import { deliveryColumns, deliveryFields } from './deliveries.tsx';
+import { deliveryFields, useDeliveryColumns } from './deliveries.tsx';
 import { DeliveryDrawer } from './delivery-drawer.tsx';
 import { MessageDrawer } from './message-drawer.tsx';
 import { messageColumns, messageFields } from './messages.tsx';
@@ -37,6 +37,7 @@ function OfDeliveries(): ReactElement {
   const filter = { ...others, errorType: errorType?.split(','), responseStatus: responseStatus?.split(',') };
   const query = { ...filter, status: ['dlq' as const] };
   const list = useCursorList('GET /deliveries', query);
+  const columns = useDeliveryColumns();
   const { data: stats } = useRead('GET /deliveries/dead-letter-stats', {}, { everyMs: 5000 });
   const open = useCallback((id: string) => void navigate({ to: '/o/$org/deliveries/$id', params: { org, id } }), [navigate, org]);
   return (
@@ -54,7 +55,7 @@ function OfDeliveries(): ReactElement {
       <ListScreen
         what="dead letters"
         list={list}
-        columns={deliveryColumns}
+        columns={columns}
         keyOf={({ id }) => id}
         fields={deliveryFields.filter(({ name }) => name !== 'status')}
         search={search}

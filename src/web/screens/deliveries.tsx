@@ -1,7 +1,8 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { type ReactElement, useCallback } from 'react';
+import { type ReactElement, useCallback, useMemo } from 'react';
 import { AsCode } from '../app/as-code.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
+import { useNames } from '../app/names.tsx';
 import { Page } from '../app/page.tsx';
 import { type RowOf, useCursorList, useOrganization } from '../app/use-api.ts';
 import type { FilterField } from '../ui/filters.tsx';
@@ -38,19 +39,36 @@ export const deliveryFields: readonly FilterField[] = [
   { name: 'failedFrom', word: 'failed from', hint: 'A day or a time.' },
   { name: 'failedTo', word: 'failed to', hint: 'A day or a time.' },
 ];
-export const deliveryColumns: readonly Column<Delivery>[] = [
-  { title: 'Created', className: 'mono', cell: ({ createdAt }) => <Clock at={createdAt} /> },
-  { title: 'State', cell: ({ status }) => <State state={status} /> },
-  { title: 'Delivery', className: 'mono', cell: ({ id }) => <DeliveryLink id={id} /> },
-  { title: 'Last answer', className: 'grow muted', cell: ({ lastErrorMessage }) => lastErrorMessage },
-  { title: 'Attempts', className: 'num p2', cell: ({ attempts, maxAttempts }) => `${attempts} of ${maxAttempts}` },
-  { title: 'Code', className: 'num', cell: ({ lastResponseStatus }) => <Code status={lastResponseStatus} /> },
-  {
-    title: 'Next',
-    className: 'num p3',
-    cell: ({ nextAttemptAt }) => (nextAttemptAt === null ? <span className="dim">–</span> : <Countdown at={nextAttemptAt} />),
-  },
-];
+
+export function useDeliveryColumns(): readonly Column<Delivery>[] {
+  const names = useNames();
+  return useMemo(
+    () => [
+      { title: 'Created', className: 'mono', cell: ({ createdAt }) => <Clock at={createdAt} /> },
+      { title: 'State', cell: ({ status }) => <State state={status} /> },
+      { title: 'Delivery', className: 'mono', cell: ({ id }) => <DeliveryLink id={id} /> },
+      {
+        title: 'Destination',
+        cell: ({ destinationId }) =>
+          destinationId === null ? (
+            <span className="dim">–</span>
+          ) : (
+            <span title={destinationId}>{names.get(destinationId) ?? shortId(destinationId)}</span>
+          ),
+      },
+      { title: 'Last answer', className: 'grow muted', cell: ({ lastErrorMessage }) => lastErrorMessage },
+      { title: 'Attempts', className: 'num p2', cell: ({ attempts, maxAttempts }) => `${attempts} of ${maxAttempts}` },
+      { title: 'Code', className: 'num', cell: ({ lastResponseStatus }) => <Code status={lastResponseStatus} /> },
+      {
+        title: 'Next',
+        className: 'num p3',
+        cell: ({ nextAttemptAt }) => (nextAttemptAt === null ? <span className="dim">–</span> : <Countdown at={nextAttemptAt} />),
+      },
+    ],
+    [names],
+  );
+}
+
 const keyOf = ({ id }: Delivery): string => id;
 
 /** What was sent where, and how does it stand? */
@@ -66,13 +84,14 @@ export function Deliveries(): ReactElement {
     responseStatus: responseStatus?.split(','),
   };
   const list = useCursorList('GET /deliveries', query);
+  const columns = useDeliveryColumns();
   const open = useCallback((id: string) => void navigate({ to: '/o/$org/deliveries/$id', params: { org, id } }), [navigate, org]);
   return (
     <Page title="Deliveries" actions={<AsCode name="GET /deliveries" input={{ query }} />} isFull>
       <ListScreen
         what="deliveries"
         list={list}
-        columns={deliveryColumns}
+        columns={columns}
         keyOf={keyOf}
         fields={deliveryFields}
         search={search}

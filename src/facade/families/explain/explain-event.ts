@@ -148,7 +148,7 @@ function deliveryStep({ id, routeId, destinationId, status, attempts, createdAtM
   return happened(
     createdAtMs,
     'delivery',
-    `The route ${routeId} made a delivery${to}. It is ${words(status)} after ${counted(attempts, 'attempt')}.`,
+    `The route ${routeId} made a delivery${to}. It is ${statusWords.get(status) ?? words(status)} after ${counted(attempts, 'attempt')}.`,
     {
       deliveryId: id,
       routeId,
@@ -162,7 +162,7 @@ function messageStep({ id, endpointId, applicationId, subscriptionId, status, at
   return happened(
     createdAtMs,
     'message',
-    `A message was made for the endpoint ${endpointId}. It is ${words(status)} after ${counted(attempts, 'attempt')}.`,
+    `A message was made for the endpoint ${endpointId}. It is ${statusWords.get(status) ?? words(status)} after ${counted(attempts, 'attempt')}.`,
     {
       messageId: id,
       endpointId,
@@ -188,6 +188,12 @@ function sentence(beginning: string, told: readonly string[], error: string | nu
 }
 
 /** `endpoint_disabled` → `endpoint disabled`. */
+/** Statuses whose own word is not one of a sentence. */
+const statusWords: ReadonlyMap<string, string> = new Map([
+  ['dlq', 'a dead letter'],
+  ['success', 'delivered'],
+]);
+
 function words(code: string): string {
   return code.replaceAll('_', ' ');
 }
