@@ -1,49 +1,29 @@
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import type { Browser, Locator } from 'playwright-core';
-import { RestClient } from '../e2e/rest.ts';
-import { accessibilityViolations, openPage, startBrowser, type WatchedPage } from '../support/browser.ts';
-import { type Standalone, startStandalone } from '../support/program.ts';
-import { buildConsole } from './built-console.ts';
+import { expect, test } from '@jest/globals';
+import type { Locator } from 'playwright-core';
+import { accessibilityViolations } from '../support/browser.ts';
+import { eventually } from '../support/eventually.ts';
+import { consoleSuite } from './console-suite.ts';
 
 const script = '<img src=x onerror="document.title=\'taken\'"><script>document.title="taken"</script>';
 
-let browser: Browser;
-let standalone: Standalone;
-let rest: RestClient;
-let opened: WatchedPage;
-
-beforeAll(async () => {
-  await buildConsole();
-  browser = await startBrowser();
-  standalone = await startStandalone({ environment: { POSTHORN_HOST: '127.0.0.1' } });
-  rest = new RestClient(standalone.url, standalone.key);
-}, 240_000);
-afterEach(() => opened?.close());
-afterAll(async () => {
-  await browser?.close();
-  await standalone?.stop();
-});
+const suite = consoleSuite();
 
 test('the Lab tries a filter and a transform on events that came in, saves them, and shows what others wrote as text', async () => {
-  opened = await openPage(browser);
-  const { page } = opened;
-  await page.goto(`${standalone.url}/console/o/default/lab`);
+  const { rest, standalone } = suite;
+  const page = await suite.open('o/default/lab');
   await page.getByRole('heading', { name: 'No event yet' }).waitFor();
   await page.getByRole('region', { name: 'Command' }).waitFor();
 
-  const { body: source } = await rest.send('POST', '/api/sources', { name: 'shop' });
-  expect(source.slug).toBe('shop');
-  const send = async (payload: string): Promise<void> => {
-    const response = await fetch(`${standalone.url}/ingest/default/shop`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: payload,
-    });
-    expect(response.ok).toBe(true);
-  };
-  await send('{"total":1500,"order":12345678901234567890}');
-  await send(JSON.stringify({ total: 20, note: script }));
-  await send(JSON.stringify({ filler: 'x'.repeat(300_000) }));
+  await suite.made('sources', { name: 'shop' });
+  // With a number that JavaScript would round.
+  const response = await fetch(`${standalone.url}/ingest/default/shop`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: '{"total":1500,"order":12345678901234567890}',
+  });
+  expect(response.ok).toBe(true);
+  await suite.sent('shop', { total: 20, note: script });
+  await suite.sent('shop', { filler: 'x'.repeat(300_000) });
 
   // The first look at an event is refused, and made again when the API says.
   let refused = 0;
@@ -69,7 +49,7 @@ test('the Lab tries a filter and a transform on events that came in, saves them,
   const { body: filter } = await rest.send('GET', '/api/filters/large-orders');
   expect(filter).toMatchObject({ logic: 'AND', conditions: [{ field: 'payload.total', operator: 'gt', value: 1000 }] });
 
-  await rest.send('POST', '/api/transforms', { name: 'to chat', code: '{"text": "hello"}' });
+  await suite.made('transforms', { name: 'to chat', code: '{"text": "hello"}' });
   await page.goto(`${standalone.url}/console/o/default/lab?kind=transform&id=to-chat&events=10`);
   const code = page.getByLabel('Code');
   await code.fill('{ "order": payload.order, "note": payload.note }');
@@ -96,5 +76,71 @@ test('the Lab tries a filter and a transform on events that came in, saves them,
 
   expect(await page.title()).not.toContain('taken');
   expect(await page.locator('main img').count()).toBe(0);
-  expect({ errors: opened.errors, policyViolations: opened.policyViolations }).toEqual({ errors: [], policyViolations: [] });
+  suite.expectSound();
+}, 180_000);
+
+test('the Lab keeps what was typed and not saved, and nothing else', async () => {
+  const { rest } = suite;
+  const id = await suite.made('transforms', { name: 'Drafted', code: '"stored"' });
+  const page = await suite.open(`o/default/lab?kind=transform&id=${id}`);
+  const code = page.getByLabel('Code');
+  const codeIs = (text: string): Promise<void> => eventually(async () => expect(await code.inputValue()).toBe(text));
+  const lookAway = async (): Promise<void> => {
+    await page.getByRole('link', { name: 'Events', exact: true }).click();
+    await page.getByRole('heading', { name: 'Events', exact: true }).waitFor();
+    await page.goBack();
+  };
+  /** Holds the next write until it is called. */
+  const heldWrite = async (pattern: string, method: string): Promise<{ isSent: Promise<void>; release: () => void }> => {
+    const sent = Promise.withResolvers<void>();
+    const gate = Promise.withResolvers<void>();
+    await page.route(pattern, async (route) => {
+      if (route.request().method() !== method) return await route.fallback();
+      sent.resolve();
+      await gate.promise;
+      await route.continue();
+    });
+    return { isSent: sent.promise, release: gate.resolve };
+  };
+
+  // What is undone, or typed back, is no draft: what another writes meanwhile is shown.
+  await codeIs('"stored"');
+  await code.fill('"typed"');
+  await lookAway();
+  await codeIs('"typed"');
+  await page.getByRole('button', { name: 'Undo the changes' }).click();
+  await codeIs('"stored"');
+  await rest.send('PATCH', `/api/transforms/${id}`, { code: '"of another"' });
+  await lookAway();
+  await codeIs('"of another"');
+  await code.fill('"typed"');
+  await code.fill('"of another"');
+  await rest.send('PATCH', `/api/transforms/${id}`, { code: '"of a third"' });
+  await lookAway();
+  await codeIs('"of a third"');
+
+  // What is typed while a save is under way is a draft after it.
+  const update = await heldWrite(`**/transforms/${id}`, 'PATCH');
+  await code.fill('"sent"');
+  await page.getByRole('button', { name: 'Save Drafted' }).click();
+  await update.isSent;
+  await code.fill('"sent, and more"');
+  update.release();
+  await page.getByRole('button', { name: 'Save Drafted', disabled: false }).waitFor();
+  await lookAway();
+  await codeIs('"sent, and more"');
+  await page.getByRole('button', { name: 'Undo the changes' }).click();
+  await codeIs('"sent"');
+
+  // The text stands still while a new object is made of it.
+  const create = await heldWrite('**/transforms', 'POST');
+  await page.getByLabel('Name').fill('Copy of it');
+  await page.getByRole('button', { name: 'Save as new' }).click();
+  await create.isSent;
+  expect([await code.isEditable(), await page.getByLabel('Language').isEnabled()]).toEqual([false, false]);
+  create.release();
+  await page.waitForURL((url) => (url.searchParams.get('id') ?? id) !== id);
+  await codeIs('"sent"');
+  expect(await code.isEditable()).toBe(true);
+  suite.expectSound();
 }, 180_000);

@@ -1,8 +1,11 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from '@jest/globals';
 import { parse, parseAllDocuments, parseDocument } from 'yaml';
+import { slugCandidates, slugOf } from '../../src/facade/records/slug.ts';
 import { kinds } from '../../src/resources/kinds.ts';
-import { definitionOf, storedIn } from '../../src/web/screens/lab-kinds.ts';
+import { nameRules } from '../../src/resources/names.ts';
+import { brokenRules } from '../../src/resources/rules.ts';
+import { definitionOf, kinds as kindsOfLab, manifestOf, storedIn } from '../../src/web/screens/lab-kinds.ts';
 import { objectNameOf, yamlOf } from '../../src/web/screens/lab-yaml.ts';
 import { lineDiff } from '../../src/web/screens/line-diff.ts';
 import { forEachAtOnce } from '../../src/web/ui/at-once.ts';
@@ -76,8 +79,66 @@ describe('the manifest of the Lab', () => {
     }
   });
 
-  test('names the object after the name for people, and after its kind where no letter is left', () => {
-    expect([objectNameOf('Large orders (EU)!', 'x'), objectNameOf('…', 'lab-filter')]).toEqual(['large-orders-eu', 'lab-filter']);
+  test.each([
+    ['Large orders (EU)!', 'large-orders-eu'],
+    ['…', 'lab-filter'],
+    ['Größe', 'grosse'],
+    ['Smørrebrød & Ærø', 'smorrebrod-aero'],
+    ['Łódź İstanbul ﬁx', 'lodz-istanbul-fix'],
+    [`${'a'.repeat(49)} b`, 'a'.repeat(49)],
+    ['x'.repeat(200), 'x'.repeat(50)],
+    ['Test', 'test-2'],
+    ['Export', 'export-2'],
+    ['Import', 'import-2'],
+    ['Bulk', 'bulk-2'],
+    ['Upsert', 'upsert-2'],
+    ['By external id', 'by-external-id-2'],
+  ])('names the object %j as the API does, and the CRD takes it: %s', (name, expected) => {
+    const made = objectNameOf(name, 'lab-filter');
+    expect(made).toBe(expected);
+    expect(made).toBe(slugCandidates(slugOf(name, 'lab-filter')).next().value);
+    const broken = nameRules.filter((rule) => rule.appliesTo('Filter') && !rule.check(made, {}));
+    expect(broken).toEqual([]);
+  });
+
+  test('gives another object no name that is taken', () => {
+    expect([objectNameOf('To chat', 'x', 'to-chat'), objectNameOf('Test', 'x', 'test-2')]).toEqual(['to-chat-2', 'test-3']);
+    expect(objectNameOf('x'.repeat(50), 'x', 'x'.repeat(50))).toBe(`${'x'.repeat(48)}-2`);
+  });
+
+  test.each([
+    ['filter', { logic: 'AND', conditions: [{ field: 'payload.a', operator: 'exists' }] }],
+    ['transform', { type: 'jsonata', code: 'payload' }],
+    ['schema', { jsonSchema: { type: 'object' } }],
+  ] as const)('of a %s that another organization shares refers to it, and has the content once that is changed', (kind, content) => {
+    const answer = {
+      id: 'x',
+      slug: 'mine',
+      name: 'Mine',
+      sharedWith: [],
+      sharedFrom: { organization: 'acme', slug: 'shared' },
+      ...content,
+    };
+    const stored = storedIn(kind, JSON.stringify(answer));
+    const { spec, rules } = kinds[kindsOfLab[kind].resource];
+    const isTaken = (made: unknown): boolean => spec.safeParse(made).success && brokenRules(rules, made, undefined).length === 0;
+    const madeOf = (change: { newName?: string; isChanged?: boolean }): { metadata: { name: string }; spec: unknown } => {
+      const definition = definitionOf(kind, stored.draft);
+      const fields = 'fields' in definition ? definition.fields : null;
+      const manifest = manifestOf(kindsOfLab[kind], { stored, fields, newName: '', isChanged: false, ...change });
+      if (manifest === null) throw new Error('no manifest');
+      const made = parse(yamlOf(manifest));
+      expect(isTaken(made.spec)).toBe(true);
+      return made;
+    };
+    const taken = { name: 'Mine', sharedFrom: { organization: 'acme', name: 'shared' } };
+    expect(madeOf({})).toMatchObject({ metadata: { name: 'mine' }, spec: taken });
+    expect(isTaken({ ...taken, ...content })).toBe(false);
+    const changed = madeOf({ isChanged: true });
+    expect([changed.metadata.name, changed.spec]).toEqual(['mine-2', { name: 'Mine', ...content }]);
+    const renamed = madeOf({ newName: 'Other' });
+    expect([renamed.metadata.name, renamed.spec]).toEqual(['other', { name: 'Other', ...content }]);
+    expect(madeOf({ newName: 'mine' }).metadata.name).toBe('mine-2');
   });
 });
 

@@ -1,11 +1,14 @@
 import { laidOut, memberTexts } from '../ui/json-text.ts';
-import type { Manifest } from './lab-yaml.ts';
+import { type Manifest, objectNameOf } from './lab-yaml.ts';
 
 export const labKinds = ['filter', 'transform', 'schema'] as const;
 export type LabKind = (typeof labKinds)[number];
 
 export const transformTypes = ['jsonata', 'javascript', 'liquid'] as const;
 export type TransformType = (typeof transformTypes)[number];
+
+/** A field and its JSON text. */
+type Field = [field: string, json: string];
 
 /** What is being edited. */
 export interface Draft {
@@ -20,8 +23,10 @@ export interface Stored {
   name: string;
   slug: string;
   draft: Draft;
+  /** The object of another organization that stands for this one; null: it has its own content. */
+  sharedFrom: { organization: string; name: string } | null;
   /** Fields that a manifest has besides, as JSON texts. */
-  others: [field: string, json: string][];
+  others: Field[];
 }
 
 export interface KindOfLab {
@@ -88,11 +93,13 @@ export const kinds: Record<LabKind, KindOfLab> = {
 export function storedIn(kind: LabKind, answer: string): Stored {
   const members = memberTexts(answer) ?? new Map<string, string>();
   const textOf = (name: string): string => String(JSON.parse(members.get(name) ?? '""'));
-  const others = ['description', 'sharedWith'].flatMap((name): [string, string][] => {
+  const others = ['description', 'sharedWith'].flatMap((name): Field[] => {
     const json = members.get(name) ?? 'null';
     return json === 'null' || json === '[]' ? [] : [[name, json]];
   });
-  return { id: textOf('id'), name: textOf('name'), slug: textOf('slug'), draft: draftOf(kind, members), others };
+  const from: { organization: string; slug: string } | null = JSON.parse(members.get('sharedFrom') ?? 'null');
+  const sharedFrom = from === null ? null : { organization: from.organization, name: from.slug };
+  return { id: textOf('id'), name: textOf('name'), slug: textOf('slug'), draft: draftOf(kind, members), sharedFrom, others };
 }
 
 function draftOf(kind: LabKind, members: ReadonlyMap<string, string>): Draft {
@@ -106,7 +113,7 @@ function draftOf(kind: LabKind, members: ReadonlyMap<string, string>): Draft {
 }
 
 /** What the text says, as the fields of the API and of `spec`; or why it is none. */
-export type Definition = { fields: [field: string, json: string][] } | { problem: string };
+export type Definition = { fields: Field[] } | { problem: string };
 
 export function definitionOf(kind: LabKind, { text, type }: Draft): Definition {
   if (kind === 'transform') {
@@ -143,6 +150,34 @@ function jsonObject(text: string): Map<string, string> | string {
   } catch (thrown) {
     return `The text is not JSON: ${thrown instanceof Error ? thrown.message : String(thrown)}`;
   }
+}
+
+export interface Edited {
+  /** What it came from; null: it is a new one. */
+  stored: Stored | null;
+  /** Empty: none is given. */
+  newName: string;
+  /** Null: the text says nothing. */
+  fields: Field[] | null;
+  isChanged: boolean;
+}
+
+/**
+ * The manifest of the object that was opened, or of another one where a name is given. What another organization shares has no content here, so once
+ * changed it is another one too. Null: there is nothing to write.
+ */
+export function manifestOf({ resource, word }: KindOfLab, { stored, newName, fields, isChanged }: Edited): Manifest | null {
+  const shown = newName || (stored?.name ?? `Lab ${word.toLowerCase()}`);
+  const named: Field = ['name', JSON.stringify(shown)];
+  if (stored !== null && newName === '') {
+    const { slug, sharedFrom, others } = stored;
+    if (sharedFrom !== null && !isChanged)
+      return { kind: resource, name: slug, spec: [named, ...others, ['sharedFrom', JSON.stringify(sharedFrom)]] };
+    if (sharedFrom === null && fields !== null) return { kind: resource, name: slug, spec: [named, ...others, ...fields] };
+  }
+  if (fields === null) return null;
+  const name = objectNameOf(newName || (stored?.slug ?? shown), `lab-${word.toLowerCase()}`, stored?.slug);
+  return { kind: resource, name, spec: [named, ...fields] };
 }
 
 /** Fields as a JSON object. */

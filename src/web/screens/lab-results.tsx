@@ -51,11 +51,16 @@ export function LabResults({ run, kind }: { run: Run; kind: KindOfLab }): ReactE
         <table className="table">
           <thead>
             <tr>
-              {['Received', 'Event', 'Source', 'Type', 'Result', 'Why'].map((title) => (
-                <th key={title} scope="col">
-                  {title}
-                </th>
-              ))}
+              <th scope="col">Result</th>
+              <th scope="col">Why</th>
+              <th scope="col">Event</th>
+              <th scope="col">Received</th>
+              <th scope="col" className="p2">
+                Source
+              </th>
+              <th scope="col" className="p2">
+                Type
+              </th>
             </tr>
           </thead>
           <tbody>
@@ -89,16 +94,6 @@ function ResultRow({ row: { event, outcome }, kind, isOpen, toggle }: ResultRowP
   return (
     <>
       <tr>
-        <td className="mono">
-          <Clock at={event.receivedAt} />
-        </td>
-        <td>
-          <Link className="id" to="/o/$org/events/$id" params={{ org, id: event.id }} title={event.id}>
-            {shortId(event.id)}
-          </Link>
-        </td>
-        <td>{event.sourceSlug}</td>
-        <td className="muted">{event.contentType}</td>
         <td>
           {outcome === null ? (
             <State state="pending" word="Waiting" />
@@ -119,6 +114,16 @@ function ResultRow({ row: { event, outcome }, kind, isOpen, toggle }: ResultRowP
             </button>
           )}
         </td>
+        <td>
+          <Link className="id" to="/o/$org/events/$id" params={{ org, id: event.id }} title={event.id}>
+            {shortId(event.id)}
+          </Link>
+        </td>
+        <td className="mono">
+          <Clock at={event.receivedAt} />
+        </td>
+        <td className="p2">{event.sourceSlug}</td>
+        <td className="muted p2">{event.contentType}</td>
       </tr>
       {made !== undefined && isOpen ? (
         <tr>

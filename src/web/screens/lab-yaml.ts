@@ -42,14 +42,30 @@ function literalBlock(text: string): { head: string; lines: string[] } | null {
   return { head: isEnded ? '|' : '|-', lines };
 }
 
-const maxSlugLength = 50;
+/** Words that API paths use themselves: the CRDs refuse them as names. */
+const reservedNames: readonly string[] = ['bulk', 'export', 'import', 'test', 'by-external-id', 'upsert'];
+const longestObjectName = 50;
+/** Of a name for people, units that are looked at. */
+const longestName = 400;
+const letters: Record<string, string> = { ß: 'ss', æ: 'ae', œ: 'oe', ø: 'o', đ: 'd', ð: 'd', ł: 'l', þ: 'th', ı: 'i' };
 
-/** A name of an object made of a name for people. */
-export function objectNameOf(name: string, fallback: string): string {
-  const slug = name
+/** The name of an object that a name for people suggests, as the API makes a slug of it: with `-2`, `-3`, … where it is reserved or `taken`. */
+export function objectNameOf(name: string, fallback: string, taken?: string): string {
+  const plain = name
+    .slice(0, longestName)
+    .normalize('NFKD')
     .toLowerCase()
-    .replace(/[^a-z0-9]+/g, '-')
-    .slice(0, maxSlugLength)
-    .replace(/^-+|-+$/g, '');
-  return slug === '' ? fallback : slug;
+    .replaceAll(/\p{Mark}/gu, '')
+    .replaceAll(/[ßæœøđðłþı]/g, (letter) => letters[letter] ?? '');
+  const base = trimmed(plain.replaceAll(/[^a-z0-9]+/g, '-'), longestObjectName) || fallback;
+  let free = base;
+  for (let number = 2; reservedNames.includes(free) || free === taken; number++) {
+    const suffix = `-${number}`;
+    free = trimmed(base, longestObjectName - suffix.length) + suffix;
+  }
+  return free;
+}
+
+function trimmed(text: string, length: number): string {
+  return text.replace(/^-+/, '').slice(0, length).replace(/-+$/, '');
 }

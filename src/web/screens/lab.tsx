@@ -1,20 +1,19 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { type ReactElement, type ReactNode, useId, useMemo, useState } from 'react';
+import { type ReactElement, type ReactNode, useId, useMemo } from 'react';
 import { basePath } from '../api/base.ts';
 import { Page } from '../app/page.tsx';
-import { useBytes, useOrganization, useRead } from '../app/use-api.ts';
+import { useBytes, useOrganization, useRead, useWrite } from '../app/use-api.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Empty, Failure, Loading } from '../ui/notices.tsx';
 import { Segments } from '../ui/segments.tsx';
-import { type Draft, definitionOf, kinds, type LabKind, labKinds, type Stored, storedIn, transformTypes } from './lab-kinds.ts';
+import { useDraft } from './lab-draft.ts';
+import { definitionOf, kinds, type LabKind, labKinds, type Stored, storedIn, transformTypes } from './lab-kinds.ts';
 import { LabResults } from './lab-results.tsx';
 import { useLabRun } from './lab-run.ts';
 import { LabSave } from './lab-save.tsx';
 
 const eventCounts = [10, 25, 50, 100];
 const usualEvents = 25;
-/** What is not saved outlives a look at another screen. */
-const drafts = new Map<string, Draft>();
 
 interface LabSearch {
   kind?: string;
@@ -127,16 +126,17 @@ function named(all: readonly Named[] | undefined, chosen: string | undefined, ke
 interface ChoiceProps {
   label: string;
   value: string;
+  isFixed?: boolean;
   onChange: (value: string) => void;
   children: ReactNode;
 }
 
-function Choice({ label, value, onChange, children }: ChoiceProps): ReactElement {
+function Choice({ label, value, isFixed = false, onChange, children }: ChoiceProps): ReactElement {
   const id = useId();
   return (
     <div className="field">
       <label htmlFor={id}>{label}</label>
-      <select className="input" id={id} value={value} onChange={({ target }) => onChange(target.value)}>
+      <select className="input" id={id} value={value} disabled={isFixed} onChange={({ target }) => onChange(target.value)}>
         {children}
       </select>
     </div>
@@ -164,23 +164,14 @@ function Opened({ ...props }: BenchProps): ReactElement {
 function Bench({ kind, id, sourceId, count, open, stored }: BenchProps & { stored: Stored | null }): ReactElement {
   const org = useOrganization();
   const what = kinds[kind];
-  const begun = stored?.draft ?? what.start;
-  const key = `${org} ${kind} ${id ?? ''}`;
-  const [draft, setDraft] = useState(drafts.get(key) ?? begun);
-  // The API may write what was saved in another order, or with other blanks.
-  const [saved, setSaved] = useState<Draft | null>(null);
+  const { draft, isChanged, edit, undo, wasSaved } = useDraft(`${org} ${kind} ${id ?? ''}`, stored?.draft ?? what.start);
+  const create = useWrite(what.create);
   const { run, start } = useLabRun();
   const field = useId();
   const hint = useId();
   const definition = useMemo(() => definitionOf(kind, draft), [kind, draft]);
   const fields = 'fields' in definition ? definition.fields : null;
-  const isChanged = [begun, saved].every((each) => draft.text !== each?.text || draft.type !== each.type);
   const canRun = fields !== null && (kind !== 'schema' || (stored !== null && !isChanged));
-  const edit = (change: Partial<Draft>): void => {
-    const next = { ...draft, ...change };
-    drafts.set(key, next);
-    setDraft(next);
-  };
   const tryIt = (): void => {
     if (canRun) start({ kind, id: stored?.id, fields, sourceId, count });
   };
@@ -188,13 +179,20 @@ function Bench({ kind, id, sourceId, count, open, stored }: BenchProps & { store
     <>
       <section className="stack" aria-label="Definition">
         {kind === 'transform' ? (
-          <Choice label="Language" value={draft.type} onChange={(type) => edit({ type: transformTypes.find((each) => each === type) })}>
-            {transformTypes.map((each) => (
-              <option key={each} value={each}>
-                {each}
-              </option>
-            ))}
-          </Choice>
+          <div className="row">
+            <Choice
+              label="Language"
+              value={draft.type}
+              isFixed={create.isPending}
+              onChange={(type) => edit({ type: transformTypes.find((each) => each === type) })}
+            >
+              {transformTypes.map((each) => (
+                <option key={each} value={each}>
+                  {each}
+                </option>
+              ))}
+            </Choice>
+          </div>
         ) : null}
         <div className="field">
           <label htmlFor={field}>{what.label}</label>
@@ -204,6 +202,7 @@ function Bench({ kind, id, sourceId, count, open, stored }: BenchProps & { store
             aria-describedby={hint}
             aria-invalid={'problem' in definition}
             rows={12}
+            readOnly={create.isPending}
             spellCheck={false}
             value={draft.text}
             onChange={({ target }) => edit({ text: target.value })}
@@ -226,7 +225,7 @@ function Bench({ kind, id, sourceId, count, open, stored }: BenchProps & { store
             <kbd>Ctrl</kbd> <kbd>Enter</kbd>
           </span>
           {isChanged ? (
-            <button type="button" className="btn" onClick={() => edit(begun)}>
+            <button type="button" className="btn" onClick={undo}>
               Undo the changes
             </button>
           ) : null}
@@ -236,12 +235,10 @@ function Bench({ kind, id, sourceId, count, open, stored }: BenchProps & { store
           stored={stored}
           fields={fields}
           isChanged={isChanged}
-          onSaved={() => {
-            drafts.delete(key);
-            setSaved(draft);
-          }}
+          create={create}
+          onSaved={() => wasSaved(draft)}
           onCreated={(created) => {
-            drafts.delete(key);
+            undo();
             open(created);
           }}
         />
