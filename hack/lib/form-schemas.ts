@@ -47,7 +47,9 @@ const ofAuth = (...values: string[]): FormField['when'] => ({ field: 'authType',
 /** Fields that count with some values of another one; the descriptions of the document say so in words. */
 const conditions: Record<string, FormField['when']> = {
   ...Object.fromEntries(
-    'url method headers authType tls useStaticIp forwardQuery signingSecret'.split(' ').map((name) => [`destinations.${name}`, http]),
+    'url method headers authType timeoutMs tls useStaticIp forwardQuery signingSecret'
+      .split(' ')
+      .map((name) => [`destinations.${name}`, http]),
   ),
   'destinations.config': warehouse,
   'destinations.fieldMapping': warehouse,
@@ -74,6 +76,9 @@ const conditions: Record<string, FormField['when']> = {
   'sources.verification': { field: 'provider', values: ['custom'] },
   'sources.verifyToken': { field: 'handshake', values: ['hub_challenge'] },
 };
+
+/** Objects that a change replaces; it merges the others. */
+const replaced = new Set(['sources.verification', 'routes.expectedResponse']);
 
 const longText = 16_000;
 
@@ -125,6 +130,7 @@ export function formFields(document: unknown, family: FormFamily): FormField[] {
       help: `${each['description'] ?? ''}`,
       node: nodeOf(name, each, own, path),
       ...(isNullable && { isNullable: true }),
+      ...(replaced.has(path) && { isReplaced: true }),
       ...(first.includes(path.slice(family.length + 1)) && { isMain: true }),
       ...(given.success && { default: given.data }),
       ...(conditions[path] !== undefined && { when: conditions[path] }),

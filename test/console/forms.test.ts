@@ -1,51 +1,34 @@
-import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import type { Browser, Page } from 'playwright-core';
-import { RestClient } from '../e2e/rest.ts';
-import { accessibilityViolations, openPage, startBrowser, type WatchedPage } from '../support/browser.ts';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { accessibilityViolations } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Standalone, startStandalone } from '../support/program.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
-import { buildConsole } from './built-console.ts';
+import { consoleSuite } from './console-suite.ts';
 
 const hostile = '<img src=x onerror="document.title=\'taken\'">';
 
-let browser: Browser;
-let standalone: Standalone;
-let rest: RestClient;
+const suite = consoleSuite();
+const { made, open, expectSound } = suite;
 let receiver: Receiver;
-let opened: WatchedPage;
-
 beforeAll(async () => {
-  await buildConsole();
-  browser = await startBrowser();
-  standalone = await startStandalone({ environment: { POSTHORN_HOST: '127.0.0.1' } });
-  rest = new RestClient(standalone.url, standalone.key);
   receiver = await startReceiver();
-}, 240_000);
-afterEach(async () => {
-  await opened?.close();
 });
-afterAll(async () => {
-  await browser?.close();
-  await standalone?.stop();
-  await receiver?.close();
-});
+afterAll(() => receiver?.close());
 
-async function open(path: string, options: Parameters<typeof openPage>[1] = {}): Promise<Page> {
-  opened = await openPage(browser, options);
-  await opened.page.goto(`${standalone.url}/console/o/default/${path}`);
-  return opened.page;
-}
-
-function expectSound(): void {
-  expect({ errors: opened.errors, policyViolations: opened.policyViolations }).toEqual({ errors: [], policyViolations: [] });
-}
+/** Waits until the first faulty field has the focus. */
+const faultHasFocus = (page: Page): Promise<true> =>
+  eventually('the focus at the fault', 10_000, async () =>
+    (await page.evaluate('document.activeElement === document.querySelector("[aria-invalid=true]")')) === true ? true : undefined,
+  );
 
 test('a person makes a source, a destination and a route by forms, and an event goes through them', async () => {
-  const page = await open('sources');
+  const page = await open('o/default/sources');
   await page.getByRole('link', { name: 'New source' }).click();
   await page.getByRole('button', { name: 'Create source' }).click();
   await page.getByText('This is required.').waitFor();
+  await faultHasFocus(page);
+  await page.getByRole('button', { name: 'Create source' }).click();
+  await faultHasFocus(page);
   expect(await page.getByLabel('Name *').getAttribute('aria-invalid')).toBe('true');
   await page.getByLabel('Name *').fill(hostile);
   await page.getByText('Further settings').click();
@@ -53,7 +36,10 @@ test('a person makes a source, a destination and a route by forms, and an event 
   await page.getByRole('button', { name: 'Create source' }).click();
   // The API's own words, at the field.
   await page.locator('.error', { hasText: 'slug' }).waitFor();
-  expect(await page.evaluate('document.activeElement === document.querySelector("[aria-invalid=true]")')).toBe(true);
+  await faultHasFocus(page);
+  await page.getByRole('button', { name: 'Create source' }).click();
+  await page.locator('.error', { hasText: 'slug' }).waitFor();
+  await faultHasFocus(page);
   expect(await page.getByLabel('Slug').getAttribute('aria-invalid')).toBe('true');
   await page.getByLabel('Slug').fill('shop');
   await page.getByRole('button', { name: 'Create source' }).click();
@@ -61,14 +47,14 @@ test('a person makes a source, a destination and a route by forms, and an event 
   await page.getByRole('complementary').getByText(hostile).waitFor();
   await page.getByText('/ingest/default/shop').first().waitFor();
 
-  await page.goto(`${standalone.url}/console/o/default/targets`);
+  await page.goto(`${suite.standalone.url}/console/o/default/targets`);
   await page.getByRole('link', { name: 'New destination' }).click();
   await page.getByLabel('Name *').fill('billing');
   await page.getByLabel('URL').fill(receiver.url);
   await page.getByRole('button', { name: 'Create destination' }).click();
   await page.waitForURL('**/targets?at=*');
 
-  await page.goto(`${standalone.url}/console/o/default/routes/new`);
+  await page.goto(`${suite.standalone.url}/console/o/default/routes/new`);
   await page.getByLabel('Name *').fill('orders');
   const source = page.getByLabel('Source *');
   await source.locator('option', { hasText: hostile }).waitFor({ state: 'attached' });
@@ -80,9 +66,13 @@ test('a person makes a source, a destination and a route by forms, and an event 
   await page.getByRole('button', { name: 'Create route' }).click();
   await page.waitForURL('**/routes?at=*');
 
-  const accepted = await fetch(`${standalone.url}/ingest/default/shop`, { method: 'POST', body: '{"total":1}' });
+  const accepted = await fetch(`${suite.standalone.url}/ingest/default/shop`, { method: 'POST', body: '{"total":1}' });
   expect(accepted.ok).toBe(true);
-  await eventually('the delivery', 30_000, async () => (await rest.send('GET', '/api/deliveries?status=delivered')).body.data.length === 1);
+  await eventually(
+    'the delivery',
+    30_000,
+    async () => (await suite.rest.send('GET', '/api/deliveries?status=delivered')).body.data.length === 1,
+  );
 
   await page.getByRole('link', { name: 'Edit' }).click();
   await page.getByLabel('Name *').fill('all orders');
@@ -91,7 +81,7 @@ test('a person makes a source, a destination and a route by forms, and an event 
   await page.getByRole('link', { name: 'Sources' }).click();
   await page.getByRole('dialog', { name: 'Leave without saving?' }).getByRole('button', { name: 'Stay' }).click();
   await page.getByLabel('Body of the request').fill('{"name": ');
-  await page.getByText(/JSON/, { exact: false }).last().waitFor();
+  await page.locator('.error', { hasText: 'JSON' }).waitFor();
   expect(await page.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true);
   await page.getByLabel('Body of the request').fill('{"name": "paid orders"}');
   await page.getByRole('button', { name: 'Save' }).click();
@@ -101,14 +91,96 @@ test('a person makes a source, a destination and a route by forms, and an event 
   expectSound();
 }, 180_000);
 
+test('a change sends only what differs, and an answer that is lost makes nothing twice', async () => {
+  const { rest } = suite;
+  const read = async (path: string) => (await rest.send('GET', `/api/${path}`)).body;
+  const source = await made('sources', { name: 'orders', slug: 'kept', signingSecret: 'a-secret-of-the-shop' });
+  const target = await made('destinations', { name: 'web', url: receiver.url });
+  const keys = { accessKeyId: 'AKIAAAAAAAAAAAAA', secretAccessKey: 'abcdefghijklmnop' };
+  const lake = await made('destinations', {
+    name: 'lake',
+    type: 's3',
+    config: { bucket: 'orders', region: 'eu-west-1', prefix: 'p', ...keys },
+  });
+  const channel = await made('notification-channels', { name: 'mail', type: 'email', config: { addresses: ['a@example.com'] } });
+  const condition = { field: 'payload.a', operator: 'equals', value: '1000' };
+  const routed = { sourceId: source, destinationIds: [target], filterConditions: [condition], notificationChannelIds: [channel] };
+  const route = await made('routes', { name: 'alerts', ...routed });
+  const application = await made('webhook-applications', { name: 'exact', metadata: { a: 1 } });
+  const page = await open(`o/default/sources/${source}/edit`);
+  const save = page.getByRole('button', { name: 'Save' });
+  const edit = async (family: string, id: string): Promise<void> => {
+    await page.goto(`${suite.standalone.url}/console/o/default/${family}/${id}/edit`);
+    await page.getByLabel('Name *').waitFor();
+    expect(await save.isDisabled()).toBe(true);
+  };
+
+  await page.getByLabel('Signing secret').fill('x');
+  await page.getByLabel('Signing secret').fill('');
+  await page.getByLabel('Description').fill('of the shop');
+  await save.click();
+  await page.waitForURL('**/sources?at=*');
+  expect(await read(`sources/${source}`)).toMatchObject({ hasSigningSecret: true, description: 'of the shop' });
+
+  await edit('destinations', lake);
+  await page.getByLabel('Prefix').fill('');
+  await save.click();
+  await page.getByText('This cannot be removed; give another value.').waitFor();
+  await page.getByLabel('Prefix').fill('q');
+  await page.getByText('Further settings').click();
+  await page.getByLabel('Backoff multiplier').fill('');
+  await page.getByLabel('Backoff multiplier').pressSequentially('1.5');
+  await save.click();
+  await page.waitForURL('**/targets?at=*');
+  expect(await read(`destinations/${lake}`)).toMatchObject({ config: { prefix: 'q' }, retryPolicy: { backoffMultiplier: 1.5 } });
+
+  await edit('routes', route);
+  await page.getByText('Further settings').click();
+  expect(await page.getByLabel('Value').inputValue()).toBe('"1000"');
+  await page.getByRole('button', { name: 'Remove mail' }).click();
+  await save.click();
+  await page.waitForURL('**/routes?at=*');
+  expect(await read(`routes/${route}`)).toMatchObject({ notificationChannelIds: [], filterConditions: [condition] });
+
+  await edit('applications', application);
+  await page.getByText('Further settings').click();
+  await page.getByLabel('Metadata').fill('{"a": 12345678901234567890}');
+  await page.getByLabel('Name *').fill('inexact');
+  await save.click();
+  await page.locator('.error', { hasText: 'does not keep all digits' }).waitFor();
+  await faultHasFocus(page);
+  await page.getByLabel('Metadata').fill('{"a": 2}');
+  await save.click();
+  await page.waitForURL('**/applications?at=*');
+  expect((await read(`webhook-applications/${application}`)).data).toMatchObject({ name: 'inexact', metadata: { a: 2 } });
+  expectSound();
+
+  await page.goto(`${suite.standalone.url}/console/o/default/sources/new`);
+  await page.route(
+    '**/sources',
+    async (request) => {
+      await request.fetch();
+      await request.abort();
+    },
+    { times: 1 },
+  );
+  await page.getByLabel('Name *').fill('once');
+  await page.getByRole('button', { name: 'Create source' }).click();
+  await page.getByText('The API does not answer.').waitFor();
+  await page.getByRole('button', { name: 'Create source' }).click();
+  await page.waitForURL('**/sources?at=*');
+  const named = (await read('sources')).data.filter(({ name }: { name: string }) => name === 'once');
+  expect(named).toHaveLength(1);
+}, 180_000);
+
 test('a form has no accessibility violation in light and dark, and fits 320 pixels', async () => {
   for (const colorScheme of ['light', 'dark'] as const) {
-    const page = await open('destinations/new', { colorScheme, viewport: { width: 320, height: 700 } });
+    const page = await open('o/default/destinations/new', { colorScheme, viewport: { width: 320, height: 700 } });
     await page.getByLabel('Name *').waitFor();
     await page.getByText('Further settings').click();
     expect(await accessibilityViolations(page)).toEqual([]);
     expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);
     expectSound();
-    if (colorScheme === 'light') await opened.close();
+    if (colorScheme === 'light') await page.close();
   }
 }, 120_000);

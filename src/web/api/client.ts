@@ -16,6 +16,8 @@ export interface CallOptions {
   /** Slug or id; null: that of the credential. */
   organization: string | null;
   signal?: AbortSignal;
+  /** Sent as Idempotency-Key: equal requests with the same key are carried out once. */
+  idempotencyKey?: string;
 }
 
 const deadlineMs = 30_000;
@@ -83,6 +85,7 @@ async function send<Name extends OperationName>(name: Name, input: Input<Name>, 
   const body = input.bodyText ?? (input.body === undefined ? undefined : JSON.stringify(input.body));
   if (body !== undefined) headers.set('content-type', 'application/json');
   if (method !== 'GET' && csrfToken !== null) headers.set('x-posthorn-csrf', csrfToken);
+  if (options.idempotencyKey !== undefined) headers.set('idempotency-key', options.idempotencyKey);
   const signals = [AbortSignal.timeout(deadlineMs), ...(options.signal === undefined ? [] : [options.signal])];
   const response = await answered(
     fetch(url, { method, headers, body, credentials: 'same-origin', signal: AbortSignal.any(signals) }),

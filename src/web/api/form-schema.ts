@@ -23,6 +23,8 @@ export interface FormField {
   isRequired?: true;
   /** null removes it. */
   isNullable?: true;
+  /** An object that a change replaces as a whole; of the others it keeps what is not sent. */
+  isReplaced?: true;
   /** Set once, when the resource is made. */
   isFixed?: true;
   /** Shown at once; the others stand below further settings. */

@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
-import { call } from '../api/client.ts';
+import { readBytes } from '../api/client.ts';
+import { inexactMembers } from '../app/resource-form/exact-json.ts';
 import { type Family, familyOf } from '../app/resource-form/families.ts';
 import { ResourceForm, recordIn } from '../app/resource-form/resource-form.tsx';
 import { useOrganization } from '../app/use-api.ts';
@@ -35,14 +36,16 @@ function FormOf({ family, id }: { family: Family; id: string | null }): ReactEle
     queryKey: [organization, 'form', family.api, id],
     queryFn: async ({ signal }) => {
       const { fields } = await family.read();
-      if (id === null) return { fields, record: null };
-      return { fields, record: recordIn(await call(`GET /${family.api}/{id}`, { path: { id } }, { organization, signal })) };
+      if (id === null) return { fields, record: null, withheld: [] };
+      const bytes = await readBytes(`GET /${family.api}/{id}`, { path: { id } }, { organization, signal });
+      const text = new TextDecoder().decode(bytes);
+      return { fields, record: recordIn(JSON.parse(text)), withheld: inexactMembers(text) };
     },
     // What the reader types is not lost to a newer answer, and a form that is opened again begins with what there is.
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 0,
   });
-  if (data !== undefined) return <ResourceForm family={family} fields={data.fields} record={data.record} />;
+  if (data !== undefined) return <ResourceForm family={family} fields={data.fields} record={data.record} withheld={data.withheld} />;
   return (
     <main className="main" id="main">
       {error === null ? <Loading what="the form" /> : <Failure message={error.message} retry={() => void refetch()} />}

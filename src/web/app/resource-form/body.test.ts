@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { FormField } from '../../api/form-schema.ts';
-import { bodyOfRecord, changesOf, complaintsOf, labelOf, missingFields, sentBody } from './body.ts';
+import { complaintsOf, labelOf, missingFields, sentBody } from './body.ts';
 
 const text = (name: string, more: Partial<FormField> = {}): FormField => ({ name, help: '', node: { kind: 'text' }, ...more });
 const fields: FormField[] = [
@@ -30,13 +30,6 @@ describe('the body that a form sends', () => {
 
   test('keeps members that the form does not know, so that the API judges them', () => {
     expect(sentBody(fields, { name: 'a', other: 1 })).toEqual({ name: 'a', other: 1 });
-  });
-
-  test('of a change has what differs alone, and null for what is gone', () => {
-    const start = bodyOfRecord(fields, { id: 'src_1', name: 'a', description: 'old', url: null, tls: { caBundle: 'PEM' } });
-    expect(start).toEqual({ name: 'a', description: 'old', tls: { caBundle: 'PEM' } });
-    expect(changesOf(fields, start, start)).toEqual({});
-    expect(changesOf(fields, start, { name: 'b', tls: {} })).toEqual({ name: 'b', description: null, tls: { caBundle: null } });
   });
 
   test('lacks required fields only where they count', () => {

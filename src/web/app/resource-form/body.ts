@@ -62,29 +62,113 @@ function onlyOf(inner: readonly FormField[], { node }: FormField, value: Body): 
   return Object.fromEntries(Object.entries(value).filter(([name]) => names.has(name) || !others.includes(name)));
 }
 
-/** What the form begins with: those members of a record that it has fields for. null says the same as a member that is not there. */
+/**
+ * What the form begins with: those members of a record that it has fields for, without those that do not count. null says the same as a member that is
+ * not there.
+ */
 export function bodyOfRecord(fields: readonly FormField[], record: Body): Body {
-  return Object.fromEntries(
-    fields.flatMap(({ name }) => (record[name] === undefined || record[name] === null ? [] : [[name, record[name]]])),
-  );
+  const whole = { fields, body: record };
+  const named = Object.fromEntries(fields.map(({ name }) => [name, record[name]]));
+  return sentBody(fields, withoutNulls(fields, named, whole));
 }
 
-/** The body of a PATCH: the members that differ. One that is gone is null; one within an object, too, where null removes it. */
-export function changesOf(fields: readonly FormField[], before: Body, after: Body): Body {
-  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
-  const changed = [...names].filter((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]));
-  return Object.fromEntries(
-    changed.map((name) => {
-      const field = fields.find((each) => each.name === name);
-      const value = after[name] ?? null;
-      if (field?.node.kind !== 'object' || !isObject(value)) return [name, value];
-      const was = objectIn(before[name]);
-      const gone = field.node.fields.filter(
-        (inner) => inner.isNullable && was[inner.name] !== undefined && value[inner.name] === undefined,
-      );
-      return [name, { ...value, ...Object.fromEntries(gone.map((inner) => [inner.name, null])) }];
-    }),
-  );
+function withoutNulls(fields: readonly FormField[], body: Body, whole: Whole): Body {
+  const kept = Object.entries(body).flatMap(([name, value]): [string, unknown][] => {
+    if (value === undefined || value === null) return [];
+    const field = fields.find((each) => each.name === name);
+    // Some records have a map as JSON text.
+    if (field?.node.kind === 'map' && typeof value === 'string') return [[name, JSON.parse(value)]];
+    return [[name, hasFields(field) && isObject(value) ? withoutNulls(fieldsIn(field, whole), value, whole) : value]];
+  });
+  return Object.fromEntries(kept);
+}
+
+function hasFields(field: FormField | undefined): field is FormField {
+  return field?.node.kind === 'object' || field?.node.kind === 'branches';
+}
+
+export interface Changes {
+  /** The body of a PATCH. */
+  patch: Body;
+  /** Paths of the fields that are empty now, and that the API cannot empty. */
+  stuck: string[];
+}
+
+/**
+ * What makes `before` into `after`, both without the fields that do not count. The API keeps what is not sent, also within objects, so a field that was
+ * emptied is sent as null, as its default or as an empty list. null in `after` is sent as it is.
+ */
+export function changesOf(
+  fields: readonly FormField[],
+  before: Body,
+  after: Body,
+  whole: Whole = { fields, body: after },
+  path = '',
+): Changes {
+  const patch: Body = {};
+  const stuck: string[] = [];
+  for (const name of new Set([...Object.keys(before), ...Object.keys(after)])) {
+    const [was, is] = [before[name], after[name]];
+    const field = fields.find((each) => each.name === name);
+    if (JSON.stringify(was) === JSON.stringify(is)) continue;
+    if (is === undefined && field !== undefined && !isShown(field, fields, after, whole)) {
+      if (field.isNullable) patch[name] = null;
+    } else if (isObject(was) && isMerged(field, before, after) && (isObject(is) || (is === undefined && !field.isNullable))) {
+      const inner = changesOf(fieldsIn(field, whole), was, objectIn(is), whole, `${path}${name}.`);
+      stuck.push(...inner.stuck);
+      if (Object.keys(inner.patch).length > 0) patch[name] = inner.patch;
+    } else if (is !== undefined) patch[name] = is;
+    else {
+      const empty = emptyValue(field);
+      if (isEmpty(was) || JSON.stringify(was) === JSON.stringify(empty)) continue;
+      if (empty === undefined) stuck.push(`${path}${name}`);
+      else patch[name] = empty;
+    }
+  }
+  return { patch, stuck };
+}
+
+/** Whether the API keeps what is not sent of the object. It is another object where the field that it counts with has another value. */
+function isMerged(field: FormField | undefined, before: Body, after: Body): field is FormField {
+  if (!hasFields(field) || field.isReplaced) return false;
+  return field.when === undefined || before[field.when.field] === after[field.when.field];
+}
+
+/** What is sent for a field that was emptied; undefined: the API has no such value. */
+function emptyValue(field: FormField | undefined): unknown {
+  if (field === undefined || field.isNullable) return null;
+  if (field.default !== undefined) return field.default;
+  switch (field.node.kind) {
+    case 'list':
+    case 'choices':
+    case 'references':
+    case 'objects':
+      return [];
+    case 'map':
+      return {};
+    default:
+      return undefined;
+  }
+}
+
+function isEmpty(value: unknown): boolean {
+  return Array.isArray(value) ? value.length === 0 : isObject(value) && Object.keys(value).length === 0;
+}
+
+/** `before` with what a PATCH with `patch` would make of it. null stays, so that it is sent. */
+export function mergedInto(fields: readonly FormField[], before: Body, patch: Body): Body {
+  const all = { fields, body: { ...before, ...patch } };
+  const merged = (within: readonly FormField[], was: Body, sent: Body): Body => ({
+    ...was,
+    ...Object.fromEntries(
+      Object.entries(sent).map(([name, value]) => {
+        const field = within.find((each) => each.name === name);
+        const isPart = hasFields(field) && field.isReplaced !== true && isObject(value);
+        return [name, isPart ? merged(fieldsIn(field, all), objectIn(was[name]), value) : value];
+      }),
+    ),
+  });
+  return merged(fields, before, patch);
 }
 
 /** Paths of the fields that have to be there and are not. */

@@ -1,4 +1,5 @@
 import { type ReactElement, useState } from 'react';
+import { exactNumber, inexactNumber, inexactWords, parsedJson, typedText, typedValue } from './exact-json.ts';
 
 export interface ControlProps {
   id: string;
@@ -20,29 +21,62 @@ export function attributesOf({ id, describedBy, isInvalid, isRequired }: Control
 const textOf = (value: unknown): string =>
   value === undefined || value === null ? '' : typeof value === 'string' ? value : JSON.stringify(value);
 
+const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
+
+/** The text of a field whose value has many spellings: as it was typed, while it means the value that there is. */
+function useTyped(value: unknown, write: (value: unknown) => string, read: (text: string) => unknown) {
+  const [typed, setTyped] = useState(() => write(value));
+  return [isSame(read(typed), value) ? typed : write(value), setTyped] as const;
+}
+
+const numberIn = (text: string): unknown => (text === '' ? undefined : (exactNumber(text) ?? text));
+const linesIn = (text: string): string[] | undefined => {
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  return lines.length === 0 ? undefined : lines.map((line) => line.trim());
+};
+const listText = (value: unknown): string => (Array.isArray(value) ? value.map(textOf).join('\n') : textOf(value));
+
 type TextInputProps = ControlProps & {
-  isNumber?: boolean;
   isSecret?: boolean;
   isLong?: boolean;
-  isNullable?: boolean;
   isChange?: boolean;
 };
 
-/** A text or a number; of a secret that is stored only that it stays. What is no number is sent as it is: the API says so. */
+/** A number. What is none is sent as it is: the API says so. */
+export function NumberInput(props: ControlProps): ReactElement {
+  const { value, onChange, isReadOnly, hint } = props;
+  const [text, setTyped] = useTyped(value, textOf, numberIn);
+  const changed = (next: string): void => {
+    setTyped(next);
+    onChange(numberIn(next));
+  };
+  return (
+    <input
+      {...attributesOf(props)}
+      type="text"
+      inputMode="decimal"
+      autoComplete="off"
+      readOnly={isReadOnly}
+      placeholder={hint}
+      value={text}
+      onChange={({ target }) => changed(target.value)}
+    />
+  );
+}
+
+/** A text; of a secret that is stored only that it stays. */
 export function TextInput(props: TextInputProps): ReactElement {
-  const { value, onChange, isReadOnly, hint, isNumber = false, isSecret = false, isLong = false, isChange = false } = props;
+  const { value, onChange, isReadOnly, hint, isSecret = false, isLong = false, isChange = false } = props;
   const isKept = isSecret && typeof value === 'string' && value.startsWith('••••');
-  const changed = (text: string): void =>
-    onChange(text === '' ? undefined : isNumber && Number.isFinite(Number(text)) && text.trim() !== '' ? Number(text) : text);
   const attributes = {
     ...attributesOf(props),
     value: isKept ? '' : textOf(value),
     readOnly: isReadOnly,
-    placeholder: isSecret && (isKept || isChange) ? 'Unchanged' : hint,
-    onChange: ({ target }: { target: { value: string } }) => changed(target.value),
+    placeholder: isSecret && value === null ? 'Removed' : isSecret && (isKept || isChange) ? 'Unchanged' : hint,
+    onChange: ({ target }: { target: { value: string } }) => onChange(target.value === '' ? undefined : target.value),
   };
   if (isLong) return <textarea {...attributes} className="input is-mono" rows={5} spellCheck={false} />;
-  if (!isSecret) return <input {...attributes} type="text" inputMode={isNumber ? 'decimal' : undefined} autoComplete="off" />;
+  if (!isSecret) return <input {...attributes} type="text" autoComplete="off" />;
   return <input {...attributes} type="password" autoComplete="new-password" />;
 }
 
@@ -69,11 +103,10 @@ export function Choice({ values, ...props }: ControlProps & { values: readonly s
 /** Texts, one in a line. */
 export function ListInput(props: ControlProps): ReactElement {
   const { value, onChange } = props;
-  const [text, setText] = useState(() => (Array.isArray(value) ? value.map(textOf).join('\n') : textOf(value)));
+  const [text, setTyped] = useTyped(value, listText, linesIn);
   const changed = (next: string): void => {
-    setText(next);
-    const lines = next.split('\n').filter((line) => line.trim() !== '');
-    onChange(lines.length === 0 ? undefined : lines.map((line) => line.trim()));
+    setTyped(next);
+    onChange(linesIn(next));
   };
   return (
     <textarea
@@ -87,33 +120,37 @@ export function ListInput(props: ControlProps): ReactElement {
   );
 }
 
-/** JSON, or a text where it is none. */
+/** JSON, or a text where it is none. A number that is not kept with all its digits is not taken, and the form is not sent while it is there. */
 export function JsonInput(props: ControlProps): ReactElement {
-  const { value, onChange } = props;
-  const [text, setText] = useState(() => (typeof value === 'object' && value !== null ? JSON.stringify(value, null, 2) : textOf(value)));
-  const changed = (next: string): void => {
-    setText(next);
-    onChange(next.trim() === '' ? undefined : (parsed(next) ?? next));
+  const { id, value, onChange, describedBy } = props;
+  const [text, setTyped] = useTyped(value, typedText, typedValue);
+  const [refused, setRefused] = useState<string | null>(null);
+  const changed = (next: string, element: HTMLTextAreaElement): void => {
+    const inexact = parsedJson(next) === undefined ? null : inexactNumber(next);
+    element.setCustomValidity(inexact === null ? '' : inexactWords(inexact));
+    setRefused(inexact === null ? null : next);
+    if (inexact !== null) return;
+    setTyped(next);
+    onChange(typedValue(next));
   };
   return (
-    <textarea
-      {...attributesOf(props)}
-      className="input is-mono"
-      rows={2}
-      placeholder="JSON, or a text"
-      spellCheck={false}
-      value={text}
-      onChange={({ target }) => changed(target.value)}
-    />
+    <>
+      <textarea
+        {...attributesOf(props)}
+        className="input is-mono"
+        aria-invalid={props.isInvalid || refused !== null}
+        aria-describedby={`${describedBy} ${id}-refused`}
+        rows={2}
+        placeholder="JSON, or a text"
+        spellCheck={false}
+        value={refused ?? text}
+        onChange={({ target }) => changed(target.value, target)}
+      />
+      <span className="error" id={`${id}-refused`} role="status">
+        {refused === null ? null : inexactWords(inexactNumber(refused) ?? '')}
+      </span>
+    </>
   );
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Some of a few values. */

@@ -1,13 +1,15 @@
-import { type ReactElement, type ReactNode, useId } from 'react';
+import { type ReactElement, type ReactNode, useId, useState } from 'react';
 import type { FormField } from '../../api/form-schema.ts';
 import { Icon } from '../../ui/icon.tsx';
 import { type Body, type Complaints, complaintAt, fieldsIn, isShown, labelOf, objectIn, type Whole, withMember } from './body.ts';
-import { Choice, Choices, type ControlProps, JsonInput, ListInput, MapInput, TextInput } from './controls.tsx';
+import { Choice, Choices, type ControlProps, JsonInput, ListInput, MapInput, NumberInput, TextInput } from './controls.tsx';
 import { Reference, References } from './references.tsx';
 
 export interface FieldsProps {
   fields: readonly FormField[];
   body: Body;
+  /** What the form began with, at the same place. */
+  start: Body;
   onChange: (body: Body) => void;
   whole: Whole;
   complaints: Complaints;
@@ -17,7 +19,7 @@ export interface FieldsProps {
 }
 
 /** A control of each field that counts. */
-export function Fields({ fields, body, onChange, ...rest }: FieldsProps): ReactElement {
+export function Fields({ fields, body, start, onChange, ...rest }: FieldsProps): ReactElement {
   const shown = fields.filter((field) => isShown(field, fields, body, rest.whole));
   return (
     <>
@@ -27,6 +29,7 @@ export function Fields({ fields, body, onChange, ...rest }: FieldsProps): ReactE
           {...rest}
           field={field}
           value={body[field.name]}
+          began={start[field.name]}
           onChange={(value) => onChange(withMember(body, field.name, value))}
         />
       ))}
@@ -34,14 +37,15 @@ export function Fields({ fields, body, onChange, ...rest }: FieldsProps): ReactE
   );
 }
 
-type OneFieldProps = Omit<FieldsProps, 'fields' | 'body' | 'onChange'> & {
+type OneFieldProps = Omit<FieldsProps, 'fields' | 'body' | 'start' | 'onChange'> & {
   field: FormField;
   value: unknown;
+  began: unknown;
   onChange: (value: unknown) => void;
 };
 
 function OneField(props: OneFieldProps): ReactElement {
-  const { field, value, onChange, complaints, path, isChange } = props;
+  const { field, value, began, onChange, complaints, path, isChange } = props;
   const { node, name, help } = field;
   const id = useId();
   const at = `${path}${name}`;
@@ -84,7 +88,7 @@ function OneField(props: OneFieldProps): ReactElement {
         {about}
         {node.kind === 'choices' ? <Choices values={node.values} value={value ?? field.default} onChange={onChange} /> : null}
         {node.kind === 'map' ? <MapInput value={value} onChange={onChange} /> : null}
-        {node.kind === 'references' ? <References to={node.to} label={labelOf(name)} value={value} onChange={onChange} /> : null}
+        {node.kind === 'references' ? <References {...props} to={node.to} label={labelOf(name)} /> : null}
         {node.kind === 'objects' ? <Objects {...props} /> : null}
         {node.kind === 'object' || node.kind === 'branches' ? (
           <div className="fields">
@@ -92,6 +96,7 @@ function OneField(props: OneFieldProps): ReactElement {
               {...props}
               fields={fieldsIn(field, props.whole)}
               body={objectIn(value)}
+              start={objectIn(began)}
               onChange={(next) => onChange(Object.keys(next).length === 0 ? undefined : next)}
               path={`${at}.`}
             />
@@ -102,7 +107,8 @@ function OneField(props: OneFieldProps): ReactElement {
   const control: ControlProps = {
     id,
     value,
-    onChange,
+    // An emptied secret is the stored one again: only JSON removes it.
+    onChange: node.kind === 'text' && node.isSecret ? (next) => onChange(next ?? began) : onChange,
     describedBy,
     isInvalid: complaint !== undefined,
     isRequired: field.isRequired === true,
@@ -137,7 +143,7 @@ function OneField(props: OneFieldProps): ReactElement {
   );
 }
 
-function controlOf({ node, isNullable }: FormField, control: ControlProps, isChange: boolean): ReactNode {
+function controlOf({ node }: FormField, control: ControlProps, isChange: boolean): ReactNode {
   switch (node.kind) {
     case 'choice':
       return <Choice {...control} values={node.values} />;
@@ -148,9 +154,9 @@ function controlOf({ node, isNullable }: FormField, control: ControlProps, isCha
     case 'json':
       return <JsonInput {...control} />;
     case 'number':
-      return <TextInput {...control} isNumber />;
+      return <NumberInput {...control} />;
     case 'text':
-      return <TextInput {...control} isSecret={node.isSecret} isLong={node.isLong} isChange={isChange} isNullable={isNullable} />;
+      return <TextInput {...control} isSecret={node.isSecret} isLong={node.isLong} isChange={isChange} />;
     default:
       return null;
   }
@@ -160,12 +166,18 @@ function controlOf({ node, isNullable }: FormField, control: ControlProps, isCha
 function Objects(props: OneFieldProps): ReactElement {
   const { field, value, onChange, path } = props;
   const items: unknown[] = Array.isArray(value) ? value : [];
+  // What was typed in an item that is removed does not stay in the one that takes its place.
+  const [removals, setRemovals] = useState(0);
   const put = (next: unknown[]): void => onChange(next.length === 0 ? undefined : next);
+  const remove = (i: number): void => {
+    setRemovals(removals + 1);
+    put(items.toSpliced(i, 1));
+  };
   return (
     <div className="stack">
       {items.map((item, i) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: an item is its place in the list
-        <fieldset className="field-group" key={i}>
+        <fieldset className="field-group" key={`${removals} ${i}`}>
           <legend className="small muted">
             {labelOf(field.name)} {i + 1}
           </legend>
@@ -174,11 +186,12 @@ function Objects(props: OneFieldProps): ReactElement {
               {...props}
               fields={fieldsIn(field, props.whole)}
               body={objectIn(item)}
+              start={{}}
               onChange={(next) => put(items.with(i, next))}
               path={`${path}${field.name}[${i}].`}
             />
           </div>
-          <button type="button" className="btn is-sm" onClick={() => put(items.toSpliced(i, 1))}>
+          <button type="button" className="btn is-sm" onClick={() => remove(i)}>
             Remove {i + 1}
           </button>
         </fieldset>

@@ -1,5 +1,6 @@
 import { type ReactElement, useId, useState } from 'react';
 import type { Body } from './body.ts';
+import { inexactNumber, inexactWords } from './exact-json.ts';
 
 export interface JsonBodyProps {
   body: Body;
@@ -41,10 +42,12 @@ export function JsonBody({ body, onChange, onWrong }: JsonBodyProps): ReactEleme
   );
 }
 
-/** The object, or why the text is none. */
+/** The object, or why the text is none that can be sent. */
 function readObject(text: string): Body | string {
   try {
     const value: unknown = JSON.parse(text);
+    const inexact = inexactNumber(text);
+    if (inexact !== null) return inexactWords(inexact);
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : 'The body has to be an object.';
   } catch (error) {
     return error instanceof Error ? error.message : String(error);

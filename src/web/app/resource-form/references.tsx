@@ -3,6 +3,7 @@ import { type ReactElement, useId, useState } from 'react';
 import { type Answer, call } from '../../api/client.ts';
 import type { ReferenceFamily } from '../../api/form-schema.ts';
 import { shortId } from '../../ui/format.ts';
+import { Failure, Loading } from '../../ui/notices.tsx';
 import { useOrganization } from '../use-api.ts';
 import { attributesOf, type ControlProps } from './controls.tsx';
 
@@ -11,17 +12,26 @@ interface Named {
   name: string;
 }
 
+interface Candidates {
+  named: Named[];
+  /** What there is to say while they are not there; null: they are. */
+  notice: ReactElement | null;
+}
+
 /** The first page of what can be referred to, by name; another one goes by its id in the JSON. */
-function useNamed(to: ReferenceFamily): Named[] {
+function useNamed(to: ReferenceFamily): Candidates {
   const organization = useOrganization();
-  const { data = [] } = useQuery({
+  const { data, error, refetch } = useQuery({
     queryKey: [organization, `GET /${to}`, 'named'],
     queryFn: async ({ signal }) => {
       const answer: Answer<`GET /${ReferenceFamily}`> = await call(`GET /${to}`, { query: { pageSize: 100 } }, { organization, signal });
       return answer.data.map(({ id, name }): Named => ({ id, name }));
     },
   });
-  return data.toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const named = (data ?? []).toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  if (data !== undefined) return { named, notice: null };
+  if (error === null) return { named, notice: <Loading what={to.replace('-', ' ')} /> };
+  return { named, notice: <Failure message={error.message} retry={() => void refetch()} /> };
 }
 
 const wordOf = (named: readonly Named[], id: string): string => {
@@ -32,24 +42,27 @@ const wordOf = (named: readonly Named[], id: string): string => {
 /** Another resource, by its id. */
 export function Reference({ to, ...props }: ControlProps & { to: ReferenceFamily }): ReactElement {
   const { value, onChange, isReadOnly } = props;
-  const named = useNamed(to);
+  const { named, notice } = useNamed(to);
   const chosen = typeof value === 'string' ? value : '';
   const isForeign = chosen !== '' && !named.some(({ id }) => id === chosen);
   return (
-    <select
-      {...attributesOf(props)}
-      disabled={isReadOnly}
-      value={chosen}
-      onChange={({ target }) => onChange(target.value === '' ? undefined : target.value)}
-    >
-      <option value="">{props.isRequired ? 'Choose…' : 'None'}</option>
-      {isForeign ? <option value={chosen}>{chosen}</option> : null}
-      {named.map(({ id }) => (
-        <option key={id} value={id}>
-          {wordOf(named, id)}
-        </option>
-      ))}
-    </select>
+    <>
+      {notice}
+      <select
+        {...attributesOf(props)}
+        disabled={isReadOnly}
+        value={chosen}
+        onChange={({ target }) => onChange(target.value === '' ? undefined : target.value)}
+      >
+        <option value="">{props.isRequired ? 'Choose…' : 'None'}</option>
+        {isForeign ? <option value={chosen}>{chosen}</option> : null}
+        {named.map(({ id }) => (
+          <option key={id} value={id}>
+            {wordOf(named, id)}
+          </option>
+        ))}
+      </select>
+    </>
   );
 }
 
@@ -57,23 +70,26 @@ interface ReferencesProps {
   to: ReferenceFamily;
   label: string;
   value: unknown;
+  /** Of a resource that is changed, where no list may mean all: an emptied one is sent as such. */
+  isChange: boolean;
   onChange: (value: unknown) => void;
 }
 
 /** Other resources, by their ids, in their order. */
-export function References({ to, label, value, onChange }: ReferencesProps): ReactElement {
-  const named = useNamed(to);
+export function References({ to, label, value, isChange, onChange }: ReferencesProps): ReactElement {
+  const { named, notice } = useNamed(to);
   const id = useId();
   const [next, setNext] = useState('');
   const ids: string[] = Array.isArray(value) ? value.map(String) : [];
   const others = named.filter((each) => !ids.includes(each.id));
-  const put = (all: string[]): void => onChange(all.length === 0 ? undefined : all);
+  const put = (all: string[]): void => onChange(all.length === 0 && !isChange ? undefined : all);
   const add = (): void => {
     if (next !== '') put([...ids, next]);
     setNext('');
   };
   return (
     <div className="stack">
+      {ids.length > 0 ? null : <span className="muted">{Array.isArray(value) ? 'None' : 'Not set'}</span>}
       {ids.map((each) => (
         <div className="row" key={each}>
           <span>{wordOf(named, each)}</span>
@@ -87,7 +103,8 @@ export function References({ to, label, value, onChange }: ReferencesProps): Rea
           </button>
         </div>
       ))}
-      <div className="input-group">
+      {notice}
+      <div className="input-group" hidden={notice !== null}>
         <select
           id={id}
           className="input"

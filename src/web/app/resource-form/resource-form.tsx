@@ -9,7 +9,17 @@ import { AsCode } from '../as-code.tsx';
 import { Page } from '../page.tsx';
 import { Refusal } from '../resource-acts.tsx';
 import { useOrganization } from '../use-api.ts';
-import { type Body, bodyOfRecord, type Complaints, changesOf, complaintsOf, missingFields, objectIn, sentBody } from './body.ts';
+import {
+  type Body,
+  bodyOfRecord,
+  type Complaints,
+  changesOf,
+  complaintsOf,
+  mergedInto,
+  missingFields,
+  objectIn,
+  sentBody,
+} from './body.ts';
 import type { Family } from './families.ts';
 import { Fields } from './field.tsx';
 import { JsonBody } from './json-body.tsx';
@@ -26,29 +36,44 @@ export interface ResourceFormProps {
   fields: readonly FormField[];
   /** The resource that is changed; null: a new one is made. */
   record: Body | null;
+  /** Members of the record that are not offered, because the form would change digits of their numbers. */
+  withheld: readonly string[];
 }
 
 /** Makes or changes a resource. What is sent is in the JSON, too. */
-export function ResourceForm({ family, fields, record }: ResourceFormProps): ReactElement {
+export function ResourceForm({ family, fields: all, record, withheld }: ResourceFormProps): ReactElement {
   const org = useOrganization();
+  const fields = all.filter((field) => !withheld.includes(field.name));
   const navigate = useNavigate();
   const client = useQueryClient();
   const frame = useRef<HTMLFormElement>(null);
   const isSaved = useRef(false);
+  const keyed = useRef({ body: '', key: '' });
   const [start] = useState(() => (record === null ? {} : bodyOfRecord(fields, record)));
   const [body, setBody] = useState<Body>(start);
   const [view, setView] = useState<'form' | 'json'>('form');
+  /** What was typed in the JSON view, which is sent as it is; null: what the form says. */
+  const [json, setJson] = useState<Body | null>(null);
   const [isWrongJson, setWrongJson] = useState(false);
   const [missing, setMissing] = useState<Complaints>({});
+  const [submits, setSubmits] = useState(0);
+  const [isFurtherOpen, setFurtherOpen] = useState(false);
   const isChange = record !== null;
   const names = fields.map(({ name }) => name);
-  const sent = isChange ? changesOf(fields, start, sentBody(fields, body)) : sentBody(fields, body);
-  const isDirty = Object.keys(sent).length > 0 || isWrongJson;
+  const whole = sentBody(fields, body);
+  const { patch, stuck } = isChange ? changesOf(fields, start, whole) : { patch: whole, stuck: [] };
+  const sent = json ?? patch;
+  const isDirty = Object.keys(sent).length > 0 || stuck.length > 0 || isWrongJson;
   const name: Operation = isChange ? `PATCH /${family.api}/{id}` : `POST /${family.api}`;
   const input = { ...(isChange && { path: { id: String(record['id']) } }), body: sent } as unknown as Input<Operation>;
 
   const save = useMutation<unknown, ApiError>({
-    mutationFn: () => call(name, input, { organization: org }),
+    mutationFn: () => {
+      const text = JSON.stringify(sent);
+      // A second try after an answer that did not come makes nothing twice.
+      if (keyed.current.body !== text) keyed.current = { body: text, key: randomKey() };
+      return call(name, input, { organization: org, ...(!isChange && { idempotencyKey: keyed.current.key }) });
+    },
     onSuccess: async (answer) => {
       isSaved.current = true;
       void client.invalidateQueries({ queryKey: [org] });
@@ -63,47 +88,68 @@ export function ResourceForm({ family, fields, record }: ResourceFormProps): Rea
     withResolver: true,
   });
 
-  // The first faulty field gets the focus, also where it was below the further settings.
+  // After a submit that finds the same faults, too.
   const faults = Object.keys(complaints).join();
   useEffect(() => {
-    if (faults !== '') frame.current?.querySelector<HTMLElement>('[aria-invalid="true"], [data-invalid]')?.focus();
-  }, [faults]);
+    if (submits > 0 && faults !== '') focusFault(frame.current);
+  }, [faults, submits]);
 
+  const show = (next: 'form' | 'json'): void => {
+    if (isWrongJson) return;
+    setView(next);
+    if (json !== null) setBody(isChange ? mergedInto(fields, start, json) : json);
+    setJson(null);
+  };
+  const faultsOf = (): Complaints => {
+    if (json !== null && isChange) return {};
+    const absent = missingFields(fields, json ?? body).map((path) => [path, 'This is required.']);
+    const kept = json === null ? stuck.map((path) => [path, 'This cannot be removed; give another value.']) : [];
+    return Object.fromEntries([...kept, ...absent]);
+  };
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    const absent = missingFields(fields, isChange ? body : sent);
-    setMissing(Object.fromEntries(absent.map((path) => [path, 'This is required.'])));
+    const found = faultsOf();
+    setMissing(found);
+    setSubmits(submits + 1);
     save.reset();
-    if (absent.length === 0) save.mutate();
-    else setView('form');
+    const hasRefused = frame.current?.querySelector('textarea:invalid') instanceof HTMLElement;
+    if (hasRefused) focusFault(frame.current);
+    else if (Object.keys(found).length === 0) save.mutate();
+    else show('form');
   };
   const change = (next: Body): void => {
     setBody(next);
     setMissing({});
   };
+  const typed = (next: Body): void => {
+    setJson(next);
+    setMissing({});
+  };
   const further = fields.filter(({ isMain }) => isMain !== true);
-  const part = { body, onChange: change, whole: { fields, body }, complaints, path: '', isChange };
-  const isFurtherFaulty = further.some((field) => Object.keys(complaints).some((path) => /^\w+/.exec(path)?.[0] === field.name));
+  const part = { body, start, onChange: change, whole: { fields, body }, complaints, path: '', isChange };
   const title = isChange ? `Edit ${String(record['name'])}` : `New ${family.noun}`;
   return (
     <Page
       title={title}
       actions={
         <>
-          <Segments label="View" choices={views} value={view} onChange={(next) => (isWrongJson ? undefined : setView(next))} />
+          <Segments label="View" choices={views} value={view} onChange={show} />
           <AsCode name={name} input={input} />
         </>
       }
     >
       <form className="form resource-form" ref={frame} onSubmit={submit} noValidate aria-label={title}>
         <Refusal error={save.error} />
+        {withheld.length === 0 ? null : (
+          <p className="note">Change {withheld.join(', ')} by the API: there are numbers with more digits than this form keeps.</p>
+        )}
         {view === 'json' ? (
-          <JsonBody body={sent} onChange={(next) => change(isChange ? { ...start, ...next } : next)} onWrong={setWrongJson} />
+          <JsonBody body={sent} onChange={typed} onWrong={setWrongJson} />
         ) : (
           <>
             <Fields {...part} fields={fields.filter(({ isMain }) => isMain === true)} />
             {further.length === 0 ? null : (
-              <details open={isFurtherFaulty || undefined}>
+              <details open={isFurtherOpen} onToggle={({ currentTarget }) => setFurtherOpen(currentTarget.open)}>
                 <summary>Further settings</summary>
                 <div className="form">
                   <Fields {...part} fields={further} />
@@ -136,6 +182,19 @@ export function ResourceForm({ family, fields, record }: ResourceFormProps): Rea
       </Confirm>
     </Page>
   );
+}
+
+/** The first faulty field gets the focus, also where it was below the further settings. */
+function focusFault(form: HTMLFormElement | null): void {
+  const field = form?.querySelector<HTMLElement>('[aria-invalid="true"], [data-invalid]');
+  const hidden = field?.closest('details');
+  if (hidden) hidden.open = true;
+  field?.focus();
+}
+
+/** 32 hexadecimal digits. A page that came over plain HTTP has no crypto.randomUUID. */
+function randomKey(): string {
+  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 /** Some families answer with the record in an envelope. */
