@@ -115,7 +115,7 @@ test('an account sees the installation as soon as it may list the DeliveryPools 
   const refused = await world.request('GET', '/api/installation', { key: token });
   expect([refused.status, refused.text]).toEqual([
     403,
-    expect.stringContaining('list deliverypools.posthorn.dev in the namespace posthorn-system'),
+    expect.stringContaining('list deliverypools.posthorn.dev in the namespace of the installation'),
   ]);
   const [rbac, apiGroup] = ['/apis/rbac.authorization.k8s.io/v1/namespaces/posthorn-system', 'rbac.authorization.k8s.io'];
   await controlPlane.request('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'posthorn-system' } });
