@@ -24,6 +24,11 @@ test('the first load has at most 215 KiB of scripts, and 16 KiB of styles', () =
   expect(kibOfFirstLoad('.css')).toBeLessThanOrEqual(16);
 });
 
+test('the build is that of production, whatever NODE_ENV says', () => {
+  const assets = readdirSync(join(consoleDirectory, 'assets')).filter((name) => name.endsWith('.js'));
+  expect(assets.filter((name) => readFileSync(join(consoleDirectory, 'assets', name), 'utf8').includes('jsxDEV'))).toEqual([]);
+});
+
 test('with its compressed forms the console takes at most 2 MiB of the image, and has no source map', () => {
   const files = readdirSync(consoleDirectory, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
   const bytes = files.reduce((sum, { parentPath, name }) => sum + readFileSync(join(parentPath, name)).length, 0);

@@ -1,6 +1,8 @@
+const grouped = new Intl.NumberFormat('en');
+
 /** A number with separators of thousands, such as `184,206`. */
 export function count(value: number): string {
-  return value.toLocaleString('en');
+  return grouped.format(value);
 }
 
 /** Bytes, such as `1.8 KB`. */

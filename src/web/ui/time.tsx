@@ -83,11 +83,16 @@ function timeOfDay(at: string, zone: Zone): string {
 }
 
 function dayOf(date: Date, zone: Zone): string {
-  // The one locale whose dates are those of ISO 8601.
-  return date.toLocaleDateString('sv', zone === 'UTC' ? { timeZone: 'UTC' } : {});
+  return isoIn(date, zone).slice(0, 10);
 }
 
+/** With milliseconds. */
 function clockOf(date: Date, zone: Zone): string {
-  const time = date.toLocaleTimeString('sv', zone === 'UTC' ? { timeZone: 'UTC' } : {});
-  return `${time}.${String(date.getMilliseconds()).padStart(3, '0')}`;
+  return isoIn(date, zone).slice(11, 23);
+}
+
+/** A table shows hundreds of times: `toLocaleString` would make a formatter for each. */
+function isoIn(date: Date, zone: Zone): string {
+  const shifted = zone === 'UTC' ? date : new Date(date.getTime() - date.getTimezoneOffset() * 60_000);
+  return Number.isNaN(shifted.getTime()) ? '' : shifted.toISOString();
 }
