@@ -148,7 +148,7 @@ describe('an outage', () => {
   });
 });
 
-/** Presses Tab until the focus is on what has this accessible name. */
+/** Presses Tab until an element with this accessible name has the focus. */
 async function tabTo(page: Page, name: RegExp): Promise<void> {
   for (let presses = 0; presses < 80; presses += 1) {
     await page.keyboard.press('Tab');

@@ -89,7 +89,7 @@ test('the limit and the policy of Redis are shown, with a warning that says what
 test('workers are shown by pool, those that miss their heartbeats with a warning, and that there is none', async () => {
   const noWorker = expect.objectContaining({ message: 'No delivery worker is alive. Events are accepted and wait.' });
   expect((await show(operator)).body.warnings).toContainEqual(noWorker);
-  // As one that could not put back its work leaves it.
+  // A worker that could not requeue its work leaves this entry when it ends.
   await world.redis.client.zadd('test:{workers}:alive', 0, 'w_left');
   expect((await show(operator)).body.warnings).toContainEqual(noWorker);
   await world.redis.client.zrem('test:{workers}:alive', 'w_left');

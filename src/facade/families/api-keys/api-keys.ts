@@ -3,13 +3,13 @@ import { newApiKey } from '../../../core/api-keys.ts';
 import { PosthornError } from '../../../core/errors.ts';
 import { earlier, type MadeKey, maxMakers, outranks, rightsWithinMakers } from '../../../core/key-rights.ts';
 import { maxMakerName } from '../../../resources/api-key.ts';
+import { installationManagers } from '../../../resources/installation-managers.ts';
 import type { PosthornObject, SpecInputOf } from '../../../resources/kinds.ts';
 import { kinds } from '../../../resources/kinds.ts';
 import { byAge } from '../../../resources/metadata.ts';
 import { grantableScopes } from '../../http/authorization.ts';
 import { type Call, type Family, operation } from '../../http/operation.ts';
 import { cutPage, pageOf, pageQuery } from '../../http/pagination.ts';
-import { isOfInstallation } from '../../records/installation-key.ts';
 import { cachedObjects, find, idOf } from '../../records/lookup.ts';
 import { foreignManagers } from '../../records/owned-spec.ts';
 import {
@@ -181,6 +181,12 @@ export const apiKeys: Family = {
 };
 
 type KeyObject = PosthornObject<'ApiKey'>;
+
+/** Whether it is the key that the installation was given: changing it in the configuration must not end the keys that it made. */
+async function isOfInstallation(call: Call, { id }: { id: string }): Promise<boolean> {
+  const { metadata } = await find(call, 'ApiKey', id);
+  return foreignManagers(metadata.managedFields ?? []).some((manager) => installationManagers.has(manager));
+}
 
 /** The keys by their SHA-256: of several that are declared with one, the oldest, which has the key. */
 function keysByHash(all: readonly KeyObject[]): Map<string, KeyObject> {

@@ -21,7 +21,7 @@ async function isOperator(call: Call): Promise<boolean> {
   if (credential.type === 'loopback') return true;
   if (credential.type === 'user')
     return installation.namespace !== null && (await kubernetesCallers?.mayListPools(credential.user, installation.namespace)) === true;
-  // Whoever may apply ApiKeys in another namespace may name any field manager there.
+  // A field manager proves nothing in another namespace: a writer of ApiKeys there chooses its name.
   if (organization.slug !== installation.name) return false;
   const key = await keyOf(call, credential.id);
   if (key?.name !== adminKeyName) return false;

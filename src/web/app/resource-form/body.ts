@@ -46,7 +46,7 @@ export function sentBody(fields: readonly FormField[], body: Body, whole: Whole 
     const value = body[field.name];
     if (value === undefined) continue;
     if (!isShown(field, fields, body, whole)) sent = withMember(sent, field.name, undefined);
-    else if ((field.node.kind === 'object' || field.node.kind === 'branches') && isObject(value)) {
+    else if (hasFields(field) && isObject(value)) {
       const inner = fieldsIn(field, whole);
       const known = field.node.kind === 'branches' ? onlyOf(inner, field, value) : value;
       sent = withMember(sent, field.name, sentBody(inner, known, whole));
@@ -176,8 +176,7 @@ export function missingFields(fields: readonly FormField[], body: Body, whole: W
   return fields.flatMap((field) => {
     if (!isShown(field, fields, body, whole)) return [];
     const value = body[field.name];
-    const isContainer = field.node.kind === 'object' || field.node.kind === 'branches';
-    if (isContainer && (value !== undefined || field.isRequired))
+    if (hasFields(field) && (value !== undefined || field.isRequired))
       return missingFields(fieldsIn(field, whole), objectIn(value), whole, `${path}${field.name}.`);
     return field.isRequired && (value === undefined || value === null) ? [`${path}${field.name}`] : [];
   });
