@@ -59,20 +59,31 @@ const maxKept = 20_000;
 /** Slots by schedule and zone, each the next one from `fromMs` on until it has come. */
 const kept = new LRUCache<string, { fromMs: number; slotMs: number }>({ max: maxKept });
 
-/** The next slot of a schedule, kept until it has come, for those who look at many jobs often; null when schedule or zone is refused. */
-export function keptNextCronSlot({ schedule, timeZone }: { schedule: string; timeZone: string }, nowMs: number): number | null {
-  const key = `${timeZone} ${schedule}`;
-  const known = kept.get(key);
-  if (known !== undefined && known.fromMs <= nowMs && nowMs < known.slotMs) return known.slotMs;
+/** A schedule and its time zone, as a resource has them. */
+interface Schedule {
+  schedule: string;
+  timeZone: string;
+}
+
+/** The first slot of a schedule after `afterMs`; null when schedule or zone is refused. */
+export function nextSlotOf({ schedule, timeZone }: Schedule, afterMs: number): number | null {
   if (!isTimeZone(timeZone)) return null;
   try {
-    const slotMs = nextCronSlot(parseCronExpression(schedule), timeZone, nowMs);
-    kept.set(key, { fromMs: nowMs, slotMs });
-    return slotMs;
+    return nextCronSlot(parseCronExpression(schedule), timeZone, afterMs);
   } catch (error) {
     if (isPosthornError(error, 'VALIDATION_FAILED')) return null;
     throw error;
   }
+}
+
+/** `nextSlotOf`, kept until the slot has come, for those who look at many jobs often. */
+export function keptNextCronSlot(schedule: Schedule, nowMs: number): number | null {
+  const key = `${schedule.timeZone} ${schedule.schedule}`;
+  const known = kept.get(key);
+  if (known !== undefined && known.fromMs <= nowMs && nowMs < known.slotMs) return known.slotMs;
+  const slotMs = nextSlotOf(schedule, nowMs);
+  if (slotMs !== null) kept.set(key, { fromMs: nowMs, slotMs });
+  return slotMs;
 }
 
 /** Many jobs look at the same minutes. */

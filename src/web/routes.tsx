@@ -7,15 +7,16 @@ import { Shell } from './app/shell.tsx';
 import { screen } from './screen.tsx';
 import { Empty, Failure, Loading } from './ui/notices.tsx';
 
-type Search<Name extends string> = { [Key in Name]?: string };
+type Search<Name extends string> = { [Key in Name]?: string | undefined };
 
-/** Reads those parameters of the address that are texts. */
+/** Reads those parameters of the address that are texts and not empty. */
 function texts<const Name extends string>(...names: readonly Name[]): (search: Record<string, unknown>) => Search<Name> {
   return (search) => {
     const found: Search<Name> = {};
     for (const name of names) {
       const value = search[name];
-      if ((typeof value === 'string' && value !== '') || typeof value === 'number') found[name] = String(value);
+      // The router keeps the parameter as it was sent unless it is named here.
+      if (value !== undefined) found[name] = value === '' ? undefined : String(value);
     }
     return found;
   };
@@ -151,7 +152,7 @@ const routeTree = root.addChildren([
     createRoute({
       ...below,
       path: '/cron',
-      validateSearch: texts('at', 'search', 'isActive'),
+      validateSearch: texts('at', 'search', 'isActive', 'view', 'from'),
       component: screen(() => import('./screens/cron.tsx'), 'CronJobs'),
     }),
     createRoute({

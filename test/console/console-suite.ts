@@ -56,7 +56,7 @@ export function consoleSuite(): ConsoleSuite {
     async made(path, body) {
       const answer = await rest.send('POST', `/api/${path}`, body);
       if (answer.status !== 201) throw new Error(JSON.stringify(answer.body));
-      return answer.body.id ?? answer.body.data.id;
+      return answer.body.id ?? (answer.body.data ?? answer.body.cronJob).id;
     },
     async sent(source, payload) {
       const response = await fetch(`${standalone.url}/ingest/default/${source}`, {

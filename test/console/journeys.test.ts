@@ -193,6 +193,24 @@ test('the keyboard alone leads from the address to the story of an event, and se
   expectSound();
 });
 
+test('the calendar shows when cron jobs run, by day and with what runs often apart, and leads to a job with its next ten runs', async () => {
+  const daily = await made('cron', { name: '<b>Daily</b>', cronExpression: '30 12 * * *', url: 'https://reports.example/run' });
+  await made('cron', { name: 'Heartbeat', cronExpression: '* * * * *', url: 'https://reports.example/beat' });
+  const page = await open('o/default/cron?at=');
+  await page.getByRole('button', { name: 'Calendar' }).click();
+  await eventually(() => expect(page.url()).toContain('view=calendar'));
+  await page.getByRole('link', { name: 'Later' }).click();
+  const days = page.locator('.days > section');
+  await eventually(async () => expect(await days.getByText('12:30').count()).toBe(7));
+  expect(await days.getByText('Heartbeat').count()).toBe(0);
+  expect(await page.locator('.often').textContent()).toContain('Heartbeat');
+  await days.first().getByRole('link', { name: '<b>Daily</b>' }).click();
+  await eventually(() => expect(page.url()).toContain(`at=${daily}`));
+  const drawer = page.getByRole('complementary', { name: 'Selected cron job' });
+  await eventually(async () => expect(await drawer.getByText(/^\d{4}-\d\d-\d\d 12:30$/).count()).toBe(10));
+  expectSound();
+});
+
 test('of 500 events a second Live shows some, counts the others, and still answers a click', async () => {
   await made('sources', { name: 'burst' });
   const page = await open('o/default/live?topic=events&sourceId=burst');

@@ -13,6 +13,7 @@ export const listScreens = [
   'lab',
   'lab?kind=transform',
   'cron',
+  'cron?view=calendar',
   'channels',
   'applications',
   'event-types',

@@ -415,6 +415,12 @@ export interface Operations {
     body: undefined;
     answer: GetCronJobResult;
   };
+  'GET /cron-schedule': {
+    path: Record<string, never>;
+    query: { cronJobId?: string; from?: TimeOrDay; to?: TimeOrDay; perJob?: number };
+    body: undefined;
+    answer: ListCronScheduleResult;
+  };
   'PATCH /cron/{id}': {
     path: { id: string };
     query: Record<string, never>;
@@ -809,6 +815,8 @@ export type ListCronExecutionsResult = { executions: Array<CronExecution> };
 
 export type ListCronJobsResult = { cronJobs: Array<CronJobItem> };
 
+export type ListCronScheduleResult = { from: string; to: string; jobs: Array<ScheduledCronJob> };
+
 export type ListDeliveriesResult = { data: Array<Delivery>; pagination: CursorPagination };
 
 export type ListDestinationsResult = { data: Array<DestinationItem>; pagination: Pagination };
@@ -978,6 +986,8 @@ export type RouteItem = (RouteSettings) & (Resource) & ({ sourceId: string; dest
 export type RouteSettings = { filterConditions: Array<FilterCondition> | null; filterLogic: "AND" | "OR"; circuitCooldownSeconds: number; circuitFailureThreshold: number; circuitProbeSuccessThreshold: number; expectedResponse: ExpectedResponse | null; notifyOnFailure: NotifyOnFailureField; notifyOnSuccess: boolean; notifyOnRecovery: NotifyOnRecoveryField; failureThreshold: FailureThresholdField };
 
 export type RoutingKeyField = string;
+
+export type ScheduledCronJob = { id: string; name: string; cronExpression: string; timezone: string; runs: Array<string>; hasMore: boolean };
 
 export type SchemaField = string | null;
 

@@ -69,6 +69,7 @@ export const usedOperations = [
   'GET /cron',
   'POST /cron',
   'GET /cron/{id}',
+  'GET /cron-schedule',
   'PATCH /cron/{id}',
   'DELETE /cron/{id}',
   'GET /cron/{id}/executions',

@@ -1,6 +1,6 @@
-import { useSearch } from '@tanstack/react-router';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
-import type { Answer } from '../api/client.ts';
+import type { Answer, Input } from '../api/client.ts';
 import { AsCode } from '../app/as-code.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
 import { Page } from '../app/page.tsx';
@@ -8,12 +8,14 @@ import { AskedAct, Refusal, SwitchButton } from '../app/resource-acts.tsx';
 import { EditLink, NewLink } from '../app/resource-form/form-links.tsx';
 import { usePages, useRead, useWrite } from '../app/use-api.ts';
 import { Drawer } from '../ui/drawer.tsx';
-import type { FilterField } from '../ui/filters.tsx';
+import type { FilterField, FilterValues } from '../ui/filters.tsx';
 import { duration } from '../ui/format.ts';
 import { Empty, Failure, Loading } from '../ui/notices.tsx';
 import type { Column } from '../ui/rows.tsx';
+import { Segments } from '../ui/segments.tsx';
 import { Code, State } from '../ui/state.tsx';
-import { Ago, Clock, Countdown } from '../ui/time.tsx';
+import { Ago, Clock, Countdown, Minute } from '../ui/time.tsx';
+import { CronCalendar, useWeek } from './cron-calendar.tsx';
 
 type Job = Answer<'GET /cron'>['cronJobs'][number];
 
@@ -45,39 +47,84 @@ const columns: readonly Column<Job>[] = [
       nextRunAt === null || !isActive ? <span className="dim">–</span> : <Countdown at={utc(nextRunAt)} />,
   },
 ];
+const views = [
+  { value: 'list', word: 'List' },
+  { value: 'calendar', word: 'Calendar' },
+] as const;
 const keyOf = ({ id }: Job): string => id;
 const rowsOf = ({ cronJobs }: Answer<'GET /cron'>): Job[] => cronJobs;
 
 /** Which calls run by the clock, when next, and did they succeed? */
 export function CronJobs(): ReactElement {
   const search = useSearch({ from: '/o/$org/cron' });
-  const query = { search: search.search, isActive: search.isActive === undefined ? undefined : search.isActive === 'true' };
+  const navigate = useNavigate();
+  const week = useWeek();
+  const isCalendar = search.view === 'calendar';
   return (
     <Page
       title="Cron jobs"
       actions={
         <>
-          <AsCode name="GET /cron" input={{ query }} />
+          <Segments
+            label="View"
+            choices={views}
+            value={isCalendar ? 'calendar' : 'list'}
+            onChange={(view) => void navigate({ to: '.', search: { view: view === 'list' ? undefined : view }, replace: true })}
+          />
+          {isCalendar ? (
+            <AsCode name="GET /cron-schedule" input={{ query: week.query }} />
+          ) : (
+            <AsCode name="GET /cron" input={{ query: listQuery(search) }} />
+          )}
           <NewLink family="cron" noun="cron job" />
         </>
       }
       isFull
     >
-      <ListScreen
-        what="cron jobs"
-        list={usePages('GET /cron', query, rowsOf)}
-        columns={columns}
-        keyOf={keyOf}
-        fields={fields}
-        search={search}
-        drawer={(id, close) => <JobDrawer key={id} id={id} onClose={close} />}
-        empty={
-          <Empty title="No cron job yet">
-            <p>A cron job calls an address by a schedule.</p>
-          </Empty>
-        }
-      />
+      {isCalendar ? <Calendar /> : <JobList />}
     </Page>
+  );
+}
+
+function listQuery({ search, isActive }: FilterValues): Input<'GET /cron'>['query'] {
+  return { search, isActive: isActive === undefined ? undefined : isActive === 'true' };
+}
+
+function JobList(): ReactElement {
+  const { view: _, from: __, ...search } = useSearch({ from: '/o/$org/cron' });
+  const query = listQuery(search);
+  return (
+    <ListScreen
+      what="cron jobs"
+      list={usePages('GET /cron', query, rowsOf)}
+      columns={columns}
+      keyOf={keyOf}
+      fields={fields}
+      search={search}
+      drawer={(id, close) => <JobDrawer key={id} id={id} onClose={close} />}
+      empty={
+        <Empty title="No cron job yet">
+          <p>A cron job calls an address by a schedule.</p>
+        </Empty>
+      }
+    />
+  );
+}
+
+function Calendar(): ReactElement {
+  const { at } = useSearch({ from: '/o/$org/cron' });
+  const navigate = useNavigate();
+  return (
+    <div className="split">
+      <CronCalendar {...useWeek()} />
+      {at === undefined ? null : (
+        <JobDrawer
+          key={at}
+          id={at}
+          onClose={() => void navigate({ to: '.', search: (before: FilterValues) => ({ ...before, at: undefined }), replace: true })}
+        />
+      )}
+    </div>
   );
 }
 
@@ -157,8 +204,30 @@ function JobDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactE
           <dd className="id">{id}</dd>
         </dl>
       </section>
+      {isActive ? <NextRuns id={id} /> : null}
       <History id={id} />
     </Drawer>
+  );
+}
+
+function NextRuns({ id }: { id: string }): ReactElement {
+  const { data, error } = useRead('GET /cron-schedule', { query: { cronJobId: id } }, { everyMs: 60_000 });
+  return (
+    <section>
+      <header>
+        <h2>Next runs</h2>
+      </header>
+      {error === null ? null : <Failure message={error.message} />}
+      {data === undefined && error === null ? <Loading what="the next runs" /> : null}
+      {data?.jobs.length === 0 ? <p className="small muted">It will not run.</p> : null}
+      <ol className="runs">
+        {data?.jobs[0]?.runs.map((at) => (
+          <li key={at}>
+            <Minute at={at} />
+          </li>
+        ))}
+      </ol>
+    </section>
   );
 }
 

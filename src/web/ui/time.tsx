@@ -40,6 +40,27 @@ export function Clock({ at }: { at: string }): ReactElement {
   );
 }
 
+/** The time of the day to the minute. */
+export function TimeOfDay({ at }: { at: string }): ReactElement {
+  const zone = use(ZoneContext);
+  return (
+    <time dateTime={at} title={exactTime(at, zone)} className="nowrap">
+      {clockOf(new Date(at), zone).slice(0, 5)}
+    </time>
+  );
+}
+
+/** Day and time to the minute. */
+export function Minute({ at }: { at: string }): ReactElement {
+  const zone = use(ZoneContext);
+  const date = new Date(at);
+  return (
+    <time dateTime={at} title={exactTime(at, zone)} className="nowrap">
+      {dayOf(date, zone)} {clockOf(date, zone).slice(0, 5)}
+    </time>
+  );
+}
+
 /** What is left until a time, second by second. It is not announced. */
 export function Countdown({ at }: { at: string }): ReactElement {
   const now = useNow(1000);
@@ -82,7 +103,13 @@ function timeOfDay(at: string, zone: Zone): string {
   return isToday ? clockOf(date, zone) : `${dayOf(date, zone)} ${clockOf(date, zone)}`;
 }
 
-function dayOf(date: Date, zone: Zone): string {
+/** The time at which a day, such as `2026-01-31`, begins. */
+export function dayBegin(day: string, zone: Zone): string {
+  return new Date(zone === 'UTC' ? day : `${day}T00:00`).toISOString();
+}
+
+/** Such as `2026-01-31`. */
+export function dayOf(date: Date, zone: Zone): string {
   return isoIn(date, zone).slice(0, 10);
 }
 

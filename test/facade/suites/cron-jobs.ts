@@ -124,4 +124,74 @@ export function describeCronJobs(start: () => Promise<FacadeWorld>): void {
       expect((await world.request('GET', '/api/organizations/acme/cron/apple-list')).body.cronJob.id).toBe(second);
     });
   });
+
+  describe('the schedule', () => {
+    const schedule = async (query: string) => (await world.request('GET', `/api/cron-schedule${query}`)).body;
+    const inYears = new Date().getUTCFullYear() + 1;
+
+    test('has the next ten runs of one job, in its time zone and over the change of its clocks', async () => {
+      const id = await made({ name: 'Berlin', cronExpression: '30 6 * * 1-5', timezone: 'Europe/Berlin' });
+      const { jobs } = await schedule(`?cronJobId=${id}&from=2098-03-26`);
+      expect(jobs).toEqual([
+        {
+          id,
+          name: 'Berlin',
+          cronExpression: '30 6 * * 1-5',
+          timezone: 'Europe/Berlin',
+          runs: ['26T05', '27T05', '28T05', '31T04']
+            .map((at) => `2098-03-${at}:30:00.000Z`)
+            .concat(['01', '02', '03', '04', '07', '08'].map((day) => `2098-04-${day}T04:30:00.000Z`)),
+          hasMore: true,
+        },
+      ]);
+    });
+
+    test('finds the only run of a job of a leap day without being told for how long', async () => {
+      const id = await made({ name: 'Leap', cronExpression: '0 0 29 2 *' });
+      const { jobs } = await schedule(`?cronJobId=${id}`);
+      expect(jobs).toEqual([
+        expect.objectContaining({ id, runs: expect.arrayContaining([expect.stringMatching(/-02-29T00:00:00.000Z$/)]) }),
+      ]);
+    });
+
+    test('has the runs of all active jobs of the days that are asked for, of each at most as many as asked for', async () => {
+      const [often, daily, off] = [
+        await made({ name: 'Sched often', cronExpression: '* * * * *' }),
+        await made({ name: 'Sched daily', cronExpression: '0 7 * * *' }),
+        await made({ name: 'Sched off', cronExpression: '0 8 * * *', isActive: false }),
+      ];
+      const { from, to, jobs } = await schedule(`?from=${inYears}-06-01&to=${inYears}-06-02&perJob=3`);
+      expect([from, to]).toEqual([`${inYears}-06-01T00:00:00.000Z`, `${inYears}-06-02T23:59:59.999Z`]);
+      const ofJob = (id: string) => jobs.find((job: { id: string }) => job.id === id);
+      expect(ofJob(often)).toMatchObject({
+        hasMore: true,
+        runs: ['01', '02', '03'].map((minute) => `${inYears}-06-01T00:${minute}:00.000Z`),
+      });
+      expect(ofJob(daily)).toMatchObject({ hasMore: false, runs: ['01', '02'].map((day) => `${inYears}-06-${day}T07:00:00.000Z`) });
+      expect(ofJob(off)).toBeUndefined();
+      expect(jobs.map(({ name }: { name: string }) => name)).toEqual(jobs.map(({ name }: { name: string }) => name).toSorted());
+    });
+
+    test('ends before the first run that does not fit into the answer, and says when', async () => {
+      for (let i = 0; i < 11; i++) await made({ name: `Many ${i}`, cronExpression: `${i} * * * *` });
+      const { to, jobs } = await schedule(`?from=${inYears}-07-01&to=${inYears}-07-03&perJob=50`);
+      expect(jobs.flatMap(({ runs }: { runs: string[] }) => runs)).toHaveLength(500);
+      expect(jobs.flatMap(({ runs }: { runs: string[] }) => runs).every((at: string) => at <= to)).toBe(true);
+      expect(to < `${inYears}-07-03`).toBe(true);
+    });
+
+    test('nothing is planned for the past, and a span that ends before it begins or never ends is refused', async () => {
+      const id = await made({ name: 'Now', cronExpression: '* * * * *' });
+      const { jobs } = await schedule(`?cronJobId=${id}&from=2020-01-01&perJob=1`);
+      expect(Date.parse(jobs[0].runs[0])).toBeGreaterThan(Date.now() - 60_000);
+      for (const query of [
+        '?to=2020-01-01',
+        '?from=2099-01-02&to=2099-01-01',
+        '?from=2030-01-01&to=2090-01-01',
+        '?perJob=51',
+        '?from=soon',
+      ])
+        expect([query, (await world.request('GET', `/api/cron-schedule${query}`)).status]).toEqual([query, 400]);
+    });
+  });
 }

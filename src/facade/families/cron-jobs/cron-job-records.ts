@@ -10,6 +10,7 @@ import {
   identityOf,
   isoTime,
   isoTimeOrNull,
+  nameOf,
   recordIdentity,
   recordTimes,
   shownDescription,
@@ -95,7 +96,6 @@ export async function toItems(jobs: readonly CronJob[], call: Call): Promise<z.i
 }
 
 function itemOf(job: CronJob, call: Call, { lastRunMs, nowMs }: { lastRunMs: number | null; nowMs: number }): z.input<typeof cronJobItem> {
-  const runs = job.spec.enabled && cronJobBeyondPlan(job.spec, call.caller.organization.plan) === null;
   return {
     ...identityOf(job, call),
     cronExpression: job.spec.schedule,
@@ -108,8 +108,22 @@ function itemOf(job: CronJob, call: Call, { lastRunMs, nowMs }: { lastRunMs: num
     ...timesOf(job),
     isActive: job.spec.enabled,
     lastRunAt: isoTimeOrNull(lastRunMs),
-    nextRunAt: isoTimeOrNull(runs ? keptNextCronSlot(job.spec, nowMs) : null),
+    nextRunAt: isoTimeOrNull(runsBySchedule(job, call) ? keptNextCronSlot(job.spec, nowMs) : null),
   };
+}
+
+/** By name, then by slug. */
+export function byName(jobs: readonly CronJob[]): CronJob[] {
+  return jobs.toSorted((one, other) => compared(nameOf(one), nameOf(other)) || compared(one.metadata.name, other.metadata.name));
+}
+
+function compared(one: string, other: string): number {
+  return one === other ? 0 : one < other ? -1 : 1;
+}
+
+/** Whether the job is active, and not suspended by the plan. */
+export function runsBySchedule({ spec }: CronJob, { caller }: Call): boolean {
+  return spec.enabled && cronJobBeyondPlan(spec, caller.organization.plan) === null;
 }
 
 export async function toRecord(job: CronJob, call: Call): Promise<z.input<typeof cronJobRecord>> {

@@ -6,12 +6,13 @@ import { type Family, operation } from '../../http/operation.ts';
 import { cutWholeList, wholeListQuery } from '../../http/pagination.ts';
 import { queryBoolean, queryInteger, querySearch } from '../../http/query.ts';
 import { cachedObjects, find, findToRead, idOf } from '../../records/lookup.ts';
-import { nameOf, newSlug } from '../../records/record-fields.ts';
+import { newSlug } from '../../records/record-fields.ts';
 import { changeRecord, createRecord, deleteRecord } from '../../records/resource-writes.ts';
 import { matchesText } from '../../records/search.ts';
 import { deleted } from '../shared/envelope.ts';
 import { cronJobBody, cronJobToSpec } from './cron-job-body.ts';
 import {
+  byName,
   cronExecutionRecord,
   cronJobItem,
   cronJobRecord,
@@ -21,6 +22,7 @@ import {
   toItems,
   toRecord,
 } from './cron-job-records.ts';
+import { listCronSchedule } from './cron-schedule.ts';
 
 const maxListed = 1000;
 const maxExecutions = 100;
@@ -61,9 +63,8 @@ export const cronJobs: Family = {
         const { search, isActive, ...pages } = call.query;
         const jobs = cachedObjects(call, 'HttpCronJob')
           .filter(({ metadata, spec }) => matchesText(search, spec.name, metadata.name, spec.url))
-          .filter(({ spec }) => isActive === undefined || spec.enabled === isActive)
-          .sort((one, other) => compared(nameOf(one), nameOf(other)) || compared(one.metadata.name, other.metadata.name));
-        return { cronJobs: await toItems(cutWholeList(jobs, pages, maxListed), call) };
+          .filter(({ spec }) => isActive === undefined || spec.enabled === isActive);
+        return { cronJobs: await toItems(cutWholeList(byName(jobs), pages, maxListed), call) };
       },
     }),
     operation({
@@ -187,9 +188,6 @@ export const cronJobs: Family = {
         return { executions: executions.map(executionToRecord) };
       },
     }),
+    listCronSchedule,
   ],
 };
-
-function compared(one: string, other: string): number {
-  return one === other ? 0 : one < other ? -1 : 1;
-}
