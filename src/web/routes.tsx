@@ -133,6 +133,12 @@ const routeTree = root.addChildren([
     createRoute({ ...below, path: '/replays/$id', component: screen(() => import('./screens/replay.tsx'), 'ReplayReport') }),
     createRoute({
       ...below,
+      path: '/topology',
+      validateSearch: texts('at', 'search', 'wrong', 'routes'),
+      component: screen(() => import('./screens/topology.tsx'), 'Topology'),
+    }),
+    createRoute({
+      ...below,
       path: '/sources',
       validateSearch: texts('at', 'search', 'enabled'),
       component: screen(() => import('./screens/sources.tsx'), 'Sources'),

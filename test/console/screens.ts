@@ -8,6 +8,7 @@ export const listScreens = [
   'messages',
   'dead-letters',
   'replays',
+  'topology',
   'sources',
   'routes',
   'lab',

@@ -109,6 +109,18 @@ export interface Operations {
     body: undefined;
     answer: Series;
   };
+  'GET /analytics': {
+    path: Record<string, never>;
+    query: { range?: "1h" | "24h" | "7d" | "30d" };
+    body: undefined;
+    answer: Analytics;
+  };
+  'GET /analytics/routes': {
+    path: Record<string, never>;
+    query: { range?: "1h" | "24h" | "7d" | "30d" };
+    body: undefined;
+    answer: GetRouteAnalyticsResult;
+  };
   'GET /analytics/destinations/health': {
     path: Record<string, never>;
     query: { range?: "1h" | "24h" | "7d" | "30d" };
@@ -541,6 +553,8 @@ export type AddressesField = Array<string>;
 
 export type AllowedMethodsField = Array<"POST" | "PUT" | "PATCH" | "GET" | "DELETE">;
 
+export type Analytics = { range: string; summary: { totalEvents: number; totalDeliveries: number; successRate: SuccessRateField; avgLatency: AvgLatencyField; duplicatesDropped: number; eventsFiltered: number }; sources: Array<{ sourceId: string; name: string; eventsCount: number; duplicatesDropped: number; lastEventAt: LastEventAtField }>; destinations: Array<{ destinationId: string; name: string; deliveryCount: number; successRate: SuccessRateField; avgLatency: AvgLatencyField }>; statusBreakdown: { delivered: number; failed: number; pending: number; retrying: number; circuit_open: number } };
+
 export type ApiKey = { id: IdField; organizationId: OrganizationIdField; name: NameField; prefix: string; keyPrefix: string; role: "admin" | "developer" | "viewer"; scopes: Array<"read" | "write" | "delete">; createdAt: CreatedAtField; lastUsedAt: string | null; expiresAt: string | null; createdBy: { name: string; keyId: string | null } };
 
 export type Attempt = { attemptNumber: number; startedAt: StartedAtField; durationMs: number; responseStatus: ResponseStatusField; responseBody: ResponseBodyField; errorType: string | null; errorMessage: ErrorMessageField; detail?: AttemptDetail };
@@ -767,6 +781,8 @@ export type GetDeliveryResult = (Delivery) & ({ attemptDetails: Array<Attempt> }
 
 export type GetDestinationHealthResult = { range: string; destinations: Array<DestinationHealth> };
 
+export type GetRouteAnalyticsResult = { range: string; routes: Array<RouteAnalytics> };
+
 export type GetWebhookDeadLetterStatsResult = { data: { total: number; byReason: Record<string, number>; topFailingEndpoints: Array<FailingEndpoint>; byEndpoint: Array<FailingEndpoint> } };
 
 export type HandshakeField = "hub_challenge" | "validation_token" | "challenge" | "crc_token" | "cloudevents" | null;
@@ -980,6 +996,8 @@ export type RetryPolicyBodyChange = { maxRetries?: number; initialDelay?: number
 export type RoleField = "admin" | "developer" | "viewer";
 
 export type Route = (RouteItem) & ({ circuitState: "closed" | "open" | "half_open" });
+
+export type RouteAnalytics = { routeId: string; name: string; eventsRouted: number; delivered: number; failed: number; filtered: number; pending: number; successRate: SuccessRateField; avgLatency: AvgLatencyField; p50Latency: AvgLatencyField; p95Latency: AvgLatencyField; p99Latency: AvgLatencyField; circuitState: "closed" | "open" | "half_open"; lastEventAt: LastEventAtField };
 
 export type RouteItem = (RouteSettings) & (Resource) & ({ sourceId: string; destinationIds: Array<string>; destinationId: string; enabled: EnabledField; isActive: boolean; eventsRouted: number; lastEventAt: string | null; source: Related; destinations: Array<Related>; description: CronJobSettingsDescription; filterId: string | null; transformId: string | null; schemaId: string | null; priority: PriorityField; failoverDestinationIds: Array<string>; failoverAfterAttempts: FailoverAfterAttemptsField; filter: Related | null; transform: Related | null; schema: Related | null; notifyEmails: string | null; notificationChannelIds: Array<string> | null });
 

@@ -18,6 +18,8 @@ export const usedOperations = [
   'GET /explain/{id}',
   'GET /analytics/dashboard',
   'GET /analytics/series',
+  'GET /analytics',
+  'GET /analytics/routes',
   'GET /analytics/destinations/health',
   'GET /events/{id}/payload',
   'GET /sources',

@@ -9,6 +9,7 @@ export interface Place {
     | '/o/$org/messages'
     | '/o/$org/dead-letters'
     | '/o/$org/replays'
+    | '/o/$org/topology'
     | '/o/$org/sources'
     | '/o/$org/routes'
     | '/o/$org/lab'
@@ -45,6 +46,7 @@ export const groups: readonly { title: string | null; places: readonly Place[] }
   {
     title: 'Wiring',
     places: [
+      { to: '/o/$org/topology', word: 'Topology', icon: 'topology', key: 'y' },
       { to: '/o/$org/sources', word: 'Sources', icon: 'source', key: 's' },
       { to: '/o/$org/routes', word: 'Routes', icon: 'route', key: 'r' },
       { to: '/o/$org/lab', word: 'Lab', icon: 'lab', key: 'b' },

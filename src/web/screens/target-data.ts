@@ -86,11 +86,17 @@ export function useTargets(range: Range, search?: string): TargetList {
 
 /** The circuits of these destinations. */
 export function useCircuits(destinationIds: readonly string[]): Circuit[] {
-  const organization = useOrganization();
   const routes = useRead('GET /routes', { query: { pageSize: 100 } });
-  const asked = (routes.data?.data ?? [])
-    .filter((route) => [...route.destinationIds, ...route.failoverDestinationIds].some((id) => destinationIds.includes(id)))
-    .slice(0, circuitsReadAtMost);
+  const asked = (routes.data?.data ?? []).filter((route) =>
+    [...route.destinationIds, ...route.failoverDestinationIds].some((id) => destinationIds.includes(id)),
+  );
+  return useCircuitsOf(asked).filter(({ destinationId }) => destinationIds.includes(destinationId));
+}
+
+/** The circuits of the first routes. */
+export function useCircuitsOf(routes: readonly { id: string; name: string }[]): Circuit[] {
+  const organization = useOrganization();
+  const asked = routes.slice(0, circuitsReadAtMost);
   const answers = useQueries({
     queries: asked.map(({ id }) => ({
       queryKey: [organization, 'GET /routes/{id}/circuit-status', { path: { id } }],
@@ -98,26 +104,24 @@ export function useCircuits(destinationIds: readonly string[]): Circuit[] {
       refetchInterval: everyMs,
     })),
   });
-  return answers
-    .flatMap(({ data }, index) => {
-      const route = asked[index];
-      if (data === undefined || route === undefined) return [];
-      return data.destinations.map(
-        (each): Circuit => ({
-          routeId: route.id,
-          routeName: route.name,
-          destinationId: each.id,
-          state: each.circuitState,
-          openedAt: each.openedAt,
-          probeAt: probeAt(each.lastFailureAt ?? each.openedAt, data.cooldownSeconds),
-          failureCount: each.failureCount,
-          cooldownSeconds: data.cooldownSeconds,
-          probeSuccessCount: each.probeSuccessCount,
-          probeSuccessThreshold: data.probeSuccessThreshold,
-        }),
-      );
-    })
-    .filter(({ destinationId }) => destinationIds.includes(destinationId));
+  return answers.flatMap(({ data }, index) => {
+    const route = asked[index];
+    if (data === undefined || route === undefined) return [];
+    return data.destinations.map(
+      (each): Circuit => ({
+        routeId: route.id,
+        routeName: route.name,
+        destinationId: each.id,
+        state: each.circuitState,
+        openedAt: each.openedAt,
+        probeAt: probeAt(each.lastFailureAt ?? each.openedAt, data.cooldownSeconds),
+        failureCount: each.failureCount,
+        cooldownSeconds: data.cooldownSeconds,
+        probeSuccessCount: each.probeSuccessCount,
+        probeSuccessThreshold: data.probeSuccessThreshold,
+      }),
+    );
+  });
 }
 
 /** A circuit has its cooldown after its last failure, also that of a probe. */
@@ -126,7 +130,7 @@ function probeAt(lastFailureAt: string | null, cooldownSeconds: number): string 
 }
 
 /** `circuit_open`, `failed`, `half_open`, `degraded`, `disabled`, `healthy` or, where nothing has been sent, `idle`. */
-export function destinationState(enabled: boolean, health: Health | undefined, circuits: readonly Circuit[]): string {
+export function destinationState(enabled: boolean, health: Health | undefined, circuits: readonly Pick<Circuit, 'state'>[]): string {
   if (!enabled) return 'disabled';
   if (circuits.some(({ state }) => state === 'open')) return 'circuit_open';
   if (circuits.some(({ state }) => state === 'half_open')) return 'half_open';

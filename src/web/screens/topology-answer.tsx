@@ -1,0 +1,187 @@
+import { Link } from '@tanstack/react-router';
+import type { ReactElement } from 'react';
+import { useOrganization } from '../app/use-api.ts';
+import { AnswerLine } from '../ui/answer.tsx';
+import { count } from '../ui/format.ts';
+import { toneOfState } from '../ui/state.tsx';
+import { Ago } from '../ui/time.tsx';
+import { type CutOff, type End, isWrong, type Lead, leadsOf, rateText, sideOf, type Wiring } from './topology-graph.ts';
+
+export interface AnswerProps {
+  wiring: Wiring;
+  selected: string | null;
+  /** The address names what is not there. */
+  isGone: boolean;
+  clear: () => void;
+}
+
+const question = 'Who is wired to whom?';
+
+/** What the map says, or its selected node, in a sentence; with the way to the screens of that node. */
+export function TopologyAnswer({ wiring, selected, isGone, clear: drop }: AnswerProps): ReactElement {
+  const clear = (
+    <button type="button" className="btn is-quiet" onClick={drop}>
+      Show all
+    </button>
+  );
+  if (selected === null)
+    return (
+      <AnswerLine tone={toneOfAll(wiring)} question={question} act={isGone ? clear : undefined}>
+        <p>{isGone ? 'What was selected is not among these.' : summary(wiring)}</p>
+      </AnswerLine>
+    );
+  return <Selected wiring={wiring} at={selected} clear={clear} />;
+}
+
+function Selected({ wiring, at, clear }: { wiring: Wiring; at: string; clear: ReactElement }): ReactElement {
+  const org = useOrganization();
+  const leads = leadsOf(wiring, at) ?? [];
+  const names = new Map([...wiring.sources, ...wiring.destinations].map(({ id, name }) => [id, name]));
+  const side = sideOf(at);
+  const end = [...wiring.sources, ...wiring.destinations].find(({ id }) => id === at);
+  const [first] = leads;
+  const worstOf = end ?? leads.find(isWrong) ?? first;
+  const cutOff = leads.flatMap((lead) =>
+    [...lead.cutOff].filter(([id]) => side !== 'destinations' || id === at).map(([id, of]) => ({ lead, id, of })),
+  );
+  const tone = cutOff.length > 0 ? 'open' : toneOfState((leads.find(isWrong) ?? worstOf)?.state ?? 'idle');
+  return (
+    <AnswerLine
+      tone={tone}
+      question={question}
+      act={
+        <>
+          {end === undefined ? null : <EndLinks id={at} side={side} />}
+          {end === undefined && first !== undefined ? (
+            <Link className="btn" to="/o/$org/routes" params={{ org }} search={first.id === at ? { at } : commonSearch(at, first)}>
+              {first.id === at ? 'Open route' : 'List routes'}
+            </Link>
+          ) : null}
+          {clear}
+        </>
+      }
+    >
+      <p>{end === undefined ? routeSentence(leads, at, names) : endSentence(end, leads, side)}</p>
+      {cutOff.slice(0, 3).map(({ lead, id, of }) => (
+        <p key={`${lead.id} ${id}`} className="small">
+          {lead.name} to {names.get(id) ?? id}: <CircuitWords cutOff={of} />
+        </p>
+      ))}
+      {cutOff.length > 3 ? <p className="small">{count(cutOff.length - 3)} more circuits are not closed.</p> : null}
+    </AnswerLine>
+  );
+}
+
+/** The filters of the list of routes that show those of a group. */
+function commonSearch(at: string, { sourceId, destinationIds: [destinationId] }: Lead): { sourceId?: string; destinationId?: string } {
+  return { ...(at.startsWith('destination.') ? {} : { sourceId }), ...(at.startsWith('source.') ? {} : { destinationId }) };
+}
+
+function EndLinks({ id, side }: { id: string; side: 'sources' | 'routes' | 'destinations' }): ReactElement {
+  const org = useOrganization();
+  if (side === 'sources')
+    return (
+      <>
+        <Link className="btn" to="/o/$org/sources" params={{ org }} search={{ at: id }}>
+          Open source
+        </Link>
+        <Link className="btn is-quiet" to="/o/$org/routes" params={{ org }} search={{ sourceId: id }}>
+          List routes
+        </Link>
+        <Link className="btn is-quiet" to="/o/$org/events" params={{ org }} search={{ sourceId: id }}>
+          Events
+        </Link>
+      </>
+    );
+  return (
+    <>
+      <Link className="btn" to="/o/$org/targets/$id" params={{ org, id }}>
+        Open destination
+      </Link>
+      <Link className="btn is-quiet" to="/o/$org/routes" params={{ org }} search={{ destinationId: id }}>
+        List routes
+      </Link>
+      <Link className="btn is-quiet" to="/o/$org/deliveries" params={{ org }} search={{ destinationId: id }}>
+        Deliveries
+      </Link>
+    </>
+  );
+}
+
+function CircuitWords({ cutOff: { state, openedAt } }: { cutOff: CutOff }): ReactElement {
+  return (
+    <>
+      {state === 'open' ? 'circuit open, events wait' : 'circuit half open, probes are under way'}
+      {openedAt === null ? null : (
+        <>
+          , opened <Ago at={openedAt} />
+        </>
+      )}
+    </>
+  );
+}
+
+function endSentence({ name, perMinute }: End, leads: readonly Lead[], side: 'sources' | 'routes' | 'destinations'): string {
+  const rate = atRate(perMinute);
+  if (side === 'sources') {
+    if (leads.length === 0) return `No route begins at ${name}: its events are kept and go nowhere.`;
+    const ends = new Set(leads.flatMap(({ destinationIds }) => destinationIds)).size;
+    return `${name} feeds ${plural(leads.length, 'route')} to ${plural(ends, 'destination')}${rate}.`;
+  }
+  if (leads.length === 0) return `No route leads to ${name}.`;
+  const sources = new Set(leads.map(({ sourceId }) => sourceId)).size;
+  return `${name} gets events by ${plural(leads.length, 'route')} from ${plural(sources, 'source')}${rate}.`;
+}
+
+function atRate(perMinute: number | null): string {
+  if (perMinute === null) return '';
+  return perMinute === 0 ? '; nothing in the last hour' : `, at ${rateText(perMinute)} a minute`;
+}
+
+function routeSentence(leads: readonly Lead[], at: string, names: ReadonlyMap<string, string>): string {
+  const [first] = leads;
+  if (first === undefined) return '';
+  const nameOf = (id: string): string => names.get(id) ?? id;
+  const spare = first.failoverIds.length === 0 ? '' : `, or else to ${inWords(first.failoverIds.map(nameOf))}`;
+  const from = [...new Set(leads.map(({ sourceId }) => sourceId))];
+  const to = [...new Set(leads.flatMap(({ destinationIds }) => destinationIds))];
+  const way = `from ${inWords(from.map(nameOf))} to ${inWords(to.map(nameOf))}${first.id === at ? spare : ''}`;
+  const perMinute = leads.reduce((sum, lead) => sum + (lead.perMinute ?? 0), 0);
+  const who = first.id === at ? `${first.name} leads` : `${plural(leads.length, 'route')} lead`;
+  return `${who} ${way}${atRate(perMinute)}.`;
+}
+
+function summary({ sources, leads, destinations }: Wiring): string {
+  const cutOffs = leads.flatMap(({ cutOff }) => [...cutOff.values()]);
+  const open = cutOffs.filter(({ state }) => state === 'open').length;
+  const failing = leads.filter(({ state }) => state === 'failed').length;
+  const partly = leads.filter(({ state }) => state === 'degraded').length;
+  const wired = `${plural(leads.length, 'route')} from ${plural(sources.length, 'source')} to ${plural(destinations.length, 'destination')}.`;
+  const faults = [
+    open === 0 ? [] : [`${plural(open, 'circuit')} open`],
+    cutOffs.length === open ? [] : [`${plural(cutOffs.length - open, 'circuit')} half open`],
+    failing === 0 ? [] : [`${plural(failing, 'route')} failing`],
+    partly === 0 ? [] : [`${plural(partly, 'route')} failing in part`],
+  ].flat();
+  return faults.length === 0 ? `${wired} None has failed in the last hour.` : `${wired} ${capital(faults.join(', '))}.`;
+}
+
+function toneOfAll({ leads, destinations }: Wiring): 'open' | 'bad' | 'warn' | 'ok' {
+  if (leads.some(({ cutOff }) => cutOff.size > 0)) return 'open';
+  const wrong = [...leads, ...destinations].filter(isWrong);
+  if (wrong.some(({ state }) => state === 'failed')) return 'bad';
+  return wrong.length > 0 ? 'warn' : 'ok';
+}
+
+function inWords(names: readonly string[]): string {
+  if (names.length > 3) return `${names.slice(0, 2).join(', ')} and ${count(names.length - 2)} more`;
+  return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
+}
+
+function plural(number: number, noun: string): string {
+  return `${count(number)} ${noun}${number === 1 ? '' : 's'}`;
+}
+
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}

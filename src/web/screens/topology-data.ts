@@ -1,0 +1,173 @@
+import { useEffect, useMemo } from 'react';
+import type { Answer, ApiError } from '../api/client.ts';
+import { type CursorList, usePages, useRead } from '../app/use-api.ts';
+import { type Circuit, destinationState, useCircuitsOf } from './target-data.ts';
+import type { CutOff, End, Lead, Wiring } from './topology-graph.ts';
+
+type Source = Answer<'GET /sources'>['data'][number];
+type Route = Answer<'GET /routes'>['data'][number];
+type Destination = Answer<'GET /destinations'>['data'][number];
+type RouteFigures = Answer<'GET /analytics/routes'>['routes'][number];
+
+export interface Topology {
+  wiring: Wiring;
+  isLoading: boolean;
+  error: ApiError | null;
+  refresh: () => void;
+  /** Kinds of which there are more than are read. */
+  cut: readonly string[];
+}
+
+/** Of sources, of routes and of destinations. */
+export const readAtMost = 1000;
+const everyMs = 10_000;
+const hour = { query: { range: '1h' as const } };
+const none: readonly never[] = [];
+
+/** Sources, routes and destinations, with the rates and circuits of the last hour. `at`: the end or route that is selected. */
+export function useTopology(at: string | null): Topology {
+  const sources = useAll(usePages('GET /sources', {}, sourcesOf));
+  const routes = useAll(usePages('GET /routes', {}, routesOf));
+  const destinations = useAll(usePages('GET /destinations', {}, destinationsOf));
+  const ofSources = useRead('GET /analytics', hour, { everyMs });
+  const ofRoutes = useRead('GET /analytics/routes', hour, { everyMs });
+  const health = useRead('GET /analytics/destinations/health', hour, { everyMs });
+  useReadAgain(routes, ofRoutes.data?.routes.length);
+  useReadAgain(destinations, health.data?.destinations.length);
+  useReadAgain(sources, ofSources.data?.sources.length);
+  const figures = useMemo(() => new Map((ofRoutes.data?.routes ?? none).map((each) => [each.routeId, each])), [ofRoutes.data]);
+  const circuits = useCircuitsOf(openRoutes(routes.rows, figures).toSorted((one, other) => urgency(other, at) - urgency(one, at)));
+  const minutes = minutesSince(ofRoutes.dataUpdatedAt);
+  const cutOffs = cutOffsOf(routes.rows, figures, circuits);
+  const events = new Map((ofSources.data?.sources ?? none).map((each) => [each.sourceId, each.eventsCount]));
+  const healths = new Map((health.data?.destinations ?? none).map((each) => [each.destinationId, each]));
+  const rate = (count: number | undefined): number | null => (count === undefined ? null : count / minutes);
+  const led = new Set(routes.rows.map(({ sourceId }) => sourceId));
+  const lists = [sources, routes, destinations];
+  const reads = [ofSources, ofRoutes, health];
+  return {
+    wiring: {
+      sources: sources.rows.map(
+        ({ id, name, provider, enabled }): End => ({
+          id,
+          name,
+          sub: provider,
+          state: sourceState(enabled, led.has(id), events.get(id)),
+          perMinute: rate(events.get(id)),
+        }),
+      ),
+      leads: routes.rows.map((route): Lead => {
+        const own = figures.get(route.id);
+        return {
+          id: route.id,
+          name: route.name,
+          sourceId: route.sourceId,
+          destinationIds: route.destinationIds,
+          failoverIds: route.failoverDestinationIds,
+          state: routeState(route.enabled, own),
+          perMinute: rate(own?.eventsRouted),
+          cutOff: cutOffs.get(route.id) ?? new Map(),
+        };
+      }),
+      destinations: destinations.rows.map(({ id, name, type, enabled }): End => {
+        const own = [...cutOffs.values()].flatMap((each) => each.get(id) ?? []);
+        return {
+          id,
+          name,
+          sub: type,
+          state: destinationState(enabled, healths.get(id), own),
+          perMinute: rate(healths.get(id)?.deliveryCount),
+        };
+      }),
+    },
+    isLoading:
+      lists.some(({ isLoading, readsOn, rows }) => isLoading || (readsOn && rows.length < readAtMost)) ||
+      reads.some((read) => read.isLoading),
+    error: lists.find(({ error }) => error !== null)?.error ?? reads.find(({ error }) => error !== null)?.error ?? null,
+    refresh: () => {
+      for (const list of lists) list.refresh();
+      for (const read of reads) void read.refetch();
+    },
+    cut: lists.flatMap(({ rows, hasMore }, index) => (hasMore && rows.length >= readAtMost ? [kinds[index] ?? ''] : [])),
+  };
+}
+
+const kinds = ['sources', 'routes', 'destinations'];
+const sourcesOf = ({ data }: Answer<'GET /sources'>): Source[] => data;
+const routesOf = ({ data }: Answer<'GET /routes'>): Route[] => data;
+const destinationsOf = ({ data }: Answer<'GET /destinations'>): Destination[] => data;
+
+/** Reads page after page, up to the bound. */
+function useAll<Row>(list: CursorList<Row>): CursorList<Row> {
+  const { readsOn, loadMore, rows } = list;
+  useEffect(() => {
+    if (readsOn && rows.length < readAtMost) loadMore();
+  });
+  return list;
+}
+
+/** A list of several pages is not read again by itself; it is once the figures speak of more or fewer than it has. */
+function useReadAgain({ rows, hasMore, isLoading, refresh }: CursorList<unknown>, counted: number | undefined): void {
+  const differs = !hasMore && !isLoading && counted !== undefined && counted !== rows.length;
+  // biome-ignore lint/correctness/useExhaustiveDependencies: once for each number
+  useEffect(() => {
+    if (differs) refresh();
+  }, [differs, counted]);
+}
+
+/** The figures of `1h` begin at a full five minutes. */
+function minutesSince(readAtMs: number): number {
+  const nowMs = readAtMs === 0 ? Date.now() : readAtMs;
+  return (nowMs - Math.floor((nowMs - 3_600_000) / 300_000) * 300_000) / 60_000;
+}
+
+function openRoutes(routes: readonly Route[], figures: ReadonlyMap<string, RouteFigures>): Route[] {
+  return routes.filter(({ id }) => (figures.get(id)?.circuitState ?? 'closed') !== 'closed');
+}
+
+/** Circuits are asked for first where the figures do not say which destination it is, then of what is selected. */
+function urgency(route: Route, at: string | null): number {
+  if (targetsOf(route).length > 1) return 2;
+  return at !== null && [route.id, route.sourceId, ...targetsOf(route)].includes(at) ? 1 : 0;
+}
+
+function cutOffsOf(
+  routes: readonly Route[],
+  figures: ReadonlyMap<string, RouteFigures>,
+  circuits: readonly Circuit[],
+): Map<string, Map<string, CutOff>> {
+  const found = new Map<string, Map<string, CutOff>>();
+  const set = (routeId: string, destinationId: string, cutOff: CutOff): void => {
+    const own = found.get(routeId) ?? new Map<string, CutOff>();
+    found.set(routeId, own.set(destinationId, cutOff));
+  };
+  for (const route of openRoutes(routes, figures)) {
+    const state = figures.get(route.id)?.circuitState;
+    const [only, ...more] = targetsOf(route);
+    if (only !== undefined && more.length === 0 && state !== undefined && state !== 'closed')
+      set(route.id, only, { state, openedAt: null });
+  }
+  for (const { routeId, destinationId, state, openedAt } of circuits)
+    if (state !== 'closed') set(routeId, destinationId, { state, openedAt });
+  return found;
+}
+
+function targetsOf({ destinationIds, failoverDestinationIds }: Route): string[] {
+  return [...new Set([...destinationIds, ...failoverDestinationIds])];
+}
+
+function sourceState(enabled: boolean, isLed: boolean, events: number | undefined): string {
+  if (!enabled) return 'disabled';
+  if (!isLed) return 'no_routes';
+  return (events ?? 0) === 0 ? 'idle' : 'healthy';
+}
+
+function routeState(enabled: boolean, figures: RouteFigures | undefined): string {
+  if (!enabled) return 'disabled';
+  if (figures === undefined) return 'idle';
+  const { circuitState, delivered, failed, eventsRouted } = figures;
+  if (circuitState === 'open') return 'circuit_open';
+  if (circuitState === 'half_open') return 'half_open';
+  if (failed > 0) return delivered === 0 ? 'failed' : 'degraded';
+  return delivered === 0 && eventsRouted === 0 ? 'idle' : 'healthy';
+}

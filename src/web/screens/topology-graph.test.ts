@@ -1,0 +1,139 @@
+import { describe, expect, test } from '@jest/globals';
+import { columnsOf, type End, type Lead, leadsOf, linesOf, narrowed, rateText, type Wiring, widthOf } from './topology-graph.ts';
+
+function end(id: string, more: Partial<End> = {}): End {
+  return { id, name: id.slice(4), sub: '', state: 'healthy', perMinute: 0, ...more };
+}
+
+function lead(id: string, from: string, to: string[], more: Partial<Lead> = {}): Lead {
+  return {
+    id: `rte_${id}`,
+    name: id,
+    sourceId: `src_${from}`,
+    destinationIds: to.map((each) => `dst_${each}`),
+    failoverIds: [],
+    state: 'healthy',
+    perMinute: 1,
+    cutOff: new Map(),
+    ...more,
+  };
+}
+
+const open = { state: 'circuit_open', cutOff: new Map([['dst_billing', { state: 'open' as const, openedAt: null }]]) };
+const wiring: Wiring = {
+  sources: [end('src_shop'), end('src_erp'), end('src_idle', { state: 'no_routes' })],
+  leads: [
+    lead('1', 'shop', ['billing']),
+    lead('2', 'shop', ['billing', 'lake'], open),
+    lead('3', 'erp', ['lake'], { failoverIds: ['dst_spare'] }),
+  ],
+  destinations: [end('dst_spare'), end('dst_lake'), end('dst_billing', { state: 'circuit_open' })],
+};
+
+const keys = (nodes: readonly { key: string }[]): string[] => nodes.map(({ key }) => key);
+
+describe('without a selection', () => {
+  test('each column has all nodes, worst first, and routes of a pair stand as one', () => {
+    const { sources, routes, destinations } = columnsOf(wiring, null, 'pair');
+    expect(keys(sources)).toEqual(['src_shop', 'src_erp', 'src_idle']);
+    expect(routes).toMatchObject([
+      { key: 'pair.rte_1', name: 'shop to billing', sub: '2 routes', state: 'circuit_open', perMinute: 2, isOpen: false },
+      { key: 'rte_3', kind: 'route' },
+    ]);
+    expect(keys(destinations)).toEqual(['dst_billing', 'dst_lake', 'dst_spare']);
+  });
+
+  test.each([
+    ['source', ['from shop', '3']],
+    ['destination', ['to billing', '3']],
+    ['each', ['2', '1', '3']],
+  ] as const)('routes stand together by %s', (grouping, names) => {
+    expect(columnsOf(wiring, null, grouping).routes.map(({ name }) => name)).toEqual(names);
+  });
+});
+
+describe('a selection', () => {
+  test.each([
+    ['src_erp', ['src_shop', 'src_erp', 'src_idle'], ['rte_3'], ['dst_lake', 'dst_spare']],
+    ['dst_lake', ['src_shop', 'src_erp'], ['rte_2', 'rte_3'], ['dst_billing', 'dst_lake', 'dst_spare']],
+    ['src_shop', ['src_shop', 'src_erp', 'src_idle'], ['rte_2', 'rte_1'], ['dst_billing', 'dst_lake']],
+    ['dst_spare', ['src_erp'], ['rte_3'], ['dst_billing', 'dst_lake', 'dst_spare']],
+    ['rte_3', ['src_erp'], ['pair.rte_1', 'rte_3'], ['dst_lake', 'dst_spare']],
+    ['src_idle', ['src_shop', 'src_erp', 'src_idle'], [], []],
+  ])('of %s keeps its own column, and of the others what is joined to it', (selected, ...columns) => {
+    const { sources, routes, destinations } = columnsOf(wiring, selected, 'pair');
+    expect([keys(sources), keys(routes), keys(destinations)]).toEqual(columns);
+  });
+
+  test.each(['pair.rte_1', 'rte_2'])('of the group or a route of it opens the group: %s', (selected) => {
+    const { routes } = columnsOf(wiring, selected, 'pair');
+    expect(routes.map(({ key, level, isOpen }) => [key, level, isOpen])).toEqual([
+      ['pair.rte_1', 1, true],
+      ['rte_2', 2, false],
+      ['rte_1', 2, false],
+      ['rte_3', 1, false],
+    ]);
+  });
+
+  test('of what is not there is null', () => {
+    expect(leadsOf(wiring, 'rte_9')).toBeNull();
+    expect(leadsOf(wiring, 'src_9')).toBeNull();
+    expect(leadsOf(wiring, 'pair.rte_1')?.map(({ name }) => name)).toEqual(['1', '2']);
+  });
+});
+
+test('a search keeps what has the text and what is joined to it, and drops the rest', () => {
+  const found = narrowed(wiring, { text: ' ERP ', onlyWrong: false });
+  expect([found.sources, found.leads, found.destinations].map((each) => each.map(({ id }) => id))).toEqual([
+    ['src_erp'],
+    ['rte_3'],
+    ['dst_spare', 'dst_lake'],
+  ]);
+  expect(narrowed(wiring, { text: 'idle', onlyWrong: false }).sources.map(({ id }) => id)).toEqual(['src_idle']);
+});
+
+test('only what is wrong is what has trouble, and what is joined to that', () => {
+  const found = narrowed(wiring, { text: '', onlyWrong: true });
+  expect(found.leads.map(({ id }) => id)).toEqual(['rte_1', 'rte_2']);
+  expect(found.sources.map(({ id }) => id)).toEqual(['src_shop']);
+});
+
+describe('lines', () => {
+  const linesTo = (to: 'sources' | 'destinations', wanted: string[] = []) =>
+    linesOf(columnsOf(wiring, null, 'each').routes, to, new Set(wanted)).map((line) => [line.from, line.to, line.state, line.isFailover]);
+
+  test('show an open circuit only to the destination that it cuts off, and which way is the failover', () => {
+    expect(linesTo('destinations')).toEqual([
+      ['rte_2', 'dst_billing', 'circuit_open', false],
+      ['rte_2', 'dst_lake', 'healthy', false],
+      ['rte_1', 'dst_billing', 'healthy', false],
+      ['rte_3', 'dst_lake', 'healthy', false],
+      ['rte_3', 'dst_spare', 'healthy', true],
+    ]);
+    expect(linesTo('sources').map(([, to]) => to)).toEqual(['src_shop', 'src_shop', 'src_erp']);
+  });
+
+  test('of a group with many ends are drawn only where they are asked for', () => {
+    const many = { ...wiring, leads: ['a', 'b', 'c', 'd'].map((to) => lead(to, 'shop', [to])) };
+    const { routes } = columnsOf(many, null, 'source');
+    expect(linesOf(routes, 'destinations', new Set())).toEqual([]);
+    expect(linesOf(routes, 'destinations', new Set(['source.rte_a']))).toHaveLength(4);
+    expect(linesOf(routes, 'sources', new Set())).toHaveLength(1);
+  });
+});
+
+test.each([
+  [0, '0'],
+  [0.04, '< 0.1'],
+  [0.25, '0.3'],
+  [12.14, '12.1'],
+  [1204.4, '1,204'],
+])('a rate of %d a minute reads %s', (perMinute, text) => {
+  expect(rateText(perMinute)).toBe(text);
+});
+
+test('a line grows with its rate, within bounds', () => {
+  expect(widthOf(0)).toBe(1.25);
+  expect(widthOf(100)).toBeGreaterThan(widthOf(10));
+  expect(widthOf(10 ** 9)).toBe(7);
+});

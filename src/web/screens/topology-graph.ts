@@ -1,0 +1,292 @@
+/** A source or a destination. */
+export interface End {
+  id: string;
+  name: string;
+  /** Its provider or type. */
+  sub: string;
+  state: string;
+  /** Events that a source has taken, deliveries that have ended at a destination; null while it is not known. */
+  perMinute: number | null;
+}
+
+/** A route, and what it leads to. */
+export interface Lead {
+  id: string;
+  name: string;
+  sourceId: string;
+  destinationIds: readonly string[];
+  failoverIds: readonly string[];
+  state: string;
+  perMinute: number | null;
+  /** Destinations to which its circuit is open or half open. */
+  cutOff: ReadonlyMap<string, CutOff>;
+}
+
+export interface CutOff {
+  state: 'open' | 'half_open';
+  /** Null while it is not known. */
+  openedAt: string | null;
+}
+
+export interface Wiring {
+  sources: readonly End[];
+  leads: readonly Lead[];
+  destinations: readonly End[];
+}
+
+/** How routes stand together: those of a source and a first destination, those of a source, those of a first destination, or each alone. */
+export type Grouping = 'pair' | 'source' | 'destination' | 'each';
+export type Side = 'sources' | 'routes' | 'destinations';
+export const sides: readonly Side[] = ['sources', 'routes', 'destinations'];
+
+export interface Node {
+  key: string;
+  kind: 'source' | 'group' | 'route' | 'destination';
+  name: string;
+  sub: string;
+  state: string;
+  perMinute: number | null;
+  /** The routes that it stands for, or that begin or end at it. */
+  leads: readonly Lead[];
+  /** 2 of a route below its group. */
+  level: 1 | 2;
+  /** Of a group: whether its routes stand below it. */
+  isOpen: boolean;
+}
+
+export type Columns = Record<Side, readonly Node[]>;
+
+/** A line between a node of the routes and one of an end. */
+export interface Line {
+  key: string;
+  from: string;
+  to: string;
+  state: string;
+  isFailover: boolean;
+  perMinute: number;
+}
+
+const worstFirst = ['circuit_open', 'failed', 'half_open', 'degraded', 'healthy', 'idle', 'no_routes', 'disabled'];
+const troubles: ReadonlySet<string> = new Set(['circuit_open', 'failed', 'half_open', 'degraded']);
+
+export function isWrong({ state }: { state: string }): boolean {
+  return troubles.has(state);
+}
+
+export function sideOf(key: string): Side {
+  if (key.startsWith('src_')) return 'sources';
+  return key.startsWith('dst_') ? 'destinations' : 'routes';
+}
+
+/** Those that have the text in a name, or are joined to one by a route; `onlyWrong`: those with trouble, and what they are joined to. */
+export function narrowed(wiring: Wiring, { text, onlyWrong }: { text: string; onlyWrong: boolean }): Wiring {
+  const wanted = text.trim().toLowerCase();
+  if (wanted === '' && !onlyWrong) return wiring;
+  const has = ({ name }: { name: string }): boolean => wanted === '' || name.toLowerCase().includes(wanted);
+  const ends = new Map([...wiring.sources, ...wiring.destinations].map((each) => [each.id, each]));
+  const leads = wiring.leads.filter((lead) => {
+    const joined = [lead, ...endIdsOf(lead).flatMap((id) => ends.get(id) ?? [])];
+    return joined.some(has) && (!onlyWrong || joined.some(isWrong));
+  });
+  const joined = new Set(leads.flatMap(endIdsOf));
+  const stays = (end: End): boolean => joined.has(end.id) || (has(end) && (!onlyWrong || isWrong(end)));
+  return { sources: wiring.sources.filter(stays), leads, destinations: wiring.destinations.filter(stays) };
+}
+
+/** The routes that begin or end at a node, or that it stands for; null where nothing has the key. */
+export function leadsOf({ sources, leads, destinations }: Wiring, key: string): readonly Lead[] | null {
+  const side = sideOf(key);
+  if (side !== 'routes') {
+    const exists = (side === 'sources' ? sources : destinations).some(({ id }) => id === key);
+    return exists ? leads.filter((lead) => endIdsOf(lead).includes(key)) : null;
+  }
+  const found = leads.find(({ id }) => id === firstIdOf(key));
+  if (found === undefined) return null;
+  const grouping = groupingOf(key);
+  return grouping === 'each' ? [found] : leads.filter((lead) => commonOf(lead, grouping) === commonOf(found, grouping));
+}
+
+/**
+ * The rows of the three columns, worst first. The column of the selected node has all its nodes, so that the keyboard goes on from it; the others have
+ * those that are joined to it. The routes of a selected end stand each alone.
+ */
+export function columnsOf(wiring: Wiring, selected: string | null, grouping: Grouping): Columns {
+  const chosen = selected === null ? null : leadsOf(wiring, selected);
+  const side = selected === null || chosen === null ? null : sideOf(selected);
+  const joined = new Set((chosen ?? []).flatMap(endIdsOf));
+  const of = (own: Side, ends: readonly End[]): Node[] => {
+    const shown = side === null || side === own ? ends : ends.filter(({ id }) => joined.has(id));
+    const kind = own === 'sources' ? 'source' : 'destination';
+    const nodes = shown.map((end) => ofEnd(end, kind, byEnd.get(end.id) ?? [])).toSorted(inOrder);
+    // A source has no trouble of its own: its routes have.
+    return own === 'sources' ? nodes.toSorted((one, other) => wrongLeads(other) - wrongLeads(one)) : nodes;
+  };
+  const byEnd = leadsByEnd(wiring.leads);
+  const shownLeads = side === null || side === 'routes' ? wiring.leads : (chosen ?? []);
+  const names = new Map([...wiring.sources, ...wiring.destinations].map(({ id, name }) => [id, name]));
+  return {
+    sources: of('sources', wiring.sources),
+    routes: grouped(shownLeads, names, side === null || side === 'routes' ? grouping : 'each', side === 'routes' ? selected : null),
+    destinations: of('destinations', wiring.destinations),
+  };
+}
+
+/** A group with more ends on a side shows its lines only where it is asked for. */
+const linesAtMost = 3;
+
+/**
+ * The lines of these nodes of routes to the sources or to the destinations. `wanted` holds the nodes whose lines are drawn in any case.
+ */
+export function linesOf(nodes: readonly Node[], to: 'sources' | 'destinations', wanted: ReadonlySet<string>): Line[] {
+  return nodes.flatMap((node) => {
+    const ends = endsOf(node, to);
+    if (ends.size > linesAtMost && !wanted.has(node.key)) return [];
+    return [...ends].map(([end, leads]): Line => {
+      const main = to === 'sources' ? leads : leads.filter(({ destinationIds }) => destinationIds.includes(end));
+      return {
+        key: `${node.key} ${end}`,
+        from: node.key,
+        to: end,
+        state: to === 'sources' ? sourceLine(leads) : destinationLine(leads, end),
+        isFailover: main.length === 0,
+        perMinute: sumOf(main),
+      };
+    });
+  });
+}
+
+function endsOf({ leads }: Node, to: 'sources' | 'destinations'): Map<string, Lead[]> {
+  const found = new Map<string, Lead[]>();
+  for (const lead of leads) {
+    const ids = to === 'sources' ? [lead.sourceId] : new Set([...lead.destinationIds, ...lead.failoverIds]);
+    for (const id of ids) found.set(id, [...(found.get(id) ?? []), lead]);
+  }
+  return found;
+}
+
+function sourceLine(leads: readonly Lead[]): string {
+  if (leads.every(({ state }) => state === 'disabled')) return 'disabled';
+  return sumOf(leads) === 0 ? 'idle' : 'healthy';
+}
+
+function destinationLine(leads: readonly Lead[], end: string): string {
+  const states = leads.map(({ state, cutOff }) => {
+    const cut = cutOff.get(end)?.state;
+    if (cut !== undefined) return cut === 'open' ? 'circuit_open' : 'half_open';
+    // An open circuit to another destination says nothing of this one.
+    return state === 'circuit_open' || state === 'half_open' ? 'healthy' : state;
+  });
+  return worst(states);
+}
+
+/** The ends of a route: its source, its destinations and those that it fails over to. */
+export function endIdsOf({ sourceId, destinationIds, failoverIds }: Lead): string[] {
+  return [sourceId, ...destinationIds, ...failoverIds];
+}
+
+/** Such as `12.1`, `1,204`, `< 0.1` and `0`. */
+export function rateText(perMinute: number): string {
+  if (perMinute === 0) return '0';
+  if (perMinute < 0.1) return '< 0.1';
+  return perMinute < 100 ? (Math.round(perMinute * 10) / 10).toString() : Math.round(perMinute).toLocaleString('en');
+}
+
+/** Between 1.25 and 7 pixels; ten times as much is a step of 1.5 pixels. */
+export function widthOf(perMinute: number): number {
+  return Math.min(7, 1.25 + 1.5 * Math.log10(1 + perMinute));
+}
+
+function grouped(leads: readonly Lead[], names: ReadonlyMap<string, string>, grouping: Grouping, selected: string | null): Node[] {
+  if (grouping === 'each') return leads.map(ofLead).toSorted(inOrder);
+  const groups = [...Map.groupBy(leads, (lead) => commonOf(lead, grouping)).values()].map((own): Node => {
+    const [first] = own;
+    if (first !== undefined && own.length === 1) return ofLead(first);
+    const key = groupKey(own, grouping);
+    return {
+      key,
+      kind: 'group',
+      name: first === undefined ? '' : groupName(first, names, grouping),
+      sub: `${own.length} routes`,
+      state: worst(own.map(({ state }) => state)),
+      perMinute: sumOf(own),
+      leads: own,
+      level: 1,
+      isOpen: selected === key || own.some(({ id }) => id === selected),
+    };
+  });
+  return groups
+    .toSorted(inOrder)
+    .flatMap((node) =>
+      node.isOpen ? [node, ...node.leads.map((lead): Node => ({ ...ofLead(lead), level: 2 })).toSorted(inOrder)] : [node],
+    );
+}
+
+function groupName({ sourceId, destinationIds }: Lead, names: ReadonlyMap<string, string>, grouping: Grouping): string {
+  const source = names.get(sourceId) ?? sourceId;
+  const [first = ''] = destinationIds;
+  const destination = names.get(first) ?? first;
+  if (grouping === 'source') return `from ${source}`;
+  return grouping === 'destination' ? `to ${destination}` : `${source} to ${destination}`;
+}
+
+function ofLead(lead: Lead): Node {
+  const { id, name, state, perMinute } = lead;
+  return { key: id, kind: 'route', name, sub: '', state, perMinute, leads: [lead], level: 1, isOpen: false };
+}
+
+function ofEnd({ id, name, sub, state, perMinute }: End, kind: 'source' | 'destination', leads: readonly Lead[]): Node {
+  return { key: id, kind, name, sub, state, perMinute, leads, level: 1, isOpen: false };
+}
+
+function leadsByEnd(leads: readonly Lead[]): Map<string, Lead[]> {
+  const found = new Map<string, Lead[]>();
+  for (const lead of leads) {
+    for (const id of new Set(endIdsOf(lead))) {
+      const own = found.get(id);
+      if (own === undefined) found.set(id, [lead]);
+      else own.push(lead);
+    }
+  }
+  return found;
+}
+
+function wrongLeads({ leads }: Node): number {
+  return leads.some(isWrong) ? 1 : 0;
+}
+
+function inOrder(one: { state: string; name: string }, other: { state: string; name: string }): number {
+  return rank(one.state) - rank(other.state) || one.name.localeCompare(other.name, 'en', { numeric: true });
+}
+
+function rank(state: string): number {
+  const at = worstFirst.indexOf(state);
+  return at === -1 ? worstFirst.length : at;
+}
+
+function worst(states: readonly string[]): string {
+  return states.reduce((found, state) => (rank(state) < rank(found) ? state : found), states[0] ?? 'idle');
+}
+
+function sumOf(leads: readonly Lead[]): number {
+  return leads.reduce((sum, { perMinute }) => sum + (perMinute ?? 0), 0);
+}
+
+/** What the routes of a group have in common. */
+function commonOf({ sourceId, destinationIds }: Lead, grouping: Grouping): string {
+  const [first = ''] = destinationIds;
+  if (grouping === 'source') return sourceId;
+  return grouping === 'destination' ? first : `${sourceId} ${first}`;
+}
+
+/** Stays the same while routes come that are newer. */
+function groupKey(leads: readonly Lead[], grouping: Grouping): string {
+  return `${grouping}.${leads.map(({ id }) => id).toSorted()[0]}`;
+}
+
+function groupingOf(key: string): Grouping {
+  return (['pair', 'source', 'destination'] as const).find((each) => key.startsWith(`${each}.`)) ?? 'each';
+}
+
+function firstIdOf(key: string): string {
+  return key.slice(key.indexOf('.') + 1);
+}
