@@ -163,6 +163,7 @@ async function runApi(context: RoleContext): Promise<void> {
     maxAuthFailuresPerMinute: config.maxAuthFailuresPerMinute,
     basePath: config.basePath,
     console: config.console ? { directory: consoleDirectory, theme: config.consoleTheme } : null,
+    takesSessions: config.console,
     loopback: loopbackOf(config, () => boundAddress(server)),
     ...(config.publicIngestUrl === undefined ? {} : { publicIngestUrl: config.publicIngestUrl }),
   };

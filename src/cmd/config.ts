@@ -40,7 +40,7 @@ export const environmentSchema = z.object({
     .enum(['on', 'off'])
     .default('on')
     .transform((value) => value === 'on')
-    .describe('`off`: there is no console, and standalone takes no request without credentials.')
+    .describe('`off`: there is no console, no login and no session of a browser, and standalone takes no request without credentials.')
     .meta({ roles: ['api', 'standalone'] }),
   ...consoleEnvironment,
   POSTHORN_LOOPBACK_ORGANIZATION: z

@@ -5,6 +5,7 @@ import { AddressList } from '../core/address-list.ts';
 import type { MailRecipients } from '../data/alerts/mail-recipients.ts';
 import { type ConsoleOptions, createConsole } from './console/console.ts';
 import { families } from './families/families.ts';
+import { sessions } from './families/sessions/sessions.ts';
 import { createApi } from './http/api.ts';
 import { answerError } from './http/error-response.ts';
 import { GuessBrake } from './http/guess-brake.ts';
@@ -13,6 +14,7 @@ import { LoopbackAccess, type LoopbackOptions } from './http/loopback-access.ts'
 import { mailConfirmationRouter } from './http/mail-confirmation.ts';
 import { facadeMetrics } from './http/metrics.ts';
 import { OpenRequests } from './http/open-requests.ts';
+import type { Family } from './http/operation.ts';
 import { nothingHere } from './http/operation-table.ts';
 import { answerRequestId } from './http/request-id.ts';
 import { requestTarget } from './http/request-target.ts';
@@ -31,6 +33,8 @@ export interface FacadeOptions extends Omit<FacadeServices, 'inForceTimeoutMs'> 
   isOnUnixSocket?: boolean;
   /** Null: every request needs credentials. Default: null. */
   loopback?: LoopbackOptions | null;
+  /** Browsers log in, and their cookies are credentials. False: there are no such operations, and a cookie says nothing. Default: true. */
+  takesSessions?: boolean;
   /** Refused credentials of one client; see `GuessBrake`. Default 60. */
   maxAuthFailuresPerMinute?: number;
   /** As `/posthorn`: below which pages name what they need. Default: empty. */
@@ -55,13 +59,15 @@ export function createFacade(options: FacadeOptions): RequestListener {
     trustedProxies = [],
     isOnUnixSocket = false,
     loopback = null,
+    takesSessions = true,
     maxAuthFailuresPerMinute = 60,
     basePath = '',
     console = null,
     ...rest
   } = others;
   const services: FacadeServices = { ...rest, inForceTimeoutMs };
-  const operations = families.flatMap((family) => family.operations);
+  const served = takesSessions ? families : families.filter((family) => family !== sessions);
+  const operations = served.flatMap((family) => family.operations);
   const api = createApi({
     services,
     operations,
@@ -74,10 +80,11 @@ export function createFacade(options: FacadeOptions): RequestListener {
     keyBrake: new GuessBrake({ clock: services.clock, maxPerMinute: maxAuthFailuresPerMinute }),
     tokenBrake: new GuessBrake({ clock: services.clock, maxPerMinute: maxAuthFailuresPerMinute }),
     loopback: loopback === null ? null : new LoopbackAccess(loopback),
+    takesSessions,
     trustedProxies: new AddressList(trustedProxies, { includesUnixSocket: isOnUnixSocket }),
   });
   const consolePages = console === null ? nothing : createConsole({ ...console, basePath, version }, services);
-  const pages = otherPages(services, { version, basePath, recipients: mailRecipients });
+  const pages = otherPages(services, { served, version, basePath, recipients: mailRecipients });
   return (request, response) => {
     if (!api(request, response) && !consolePages(request, response)) pages(request, response);
   };
@@ -88,7 +95,12 @@ const nothing = (): boolean => false;
 /** Express, for what is no operation of the API (docs/decisions/0015-express.md). */
 function otherPages(
   { logger, registry, keyring, clock }: FacadeServices,
-  { version, basePath, recipients }: { version: string; basePath: string; recipients: MailRecipients | null },
+  {
+    served,
+    version,
+    basePath,
+    recipients,
+  }: { served: readonly Family[]; version: string; basePath: string; recipients: MailRecipients | null },
 ): Express {
   const app = express();
   app.disable('x-powered-by').disable('etag').set('query parser', 'simple').set('case sensitive routing', true);
@@ -96,7 +108,7 @@ function otherPages(
     answerRequestId(request, response);
     next();
   });
-  app.use(docsRouter(async () => (await import('./openapi/openapi.ts')).openApiDocument(families, version, basePath), basePath));
+  app.use(docsRouter(async () => (await import('./openapi/openapi.ts')).openApiDocument(served, version, basePath), basePath));
   if (recipients !== null) app.use(mailConfirmationRouter({ recipients, registry, keyring, clock }));
   app.use(() => {
     throw nothingHere();

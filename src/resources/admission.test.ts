@@ -45,6 +45,25 @@ describe('what admit makes of an object', () => {
   });
 });
 
+describe('a header that an earlier release took', () => {
+  const withHeaders = (...names: string[]) => ({
+    metadata,
+    spec: { http: { ...http, headers: names.map((name) => ({ name, value: 'a' })) } },
+  });
+  const stored = withHeaders('X-A', 'Sec-GPC') as unknown as Parameters<typeof admit<'Destination'>>[2];
+
+  test('stays in the object when that changes otherwise', () => {
+    const changed = { ...withHeaders('Sec-GPC', 'X-B'), spec: { ...withHeaders('Sec-GPC', 'X-B').spec, enabled: false } };
+    expect(admit('Destination', changed, stored).causes).toBeUndefined();
+  });
+
+  test('is refused beside it, and in another object', () => {
+    const field = (index: number) => [{ field: `spec.http.headers[${index}].name`, message: expect.stringContaining('browsers alone') }];
+    expect(admit('Destination', withHeaders('Sec-GPC', 'Sec-Fetch-Site'), stored).causes).toEqual(field(1));
+    expect(admit('Destination', withHeaders('Sec-GPC')).causes).toEqual(field(0));
+  });
+});
+
 describe('complaints say what to do', () => {
   test.each([
     ['a required field', { http: {} }, 'spec.http.url', 'is required'],

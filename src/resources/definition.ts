@@ -15,6 +15,11 @@ export type Rule = ExpressionRule | SchemaRule;
 interface RuleBase {
   at: string;
   message: string;
+  /**
+   * What the object has there already is not judged again: an earlier release may have taken it. The API server does so with every rule whose value is
+   * unchanged. Default: false.
+   */
+  sparesStored?: true;
   // biome-ignore lint/suspicious/noExplicitAny: the value at `at`; each kind's file narrows it
   check(self: any, oldSelf?: any): boolean;
 }

@@ -3,7 +3,7 @@ import type { Rule } from './definition.ts';
 import { secretKeyRef } from './fields.ts';
 import { text } from './text.ts';
 
-/** Headers that the program or the connection sets itself; no configuration may send them. */
+/** Headers that the program or the connection sets itself, and `sec-`, by which a browser says who has it send a request: no configuration may send them. */
 const refusedNames: readonly string[] = [
   'host',
   'connection',
@@ -16,7 +16,7 @@ const refusedNames: readonly string[] = [
   'expect',
   'accept-encoding',
 ];
-const refusedPrefixes: readonly string[] = ['proxy-', 'webhook-', 'x-posthorn-'];
+const refusedPrefixes: readonly string[] = ['proxy-', 'sec-', 'webhook-', 'x-posthorn-'];
 
 /** Header name: an RFC 9110 token. */
 export const headerName = text(1, 128).regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'must be a header name: letters, digits and -');
@@ -86,7 +86,8 @@ export function settableHeaderRule(at: string): Rule {
   return {
     at,
     cel: `!(self.lowerAscii() in [${names}] || ${prefixes})`,
-    message: `is set by Posthorn or the connection: not ${refusedNames.join(', ')}, nor any ${refusedPrefixes.map((prefix) => `${prefix}*`).join(', ')}`,
+    sparesStored: true,
+    message: `is set by Posthorn, the connection or browsers alone: not ${refusedNames.join(', ')}, nor any ${refusedPrefixes.map((prefix) => `${prefix}*`).join(', ')}`,
     check: isSettableHeader,
   };
 }

@@ -1,10 +1,12 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Cause } from './causes.ts';
 import type { Rule } from './definition.ts';
 import { fieldPath, isRecord } from './field-tree.ts';
 
 /**
  * Complaints of the cross-field rules about a spec that its schema accepts, each at the place that the rule's `at`
- * names; transition rules run where there is an old value too, as CEL rules with `oldSelf` do.
+ * names; transition rules run where there is an old value too, as CEL rules with `oldSelf` do. Rules that spare what is stored spare each value that the old
+ * spec has there.
  */
 export function brokenRules(rules: readonly Rule[], spec: unknown, oldSpec: unknown): Cause[] {
   return rules.flatMap((rule) =>
@@ -12,6 +14,7 @@ export function brokenRules(rules: readonly Rule[], spec: unknown, oldSpec: unkn
       const [old] = rule.transition === true ? valuesAt(oldSpec, rule.at) : [];
       if (rule.transition === true && old === undefined) return [];
       if (rule.check(value, old?.value)) return [];
+      if (rule.sparesStored === true && valuesAt(oldSpec, rule.at).some((each) => isDeepStrictEqual(each.value, value))) return [];
       return [{ field: fieldPath(['spec', ...path]) + (rule.fieldPath ?? ''), message: rule.message }];
     }),
   );

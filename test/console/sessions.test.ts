@@ -55,6 +55,60 @@ test('a session that is revoked elsewhere or has expired leads to the login, and
   }
 }, 240_000);
 
+test('an answer to a request of the session before neither leads to the login nor takes the cookie of the next session away', async () => {
+  const reachable = await startStandalone({ environment: { POSTHORN_HOST: '0.0.0.0' } });
+  try {
+    const rest = new RestClient(reachable.url, reachable.key);
+    opened = await openPage(browser);
+    const { page } = opened;
+    const address = `${reachable.url}/console/o/default/events?status=failed`;
+    await page.goto(address);
+    await signIn(page, reachable.key);
+    await page.getByText('No events match').waitFor();
+    const { body } = await rest.send('GET', '/api/sessions');
+    for (const { id } of body.data) expect((await rest.send('DELETE', `/api/sessions/${id}`)).status).toBe(204);
+
+    const [held, released] = [Promise.withResolvers<number>(), Promise.withResolvers<void>()];
+    await page.route(
+      '**/api/sessions/current',
+      async (route) => {
+        const answer = await route.fetch();
+        held.resolve(answer.status());
+        await released.promise;
+        await route.fulfill({ response: answer });
+      },
+      { times: 1 },
+    );
+    const visited: string[] = [];
+    page.on('framenavigated', (frame) => visited.push(frame.url()));
+    await page.goto(address);
+    expect(await held.promise).toBe(401);
+    const other = await page.context().newPage();
+    await other.goto(`${reachable.url}/console/login`);
+    await signIn(other, reachable.key);
+    released.resolve();
+    await page.getByText('No events match').waitFor();
+    expect(new Set(visited)).toEqual(new Set([address]));
+    expect(await page.context().cookies()).toHaveLength(1);
+  } finally {
+    await reachable.stop();
+  }
+}, 240_000);
+
+test('at the machine itself the cookie of a session that has ended is not in the way', async () => {
+  const standalone = await startStandalone({ environment: { POSTHORN_HOST: '127.0.0.1' } });
+  try {
+    opened = await openPage(browser);
+    const { page } = opened;
+    await page.context().addCookies([{ name: 'posthorn_session', value: 'ended', url: standalone.url }]);
+    await page.goto(`${standalone.url}/console/o/default/routes`);
+    await page.getByRole('heading', { name: 'Routes' }).waitFor();
+    expect(await page.context().cookies()).toEqual([]);
+  } finally {
+    await standalone.stop();
+  }
+}, 180_000);
+
 test('two organizations in one installation see nothing of each other, whatever is pasted', async () => {
   const manifests = mkdtempSync(join(tmpdir(), 'posthorn-console-'));
   const { key: otherKey, sha256, prefix } = newApiKey();

@@ -65,7 +65,9 @@ test('what a tenant has the relay itself send to its own API needs credentials',
   const { csrfToken } = (await ask('GET', '/api/sessions/current'))[1] as { csrfToken: string };
   const own = { 'x-posthorn-csrf': csrfToken };
   const url = `http://127.0.0.1:${port}/api/organizations/default/destinations/export?includeSensitive=true`;
-  const job = { name: 'Reader', cronExpression: '0 0 1 1 *', url, method: 'GET', headers: { 'Sec-Fetch-Site': 'none' } };
+  const job = { name: 'Reader', cronExpression: '0 0 1 1 *', url, method: 'GET' };
+  const asBrowser = { ...job, headers: { 'Sec-Fetch-Site': 'none' } };
+  expect(await ask('POST', '/api/cron', own, asBrowser)).toMatchObject([400, { error: expect.stringContaining('a browser alone sets it') }]);
   const [status, made] = await ask('POST', '/api/cron', own, job);
   expect([status, made]).toMatchObject([201, {}]);
   const { id } = (made as { cronJob: { id: string } }).cronJob;
@@ -79,4 +81,13 @@ test.each<[string, Record<string, string>]>([
 ])('standalone %s needs credentials of everybody', async (_, environment) => {
   await start(environment);
   expect(await statusOf({})).toBe(401);
+});
+
+test('standalone whose console is off has no sessions', async () => {
+  await start({ POSTHORN_HOST: '127.0.0.1', POSTHORN_CONSOLE: 'off' });
+  const credential = /^posthorn ready .* key (\S+)/m.exec(program.output())?.[1];
+  const key = { authorization: `Bearer ${credential}` };
+  expect(await statusOf(key)).toBe(200);
+  expect((await ask('POST', '/api/sessions', {}, { credential }))[0]).toBe(401);
+  expect(await ask('POST', '/api/sessions', key, { credential })).toMatchObject([404, { code: 'NOT_FOUND' }]);
 });

@@ -101,6 +101,7 @@ export interface FacadeWorld {
     organizationLock?: OrganizationLock;
     writeAheadLog?: WriteAheadLog;
     kubernetesCallers?: KubernetesCallers;
+    takesSessions?: boolean;
   }): Promise<FacadeWorld['request']>;
   /** A delivery worker on the same Redis, which may reach loopback; stopped with the world when not before. */
   startWorker(options?: Partial<DeliveryOptions>): Promise<Delivery>;

@@ -56,7 +56,7 @@ const gone = async (browser: Browser): Promise<void> => {
   expect([answer.status, answer.body.message, isCleared(answer)]).toEqual([
     401,
     'The session has ended: log in again, or send an API key.',
-    true,
+    false,
   ]);
 };
 
@@ -131,8 +131,35 @@ test('of two cookies, one of which a neighbouring host name may have set, neithe
   expect((await ask(`${own.cookie}; ${own.cookie}`)).status).toBe(200);
   for (const cookie of [`${own.cookie}; ${other.cookie}`, `${other.cookie}; ${own.cookie}`]) {
     const answer = await ask(cookie);
-    expect([answer.status, isCleared(answer)]).toEqual([401, true]);
+    expect(answer.status).toBe(401);
   }
+});
+
+test.each(['acme', 'globex'])('a login to %s ends the session of the cookie that the browser sends along, and no other', async (slug) => {
+  const [old, other] = [await logIn(world.admin), await logIn(world.admin)];
+  const next = await logIn(await world.addKey(slug), { cookie: old.cookie });
+  await gone(old);
+  expect(await world.redis.client.keys(`test:{sessions:*:${old.id}`)).toEqual([]);
+  for (const browser of [next, other]) expect((await browser.get('/api/sources')).status).toBe(200);
+});
+
+test('a login that is refused or cannot be stored leaves the session of the browser alive', async () => {
+  const browser = await logIn(world.admin);
+  expect((await signIn(newApiKey().key, { cookie: browser.cookie })).status).toBe(401);
+  const org = await world.organizationId('globex');
+  const sessions = `test:{sessions:${org}}`;
+  await world.redis.client.rename(sessions, `${sessions}-aside`);
+  await world.redis.client.set(sessions, 'not a sorted set');
+  expect((await signIn(await world.addKey('globex'), { cookie: browser.cookie })).status).toBe(503);
+  await world.redis.client.rename(`${sessions}-aside`, sessions);
+  expect((await browser.get('/api/sources')).status).toBe(200);
+});
+
+test('a cookie that is none, or one of two, ends no session by a login', async () => {
+  const browser = await logIn(world.admin);
+  const cookies = ['posthorn_session=x', `${browser.cookie}; posthorn_session=x`];
+  for (const cookie of cookies) expect((await signIn(world.admin, { cookie })).status).toBe(201);
+  expect((await browser.get('/api/sources')).status).toBe(200);
 });
 
 test('a session has the rights of its key, in its organization and in no other', async () => {
@@ -168,11 +195,14 @@ test.each([
   ['is none', () => 'x'],
   ['is empty', () => ''],
   ['is changed', (value: string) => `${value.slice(0, -2)}${value.endsWith('AA') ? 'BB' : 'AA'}`],
-])('a cookie that %s is 401 and cleared', async (_, change) => {
+])('a cookie that %s is 401, and cleared only by who logs out', async (_, change) => {
   const browser = await logIn(world.admin);
   const value = browser.cookie.slice('posthorn_session='.length);
   const answer = await world.request('GET', '/api/sources', { key: null, headers: { cookie: `a=b; posthorn_session=${change(value)}` } });
-  expect([answer.status, isCleared(answer)]).toEqual([401, true]);
+  expect([answer.status, answer.headers.get('set-cookie')]).toEqual([401, null]);
+  const cookie = `posthorn_session=${change(value)}`;
+  const out = await world.request('DELETE', '/api/sessions/current', { key: null, headers: { cookie } });
+  expect([out.status, isCleared(out)]).toEqual([401, true]);
   const among = await world.request('GET', '/api/sources', { key: null, headers: { cookie: `a=b; ${browser.cookie}; c=d` } });
   expect(among.status).toBe(200);
 });
@@ -325,6 +355,26 @@ test('neither the log nor Redis has a credential or the secret of a session, and
   expect(world.logLines.some((line) => line.includes(`"sessionId":"${browser.id}"`))).toBe(true);
   await new RedisMessagePurger({ redis: client, prefix: 'test:' }).purgeOrganization(org, new AbortController().signal);
   expect(await client.keys(`test:{sessions:${org}}*`)).toEqual([]);
+});
+
+test('where there are no sessions nobody logs in, no cookie is a credential, and the description knows neither', async () => {
+  const browser = await logIn(world.admin);
+  const without = await world.startReplica({ takesSessions: false });
+  const headers = { cookie: browser.cookie, 'x-posthorn-csrf': browser.csrfToken };
+  const answers = await Promise.all([
+    without('POST', '/api/sessions', { key: null, body: { credential: world.admin } }),
+    without('GET', '/api/sources', { key: null, headers }),
+    without('GET', '/api/sources', { headers }),
+    without('POST', '/api/sessions', { body: { credential: world.admin } }),
+    without('GET', '/api/sessions/current'),
+    without('DELETE', `/api/sessions/${browser.id}`),
+  ]);
+  expect(answers.map(({ status, headers: sent }) => [status, sent.get('set-cookie')])).toEqual(
+    [401, 401, 200, 404, 404, 404].map((status) => [status, null]),
+  );
+  const { body } = await without('GET', '/openapi.json');
+  expect(Object.keys(body.paths).filter((path) => path.startsWith('/sessions'))).toEqual([]);
+  expect(JSON.stringify([body.security, body.components.securitySchemes])).not.toContain('session');
 });
 
 test('who guesses credentials in the body is held up as who guesses keys is', async () => {

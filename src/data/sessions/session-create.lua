@@ -7,12 +7,17 @@
 -- ARGV[3]  after how many milliseconds it ends when it is not seen again
 -- ARGV[4]  how many sessions the organization may have
 -- ARGV[5]  how long the longest session lasts, in milliseconds
--- ARGV[6]…  fields and values of the hash
+-- ARGV[6]  id of the session in whose place it comes, which ends; empty: none
+-- ARGV[7]…  fields and values of the hash
 local sessions, max = KEYS[1], tonumber(ARGV[4])
 local function hash_of(id)
   return sessions .. ':' .. id
 end
 
+if ARGV[6] ~= '' then
+  redis.call('UNLINK', hash_of(ARGV[6]))
+  redis.call('ZREM', sessions, ARGV[6])
+end
 if redis.call('ZCARD', sessions) >= max then
   -- Of each credential: how many sessions it has, and which of them was seen longest ago.
   local counts, oldest, most = {}, {}, nil
@@ -33,7 +38,7 @@ if redis.call('ZCARD', sessions) >= max then
     redis.call('ZREM', sessions, oldest[most])
   end
 end
-redis.call('HSET', KEYS[2], unpack(ARGV, 6))
+redis.call('HSET', KEYS[2], unpack(ARGV, 7))
 redis.call('PEXPIRE', KEYS[2], ARGV[3])
 redis.call('ZADD', sessions, ARGV[2], ARGV[1])
 redis.call('PEXPIRE', sessions, ARGV[5])

@@ -81,8 +81,11 @@ export class SessionStore {
     this.#clock = clock;
   }
 
-  /** Beyond `sessionLimits.perOrganization` one ends: of the credential that has the most, that which was seen longest ago. */
-  async create(org: string, session: StoredSession): Promise<void> {
+  /**
+   * Beyond `sessionLimits.perOrganization` one ends: of the credential that has the most, that which was seen longest ago. `replaced`: the session in whose
+   * place it comes, which ends once the new one is stored; null: none.
+   */
+  async create(org: string, session: StoredSession, replaced: { org: string; id: string } | null): Promise<void> {
     const { id, secretSha256, sealedCredential, createdAtMs, seenAtMs, endsAtMs, credentialId, who, address, userAgent } = session;
     const stored = {
       secret: secretSha256,
@@ -96,8 +99,10 @@ export class SessionStore {
       userAgent,
     };
     const { perOrganization, lastsMs } = sessionLimits;
-    const args = [id, this.#clock.now(), this.#leftMs(session), perOrganization, lastsMs, ...Object.entries(stored).flat()];
+    const replacedHere = replaced?.org === org ? replaced.id : '';
+    const args = [id, this.#clock.now(), this.#leftMs(session), perOrganization, lastsMs, replacedHere, ...Object.entries(stored).flat()];
     await createScript.run(this.#redis, this.#keys(org, id), args).catch(throwUnavailable);
+    if (replaced !== null && replaced.org !== org) await this.end(replaced.org, replaced.id);
   }
 
   /** Null: there is none in the organization, or it has ended. */

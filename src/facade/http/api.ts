@@ -29,13 +29,14 @@ export function createApi({ operations, metrics, ...options }: ApiOptions): ApiH
   const table = new OperationTable(operations);
   const { services } = options;
   const signIn = operations.find(({ signsIn }) => signsIn === true);
+  const logOut = operations.find(({ signsOut }) => signsOut === true);
   return (request, response) => {
     const { path, query } = requestTarget(request.url ?? '');
     if (!path.startsWith('/api') || (path.length > 4 && path[4] !== '/')) return false;
     const requestId = answerRequestId(request, response);
     const exchange: Exchange = { request, response, requestId, path, query, caller: null, sessionId: null, operationId: null };
     logWhenAnswered(exchange, { ...services, metrics });
-    void answer(exchange, { table, signIn }, options).catch((thrown: unknown) => answerError(services, { response, path }, thrown));
+    void answer(exchange, { table, signIn, logOut }, options).catch((thrown: unknown) => answerError(services, { response, path }, thrown));
     return true;
   };
 }
@@ -47,16 +48,18 @@ const ofOrganization = /^\/organizations\/([^/]+)(.*)$/;
 interface Served {
   table: OperationTable;
   signIn: Operation | undefined;
+  logOut: Operation | undefined;
 }
 
 type AnswerOptions = Omit<ApiOptions, 'operations' | 'metrics'>;
 
-async function answer(exchange: Exchange, { table, signIn }: Served, options: AnswerOptions): Promise<void> {
+async function answer(exchange: Exchange, { table, signIn, logOut }: Served, options: AnswerOptions): Promise<void> {
   const below = exchange.path.slice('/api'.length);
   const [, organization = null, rest = below] = ofOrganization.exec(below) ?? [];
-  const as = { ...options, organization, anywhere: ofNoOrganization.has(rest) };
-  const isSignIn = signIn !== undefined && exchange.request.method === signIn.method && rest.replace(/\/$/, '') === signIn.path;
-  const bodyBytes = isSignIn ? await bodyOf(exchange, signIn, options.maxBodyBytes) : undefined;
+  const isFor = (operation: Operation | undefined): operation is Operation =>
+    operation !== undefined && exchange.request.method === operation.method && rest.replace(/\/$/, '') === operation.path;
+  const as = { ...options, organization, anywhere: ofNoOrganization.has(rest), isLogOut: isFor(logOut) };
+  const bodyBytes = isFor(signIn) ? await bodyOf(exchange, signIn, options.maxBodyBytes) : undefined;
   const identified =
     bodyBytes === undefined
       ? await identify(exchange, options.services, as)

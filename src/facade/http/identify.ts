@@ -13,6 +13,10 @@ export interface IdentifyOptions extends AuthenticateOptions {
   basePath: string;
   /** Null: every request needs credentials. */
   loopback: LoopbackAccess | null;
+  /** Whether the cookie of a session is a credential. */
+  takesSessions: boolean;
+  /** The request logs out: the browser forgets the cookie of a session that has ended. Default: false. */
+  isLogOut?: boolean;
   /** The credentials of an open request are checked again. The check does not renew the session. Default: false. */
   isRecheck?: boolean;
 }
@@ -31,7 +35,7 @@ export async function identify(exchange: Exchange, services: FacadeServices, opt
   const { headers, method } = request;
   const { loopback } = options;
   if (headers.authorization === undefined && headers['x-api-key'] === undefined) {
-    const cookie = cookieValue(headers.cookie);
+    const cookie = options.takesSessions ? cookieValue(headers.cookie) : null;
     if (cookie !== null) return await bySession(exchange, cookie, { services, options });
     if (loopback?.accepts(request) === true) {
       requireCsrfToken(method, headers['x-posthorn-csrf'], loopback.csrfToken);
@@ -50,7 +54,7 @@ async function bySession(
 ): Promise<Identified> {
   const { request } = exchange;
   const shown = await shownSession(services, cookie);
-  if (shown === null) throw sessionEnded(exchange, options.basePath);
+  if (shown === null) throw sessionEnded(exchange, options);
   const { org, session, csrfToken, credential } = shown;
   requireCsrfToken(request.method, request.headers['x-posthorn-csrf'], csrfToken);
   try {
@@ -61,7 +65,7 @@ async function bySession(
   } catch (error) {
     if (!hasEnded(error, options)) throw error;
     await services.sessions.end(org, session.id);
-    throw sessionEnded(exchange, options.basePath);
+    throw sessionEnded(exchange, options);
   }
 }
 
@@ -70,8 +74,11 @@ function hasEnded(error: unknown, { organization }: IdentifyOptions): boolean {
   return isPosthornError(error, 'UNAUTHORIZED') || (organization === null && isPosthornError(error, 'RESOURCE_NOT_FOUND'));
 }
 
-/** The browser forgets the cookie with the answer. */
-function sessionEnded({ request, response }: Exchange, basePath: string): PosthornError {
-  if (!response.headersSent) response.setHeader('Set-Cookie', setCookieHeader(request, basePath, '', 0));
+/**
+ * The answer clears the cookie only for who logs out: one to an earlier request may come after the next login, whose cookie has the same name, and a browser
+ * clears by name.
+ */
+function sessionEnded({ request, response }: Exchange, { basePath, isLogOut = false }: IdentifyOptions): PosthornError {
+  if (isLogOut) response.setHeader('Set-Cookie', setCookieHeader(request, basePath, '', 0));
   return new PosthornError('UNAUTHORIZED', 'The session has ended: log in again, or send an API key.');
 }

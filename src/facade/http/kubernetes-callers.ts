@@ -64,7 +64,7 @@ export class KubernetesCallers {
 
   /**
    * `asked`: id or slug of the organization that the path names; null: that of the namespace of the service account, and `anywhere` also the first one in
-   * which the token has rights. UNAUTHORIZED
+   * which the token has rights, of the 100 first by their slugs. UNAUTHORIZED
    * without a valid token, RESOURCE_NOT_FOUND without such an organization or any right in it, UNAVAILABLE when the API
    * server does not answer.
    */
@@ -120,8 +120,12 @@ export class KubernetesCallers {
   async #callerAnywhere(user: KubernetesUser): Promise<Caller> {
     const { registry } = this.#options;
     const walk = walkOrganizations(registry, { after: null, limit: 1, see: (record) => this.rightsIn(user, record.namespace) });
-    const [first] = (await walk).found;
-    if (first === undefined) throw noOrganization();
+    const { found, next } = await walk;
+    const [first] = found;
+    if (first === undefined)
+      throw next === null
+        ? noOrganization()
+        : new PosthornError('RESOURCE_NOT_FOUND', 'The token has no rights in the first 100 organizations: name the one that it is for.');
     return await this.#callerIn(user, callerOrganization(first.record));
   }
 

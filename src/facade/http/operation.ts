@@ -44,6 +44,8 @@ export interface Call<Query = unknown, Body = unknown> extends Place {
   charge(requests: number): Promise<void>;
   /** Adds a `Warning: 199 - "<text>"` header to the answer; `text` is fixed words, nothing that was sent. */
   warn(text: string): void;
+  /** The value of the cookie of a session in the request; null: it has none. */
+  sentSessionCookie: string | null;
   /** The answer sets the cookie of a session. `value` null: the browser forgets it. */
   setSessionCookie(value: string | null, maxAgeSeconds?: number): void;
   /** Answers with the operation's other status. */
@@ -92,6 +94,8 @@ export interface OperationDefinition<Query extends z.ZodObject, Body extends z.Z
   offersYaml?: { description: string; makeExample: () => string };
   /** Begins a session: its body has the credential, as `signInBody` (`sign-in.ts`), and the request needs no other. */
   signsIn?: true;
+  /** Ends the session of the request; one that has ended already is cleared from the browser. */
+  signsOut?: true;
   /** Takes a place of those that scan (`open-requests.ts`), though its path names one record. */
   isScan?: true;
   /** With the mark of an Idempotency-Key, `handle` answers for 24 hours what was made then, and makes none of it again; what it refused then it judges anew. */

@@ -17,7 +17,7 @@ import { bodyCharge, chargeWork, countedAs, limitRate, workCharge } from './rate
 import { hasList, jsonText, jsonTextInPieces } from './raw-json.ts';
 import { readBody } from './read-body.ts';
 import type { FacadeServices } from './services.ts';
-import { setCookieHeader } from './session-cookie.ts';
+import { cookieValue, setCookieHeader } from './session-cookie.ts';
 import { StreamedAnswer, sendStreamed } from './streamed-answer.ts';
 
 export interface RunOptions {
@@ -132,6 +132,7 @@ async function answerWith(
       publicIngestUrl,
       charge: (count) => limitRate(services.rateLimiter, caller, { response, counted: countedAs(exchange.path), count }),
       warn: (text) => void warnings.add(`199 - "${text}"`),
+      sentSessionCookie: cookieValue(request.headers.cookie),
       setSessionCookie: (value, maxAgeSeconds = 0) =>
         void response.setHeader('Set-Cookie', setCookieHeader(request, basePath, value ?? '', maxAgeSeconds)),
       answerOtherwise: () => {

@@ -26,11 +26,16 @@ export interface ShownSession {
   credential: string;
 }
 
-/** Begins a session of a credential that has been accepted for the caller. UNAVAILABLE without Redis. */
+/**
+ * Begins a session of a credential that has been accepted for the caller. The session of `sentCookie`, null: the request has none, ends once the new one
+ * is stored: its browser no longer has its cookie then. UNAVAILABLE without Redis.
+ */
 export async function beginSession(
-  { sessions, keyring, clock }: SessionServices,
-  { caller, credential, client }: { caller: Caller; credential: string; client: Client },
+  services: SessionServices,
+  { caller, credential, client, sentCookie }: { caller: Caller; credential: string; client: Client; sentCookie: string | null },
 ): Promise<{ session: Session; csrfToken: string; cookie: string }> {
+  const { sessions, keyring, clock } = services;
+  const replaced = sentCookie === null ? null : await shownSession(services, sentCookie);
   const org = caller.organization.id;
   const id = `ses_${base32(randomBytes(16))}`;
   const secret = randomBytes(32).toString('base64url');
@@ -45,7 +50,8 @@ export async function beginSession(
     ...client,
   };
   const sealedCredential = keyring.seal(credential, sessionCredentialSealingContext(org, id));
-  await sessions.create(org, { ...session, secretSha256: sha256(secret), sealedCredential });
+  const place = replaced === null ? null : { org: replaced.org, id: replaced.session.id };
+  await sessions.create(org, { ...session, secretSha256: sha256(secret), sealedCredential }, place);
   return { session, csrfToken: csrfTokenOf(secret), cookie: sealCookie(keyring, { org, id, secret }) };
 }
 

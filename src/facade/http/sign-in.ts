@@ -15,7 +15,7 @@ export const signInBody = z.strictObject({
     .max(253)
     .optional()
     .describe(
-      'Id or slug of the organization, for a token. Default: that of the key or the service account, else the first one in which the token has rights.',
+      'Id or slug of the organization, for a token. Default: that of the key or the service account, else the first one in which the token has rights, of the 100 first by their slugs.',
     ),
 });
 

@@ -36,6 +36,7 @@ export async function openApiDocument(families: readonly Family[], version: stri
       await nextTurn();
     }
   }
+  const takesSessions = families.some(({ operations }) => operations.some(({ signsIn }) => signsIn === true));
   const ingest = ingestPaths(components, basePath);
   shareParameters(paths, components);
   components.shareProperties();
@@ -50,14 +51,16 @@ export async function openApiDocument(families: readonly Family[], version: stri
         variables: { orgId: { default: 'default', description: 'Id or slug of the organization of the API key.' } },
       },
     ],
-    security: [{ bearer: [] }, { apiKey: [] }, { session: [] }],
+    security: [{ bearer: [] }, { apiKey: [] }, ...(takesSessions ? [{ session: [] }] : [])],
     tags: [...families.map(({ name, description: text }) => ({ name, description: text })), ingestTag],
     paths: { ...paths, ...ingest },
     components: {
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', description: 'An API key; in a cluster also a Kubernetes token.' },
         apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key' },
-        session: { type: 'apiKey', in: 'cookie', name: 'posthorn_session', description: 'Of a browser that has logged in.' },
+        ...(takesSessions && {
+          session: { type: 'apiKey', in: 'cookie', name: 'posthorn_session', description: 'Of a browser that has logged in.' },
+        }),
       },
       parameters: components.parameters,
       examples: components.examples,

@@ -66,10 +66,13 @@ export function Login(): ReactElement {
               <input
                 className="input"
                 id="organization"
-                required
+                aria-describedby="organization-help"
                 value={organization}
                 onChange={({ target }) => setOrganization(target.value)}
               />
+              <p className="help" id="organization-help">
+                Without it: that of the service account, else the first of 100 in which the token has rights.
+              </p>
             </div>
           ) : null}
           <div className="field">

@@ -179,13 +179,21 @@ const httpSettings: ValidationCase[] = [
     'keep-alive',
     'expect',
     'Proxy-Authorization',
+    'Sec-Fetch-Site',
     'webhook-id',
     'X-Posthorn-Attempt',
   ].map((name) => invalid(`the header ${name}`, header(name), 'spec.http.headers[0].name')),
-  ...['Authorization', 'Content-Type', 'X-Webhook-Id', 'hosted'].map((name) => valid(`the header ${name}`, header(name))),
+  ...['Authorization', 'Content-Type', 'X-Webhook-Id', 'hosted', 'second', 'X-Sec-Fetch-Site'].map((name) =>
+    valid(`the header ${name}`, header(name)),
+  ),
 ];
 
 const authentication: ValidationCase[] = [
+  invalid(
+    'a header of browsers',
+    auth({ type: 'api_key', headerName: 'Sec-Fetch-Site', keySecretRef: secretRef }),
+    'spec.http.auth.headerName',
+  ),
   valid('an empty auth block', auth({})),
   valid('basic', auth({ type: 'basic', username: 'a', passwordSecretRef: secretRef })),
   valid('bearer', auth({ type: 'bearer', tokenSecretRef: secretRef })),

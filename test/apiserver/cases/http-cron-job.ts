@@ -56,6 +56,7 @@ export const httpCronJobCases: ValidationCase[] = [
     },
     'spec.headers',
   ),
+  invalid('a header of browsers', header('sec-fetch-mode'), 'spec.headers[0].name'),
   invalid('a header of ours', header('X-Posthorn-Cron'), 'spec.headers[0].name'),
   invalid('a header of the connection', header('Host'), 'spec.headers[0].name'),
   invalid('a header value with a line break', header('a', 'b\nc'), 'spec.headers[0].value'),

@@ -40,6 +40,7 @@ export const notificationChannelCases: ValidationCase[] = [
   invalid('an address with an empty label', email('a@example..com'), 'spec.email.addresses[0]'),
   invalid('an address of 255 characters', email(`${text(243)}@example.com`), 'spec.email.addresses[0]'),
   invalid('a webhook without https', webhook({ url: 'http://alerts.example.com/' }), 'spec.webhook.url'),
+  invalid('a header of browsers', webhook({ headers: [header('sec-fetch-mode')] }), 'spec.webhook.headers[0].name'),
   invalid('a header of ours', webhook({ headers: [header('webhook-id')] }), 'spec.webhook.headers[0].name'),
   invalid('a header that is there twice in other letters', webhook({ headers: [header('X-A'), header('x-a')] }), 'spec.webhook.headers'),
   invalid('21 headers', webhook({ headers: many(21, (i) => header(`X-${i}`)) }), 'spec.webhook.headers'),

@@ -33,6 +33,7 @@ export const webhookEndpointCases: ValidationCase[] = [
   invalid('a description too long', { description: text(501) }, 'spec.description'),
   invalid('21 headers', { headers: many(21, (index) => header(`x-${index}`)) }, 'spec.headers'),
   invalid('a header twice', { headers: [header('x-a'), header('X-A')] }, 'spec.headers'),
+  invalid('a header of browsers', { headers: [header('Sec-CH-UA')] }, 'spec.headers[0].name'),
   invalid('a header of Posthorn', { headers: [header('webhook-id')] }, 'spec.headers[0].name'),
   invalid('the type of the content', { headers: [header('Content-Type')] }, 'spec.headers[0].name'),
   invalid('no time at all', { timeoutSeconds: 0 }, 'spec.timeoutSeconds'),

@@ -19,7 +19,7 @@ export function describeComplaints(start: () => Promise<FacadeWorld>): void {
   const destination = { name: 'Shop', url };
   const route = { name: 'Orders', sourceId: 'shop', destinationIds: ['target'] };
   const headerRule = 'it must be a header name: letters, digits and -';
-  const setHere = 'Posthorn or the connection sets it';
+  const setHere = 'Posthorn, the connection or a browser alone sets it';
   const mask = 'is a masked value, but not that of the stored secret: send the secret itself';
 
   describe('a body is refused with one complaint for each field', () => {
@@ -48,7 +48,7 @@ export function describeComplaints(start: () => Promise<FacadeWorld>): void {
       [
         'destinations',
         { ...destination, authType: 'api_key', authConfig: { headerName: 'Host', key: 'k' } },
-        'authConfig.headerName is a header that Posthorn or the connection sets: give another one.',
+        'authConfig.headerName is a header that Posthorn, the connection or a browser alone sets: give another one.',
       ],
       ['destinations', { ...destination, authType: 'bearer', authConfig: { token: '••••abcd' } }, `authConfig.token ${mask}.`],
       [

@@ -1,7 +1,8 @@
 import { createSecretKey } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import type { HttpAuthRecord } from '../../../core/records.ts';
-import { destinationHeaders, requestHeaders } from './request-headers.ts';
+import { isSettableHeader } from '../../../resources/http-header.ts';
+import { destinationHeaders, isDeniedHeader, requestHeaders } from './request-headers.ts';
 import { endpointHeaders, webhookHeaders } from './webhook-headers.ts';
 
 const identity = { messageId: 'msg_a', eventId: 'evt_a', number: 1, timestampSeconds: 1, userAgent: 'Posthorn/1' };
@@ -75,6 +76,13 @@ describe.each([
     expect(headers(endpointHeaders([{ name: spelled, value: 'forged' }]))).toEqual(headers([]));
   });
 });
+
+test.each(['host', 'proxy-authorization', 'sec-fetch-site', 'te', 'x-posthorn-attempt'])(
+  '%s, which is not sent, is none that configuration may set',
+  (name) => {
+    expect([isDeniedHeader(name), isSettableHeader(name), isSettableHeader(name.toUpperCase())]).toEqual([true, false, false]);
+  },
+);
 
 test("a user agent is the destination's or ours, never the sender's", () => {
   const headers: [string, string][] = [['user-agent', 'sender']];

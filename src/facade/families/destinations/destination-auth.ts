@@ -26,7 +26,7 @@ export const authConfig = z
     password: secretText.optional().describe('With authType basic.'),
     token: headerSecret.optional().describe('With authType bearer.'),
     headerName: headerName
-      .refine(isSettableHeader, 'is a header that Posthorn or the connection sets: give another one')
+      .refine(isSettableHeader, 'is a header that Posthorn, the connection or a browser alone sets: give another one')
       .optional()
       .describe('With authType api_key and custom_header.'),
     key: headerSecret.optional().describe('With authType api_key.'),

@@ -61,7 +61,7 @@ export const sessions: Family = {
       operationId: 'createSession',
       summary: 'Log in',
       description:
-        'Needs no other credential. The answer sets the cookie. A session ends 12 hours after its last request, after 7 days, or with its credential.',
+        'Needs no other credential. The answer sets the cookie. The session of the cookie that the request has ends. A session ends 12 hours after its last request, after 7 days, or with its credential.',
       scope: 'read',
       signsIn: true,
       body: signInBody,
@@ -69,8 +69,8 @@ export const sessions: Family = {
       requestExample: { credential: 'ph_mzxw6ytboi4dsnrrgq3tkojqgezdgnbvgy3tqojqgezdgnbvgy3q' },
       answer: { status: 201, description: 'The session.', schema: begun },
       errors: ['RESOURCE_NOT_FOUND'],
-      handle: async ({ services, caller, client, body, setSessionCookie }) => {
-        const made = await beginSession(services, { caller, credential: body.credential, client });
+      handle: async ({ services, caller, client, body, sentSessionCookie: sentCookie, setSessionCookie }) => {
+        const made = await beginSession(services, { caller, credential: body.credential, client, sentCookie });
         const { session } = made;
         setSessionCookie(made.cookie, Math.ceil((session.endsAtMs - services.clock.now()) / 1000));
         return {
@@ -135,8 +135,10 @@ export const sessions: Family = {
       path: '/sessions/current',
       operationId: 'deleteCurrentSession',
       summary: 'Log out',
-      description: 'Ends the session of the request.',
+      description:
+        'Ends the session of the request, and clears its cookie. With the cookie of a session that has ended it is 401, and clears that.',
       scope: 'read',
+      signsOut: true,
       answer: { status: 204, description: 'It is deleted and no longer accepted.' },
       errors: ['RESOURCE_NOT_FOUND'],
       handle: logOut,

@@ -10,7 +10,7 @@ export function headerMap(value: z.ZodType<string, string>, most: number) {
     .record(headerName, value)
     .refine((headers) => Object.keys(headers).length <= most, { error: `must have at most ${most} headers` })
     .refine((headers) => foreignIn(headers) === undefined, {
-      error: ({ input }) => `must not have ${JSON.stringify(foreignIn(input))}: Posthorn or the connection sets it`,
+      error: ({ input }) => `must not have ${JSON.stringify(foreignIn(input))}: Posthorn, the connection or a browser alone sets it`,
     })
     .refine((headers) => new Set(Object.keys(headers).map((name) => name.toLowerCase())).size === Object.keys(headers).length, {
       error: 'must name each header once; upper and lower case do not differ',

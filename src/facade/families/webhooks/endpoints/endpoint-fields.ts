@@ -24,7 +24,7 @@ export const endpointFields = {
     .array(header)
     .max(maxHeaders)
     .describe(
-      'Sent with every message, each name once; none that Posthorn or the connection sets. Credentials are masked on read; a mask sent back keeps what is stored.',
+      'Sent with every message, each name once; none that Posthorn, the connection or browsers alone set. Credentials are masked on read; a mask sent back keeps what is stored.',
     ),
   timeoutSeconds: shownField(spec.timeoutSeconds),
   rateLimitPerSecond: shownField(spec.rateLimitPerSecond),
@@ -94,7 +94,7 @@ export function refuseWrongEndpoint(sent: Pick<z.output<typeof endpointChangeBod
     const isTwice = sentHeaders.findIndex((other) => other.name.toLowerCase() === name.toLowerCase()) < index;
     if (!isOwn && !isTwice) continue;
     const field = `headers[${index}].name`;
-    const complaint = isOwn ? 'is set by Posthorn or the connection' : 'is there twice';
+    const complaint = isOwn ? 'is set by Posthorn, the connection or browsers alone' : 'is there twice';
     throw new PosthornError('VALIDATION_FAILED', `${field} ${complaint}.`, { details: { [field]: [complaint] } });
   }
 }
