@@ -162,7 +162,7 @@ async function runApi(context: RoleContext): Promise<void> {
     isOnUnixSocket: config.apiSocket !== undefined,
     maxAuthFailuresPerMinute: config.maxAuthFailuresPerMinute,
     basePath: config.basePath,
-    console: config.console ? { directory: consoleDirectory, theme: config.consoleTheme } : null,
+    console: config.console ? { directory: consoleDirectory, theme: config.consoleTheme, views: config.consoleViews } : null,
     takesSessions: config.console,
     loopback: loopbackOf(config, () => boundAddress(server)),
     ...(config.publicIngestUrl === undefined ? {} : { publicIngestUrl: config.publicIngestUrl }),

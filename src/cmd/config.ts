@@ -6,6 +6,7 @@ import { largestPayloadBytes, wholePayloadBytes } from '../core/payload-sizes.ts
 import { defaultWebhookRetryDelaysMs } from '../core/webhook.ts';
 import { cidrList, count, flag, optionalPort, port, portNumber, retryDelays, wholeNumber } from './config-values.ts';
 import { consoleEnvironment } from './console-config.ts';
+import type { ConsoleView } from './console-views.ts';
 import { deliveryPoolEnvironment, poolDefaults } from './delivery-pool-config.ts';
 import { type EgressConfig, egressConfig, egressEnvironment } from './egress-config.ts';
 import { type ReadText, readTextFile, withFileVariables } from './file-variables.ts';
@@ -230,6 +231,7 @@ export interface Config extends SecretsConfig {
   /** As `/posthorn`; empty: none. */
   basePath: string;
   consoleTheme: 'auto' | 'light' | 'dark';
+  consoleViews: readonly ConsoleView[];
   /** Undefined: every request needs credentials. */
   loopbackOrganization: string | undefined;
   host: string | undefined;
@@ -334,6 +336,7 @@ export function readConfig(
     console: values.POSTHORN_CONSOLE,
     basePath: values.POSTHORN_BASE_PATH,
     consoleTheme: values.POSTHORN_CONSOLE_THEME,
+    consoleViews: values.POSTHORN_CONSOLE_VIEWS,
     loopbackOrganization: role === 'api' && values.POSTHORN_RESOURCE_STORE === 'redis' ? values.POSTHORN_LOOPBACK_ORGANIZATION : undefined,
     host: values.POSTHORN_HOST,
     opsPort: values.POSTHORN_OPS_PORT,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { consoleViews } from './console-views.ts';
 
 /** Paths that the program answers itself: a base path that begins with one of them would hide it. */
 const ownPaths = ['api', 'console', 'docs', 'ingest', 'livez', 'mail-confirmation', 'metrics', 'openapi.json', 'portal', 'readyz'];
@@ -20,5 +21,17 @@ export const consoleEnvironment = {
     .describe(
       'Theme of the console for those who have chosen none: `auto`, which is that of the browser, `light` or `dark`. Default: `auto`.',
     )
+    .meta({ roles: ['api', 'standalone'] }),
+  POSTHORN_CONSOLE_VIEWS: consoleViews
+    .default([])
+    .describe(
+      'Views that everybody finds in the console beside their own: JSON, a list of `{"name": …, "screen": …, "search": {…}}`. `screen` is `events`, `deliveries`, `messages` or `dead-letters`; `search` has filters as the address of that screen names them. At most 50. Default: none.',
+    )
+    .meta({ roles: ['api', 'standalone'] }),
+  POSTHORN_CONSOLE_VIEWS_FILE: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('File with these views, where `POSTHORN_CONSOLE_VIEWS` is not given. It is read at the start.')
     .meta({ roles: ['api', 'standalone'] }),
 };

@@ -1,7 +1,13 @@
 import { readFileSync } from 'node:fs';
 
 /** Variables whose value can stand in a file that `<name>_FILE` names. What the variable itself says goes before the file. */
-const fileVariables = ['POSTHORN_REDIS_URL', 'POSTHORN_REDIS_SENTINEL_PASSWORD', 'POSTHORN_API_KEY', 'POSTHORN_ENCRYPTION_KEYS'] as const;
+const fileVariables = [
+  'POSTHORN_REDIS_URL',
+  'POSTHORN_REDIS_SENTINEL_PASSWORD',
+  'POSTHORN_API_KEY',
+  'POSTHORN_ENCRYPTION_KEYS',
+  'POSTHORN_CONSOLE_VIEWS',
+] as const;
 /** Whose file may be missing: there is no such value then. */
 const optionalFiles: ReadonlySet<string> = new Set(['POSTHORN_REDIS_SENTINEL_PASSWORD']);
 

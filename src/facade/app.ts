@@ -40,7 +40,7 @@ export interface FacadeOptions extends Omit<FacadeServices, 'inForceTimeoutMs'> 
   /** As `/posthorn`: below which pages name what they need. Default: empty. */
   basePath?: string;
   /** Null: there is no console. Default: null. */
-  console?: Pick<ConsoleOptions, 'directory' | 'theme'> | null;
+  console?: Pick<ConsoleOptions, 'directory' | 'theme' | 'views'> | null;
   /** Default 1 MiB. */
   maxBodyBytes?: number;
   /** Null: addresses need not be confirmed, and there is no page to do so. */

@@ -3,6 +3,7 @@ import { createRootRoute, createRoute, createRouter, type ErrorComponentProps, N
 import type { ReactElement } from 'react';
 import { basePath } from './api/base.ts';
 import { currentSession } from './api/session.ts';
+import { listFilters } from './app/list-filters.ts';
 import { Shell } from './app/shell.tsx';
 import { screen } from './screen.tsx';
 import { Empty, Failure, Loading } from './ui/notices.tsx';
@@ -21,32 +22,6 @@ function texts<const Name extends string>(...names: readonly Name[]): (search: R
     return found;
   };
 }
-
-const deliveryFilters = [
-  'at',
-  'status',
-  'routeId',
-  'destinationId',
-  'errorType',
-  'responseStatus',
-  'where',
-  'from',
-  'to',
-  'failedFrom',
-  'failedTo',
-] as const;
-const messageFilters = [
-  'at',
-  'status',
-  'applicationId',
-  'endpointId',
-  'eventType',
-  'errorType',
-  'responseStatus',
-  'where',
-  'from',
-  'to',
-] as const;
 
 const root = createRootRoute({ component: Outlet, notFoundComponent: NotFound });
 const start = createRoute({ getParentRoute: () => root, path: '/', component: Start });
@@ -90,14 +65,14 @@ const routeTree = root.addChildren([
     createRoute({
       ...below,
       path: '/events',
-      validateSearch: texts('at', 'status', 'sourceId', 'where', 'from', 'to'),
+      validateSearch: texts('at', ...listFilters.events),
       component: screen(() => import('./screens/events.tsx'), 'Events'),
     }),
     createRoute({ ...below, path: '/events/$id', component: screen(() => import('./screens/event.tsx'), 'EventStory') }),
     createRoute({
       ...below,
       path: '/deliveries',
-      validateSearch: texts(...deliveryFilters),
+      validateSearch: texts('at', ...listFilters.deliveries),
       component: screen(() => import('./screens/deliveries.tsx'), 'Deliveries'),
     }),
     createRoute({
@@ -109,7 +84,7 @@ const routeTree = root.addChildren([
     createRoute({
       ...below,
       path: '/messages',
-      validateSearch: texts(...messageFilters),
+      validateSearch: texts('at', ...listFilters.messages),
       component: screen(() => import('./screens/messages.tsx'), 'Messages'),
     }),
     createRoute({
@@ -121,7 +96,7 @@ const routeTree = root.addChildren([
     createRoute({
       ...below,
       path: '/dead-letters',
-      validateSearch: texts(...deliveryFilters, 'applicationId', 'endpointId', 'eventType', 'kind'),
+      validateSearch: texts('at', ...listFilters['dead-letters']),
       component: screen(() => import('./screens/dead-letters.tsx'), 'DeadLetters'),
     }),
     createRoute({

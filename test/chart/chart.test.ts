@@ -211,7 +211,7 @@ describe('ingest', () => {
   });
 });
 
-test('the api has a console in the theme of the values, unless they say that there is none', async () => {
+test('the api has a console in the theme and with the views of the values, unless they say that there is none', async () => {
   const consoleOf = async (...args: string[]): Promise<unknown> => {
     const objects: Any[] = manifests(await template(...args));
     const { env } = deploymentOf(objects, 'api').spec.template.spec.containers[0];
@@ -219,6 +219,10 @@ test('the api has a console in the theme of the values, unless they say that the
   };
   expect(await consoleOf()).toEqual({});
   expect(await consoleOf('--set', 'console.theme=dark')).toEqual({ POSTHORN_CONSOLE_THEME: 'dark' });
+  const views = [{ name: 'Costs "$$"', screen: 'deliveries', search: { where: 'event.data.note == "$(HOME) <b>"' } }];
+  // Kubernetes makes one $ of two.
+  const given: Any = await consoleOf('--set-json', `console.views=${JSON.stringify(views)}`);
+  expect(JSON.parse(given.POSTHORN_CONSOLE_VIEWS.replaceAll('$$', '$'))).toEqual(views);
   expect(await consoleOf('--set', 'console.enabled=false')).toEqual({ POSTHORN_CONSOLE: 'off' });
 });
 

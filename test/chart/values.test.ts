@@ -48,6 +48,7 @@ const others: Record<string, unknown> = {
   'api.publicUrl': 'https://hooks.example.com',
   'console.basePath': '/posthorn',
   'console.theme': 'dark',
+  'console.views': [{ name: 'Failed', screen: 'deliveries', search: { status: 'failed' } }],
   'ingest.service.type': 'NodePort',
   'ingest.publicUrl': 'https://in.example.com',
   'delivery.attemptDetail': 'all',

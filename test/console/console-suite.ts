@@ -23,8 +23,8 @@ export interface ConsoleSuite {
   expectSound(): void;
 }
 
-/** Registers the hooks of the suite that calls it. */
-export function consoleSuite(): ConsoleSuite {
+/** Registers the hooks of the suite that calls it. `environment`: of its standalone. */
+export function consoleSuite(environment: Record<string, string> = {}): ConsoleSuite {
   let browser: Browser;
   let standalone: Standalone;
   let rest: RestClient;
@@ -32,7 +32,7 @@ export function consoleSuite(): ConsoleSuite {
   beforeAll(async () => {
     await buildConsole();
     browser = await startBrowser();
-    standalone = await startStandalone({ environment: { POSTHORN_HOST: '127.0.0.1' } });
+    standalone = await startStandalone({ environment: { POSTHORN_HOST: '127.0.0.1', ...environment } });
     rest = new RestClient(standalone.url, standalone.key);
   }, 240_000);
   afterEach(async () => {

@@ -83,6 +83,9 @@ POSTHORN_CONSOLE: "off"
 {{- if ne .Values.console.theme "auto" }}
 POSTHORN_CONSOLE_THEME: {{ .Values.console.theme | quote }}
 {{- end }}
+{{- with .Values.console.views }}
+POSTHORN_CONSOLE_VIEWS: {{ toJson . | replace "$" "$$" | quote }}
+{{- end }}
 {{- include "posthorn.setting" (list "POSTHORN_TOKEN_AUDIENCES" (join "," .Values.api.tokenAudiences)) }}
 {{- include "posthorn.setting" (list "POSTHORN_WEBHOOK_RETRY_DELAYS" (join "," .Values.webhooks.retryDelaysSeconds)) }}
 {{- end -}}

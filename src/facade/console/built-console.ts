@@ -10,6 +10,8 @@ export interface PageSettings {
   basePath: string;
   /** For those who have chosen none; `auto` is that of the browser. */
   theme: 'auto' | 'light' | 'dark';
+  /** Those that everybody finds on the lists. */
+  views: readonly { name: string; screen: string; search: Readonly<Record<string, string>> }[];
   /** Of the program. */
   version: string;
 }
@@ -75,12 +77,12 @@ function optionalBodyAt(path: string): Promise<Body | null> {
 }
 
 /** The build has relative addresses, which a path further down would change. */
-async function pageOf(source: string, { basePath, theme, version }: PageSettings): Promise<BuiltFile> {
-  const told: Record<string, string> = { base: basePath, theme, version };
+async function pageOf(source: string, { basePath, theme, views, version }: PageSettings): Promise<BuiltFile> {
+  const told: Record<string, string> = { base: basePath, theme, views: JSON.stringify(views), version };
   const text = source
     .replaceAll('"./assets/', `"${basePath}/console/assets/`)
     .replaceAll(
-      /<meta name="posthorn-(base|theme|version)" content="[^"]*"/g,
+      /<meta name="posthorn-(base|theme|version|views)" content="[^"]*"/g,
       (_, name: string) => `<meta name="posthorn-${name}" content="${htmlText(told[name] ?? '')}"`,
     );
   const plain = Buffer.from(text);

@@ -12,8 +12,11 @@ import { createHttpServer } from '../../cmd/http-server.ts';
 import { createConsole } from './console.ts';
 
 const page = `<!doctype html><html><head>
-<meta name="posthorn-base" content=""><meta name="posthorn-version" content=""><meta name="posthorn-theme" content="auto">
+<meta name="posthorn-base" content=""><meta name="posthorn-version" content=""><meta name="posthorn-theme" content="auto"><meta name="posthorn-views" content="[]">
 <link rel="icon" href="./assets/mark-1.svg"><script type="module" src="./assets/index-1.js"></script></head></html>`;
+
+const script = '"><script>alert(1)</script>';
+const views = [{ name: script, screen: 'deliveries', search: { where: `event.data.name == "${script}" && true` } }];
 
 let directory: string | undefined;
 let server: Server | undefined;
@@ -30,7 +33,10 @@ async function serve({ basePath = '', isBuilt = true } = {}): Promise<void> {
   directory = mkdtempSync(join(tmpdir(), 'posthorn-console-'));
   writeFileSync(join(directory, 'secret.txt'), 'secret');
   if (isBuilt) build(join(directory, 'web'));
-  const handle = createConsole({ directory: join(directory, 'web'), basePath, theme: 'dark', version: '1.2.3' }, { logger: silentLogger });
+  const handle = createConsole(
+    { directory: join(directory, 'web'), basePath, theme: 'dark', views, version: '1.2.3' },
+    { logger: silentLogger },
+  );
   server = createHttpServer((incoming, outgoing) => void (handle(incoming, outgoing) || outgoing.writeHead(404).end('elsewhere')), {
     basePath,
   }).listen(0, '127.0.0.1');
@@ -98,6 +104,15 @@ test.each(['/console', '/console/', '/console/events/evt_1?tab=attempts', '/cons
     expect(text).toContain('<meta name="posthorn-theme" content="dark">');
   },
 );
+
+test('the views of the operator stand in an attribute of the page as text, whatever their names are', async () => {
+  await serve();
+  const { text } = await ask('/console/');
+  expect(text).not.toContain('<script>alert');
+  const content = /<meta name="posthorn-views" content="([^"]*)"/.exec(text)?.[1] ?? '';
+  const plain = content.replace(/&(lt|gt|quot|amp|#39);/g, (_, name: string) => ({ lt: '<', gt: '>', quot: '"', amp: '&' })[name] ?? "'");
+  expect(JSON.parse(plain)).toEqual(views);
+});
 
 test('the page is sent compressed to those who take that', async () => {
   await serve();

@@ -2,6 +2,8 @@
 export const basePath = metaContent('posthorn-base') ?? '';
 export const version = metaContent('posthorn-version') ?? '';
 export const installationTheme = metaContent('posthorn-theme') ?? 'auto';
+/** JSON. */
+export const installationViews = metaContent('posthorn-views') ?? '[]';
 
 function metaContent(name: string): string | null {
   const content = document.querySelector(`meta[name="${name}"]`)?.getAttribute('content');

@@ -121,6 +121,12 @@ export interface Operations {
     body: undefined;
     answer: GetRouteAnalyticsResult;
   };
+  'GET /webhooks/analytics/series': {
+    path: Record<string, never>;
+    query: { from?: TimeOrDay; to?: TimeOrDay; step?: string; applicationId?: string; endpointId?: string };
+    body: undefined;
+    answer: SeriesEnvelope;
+  };
   'GET /analytics/destinations/health': {
     path: Record<string, never>;
     query: { range?: "1h" | "24h" | "7d" | "30d" };
@@ -1014,6 +1020,8 @@ export type SchemaIdField = string | null;
 export type SecretField = SigningSecrets | null;
 
 export type Series = { from: string; to: string; step: string; now: { backlog: number | null; oldestAgeMs: number | null }; total: SeriesTotal; points: Array<SeriesPoint> };
+
+export type SeriesEnvelope = { data: Series };
 
 export type SeriesPoint = (SeriesTotal) & ({ at: string });
 

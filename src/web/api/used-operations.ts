@@ -20,6 +20,7 @@ export const usedOperations = [
   'GET /analytics/series',
   'GET /analytics',
   'GET /analytics/routes',
+  'GET /webhooks/analytics/series',
   'GET /analytics/destinations/health',
   'GET /events/{id}/payload',
   'GET /sources',

@@ -4,8 +4,12 @@ import { FilterBar, type FilterField, type FilterValues } from '../ui/filters.ts
 import { count } from '../ui/format.ts';
 import { Empty, Failure, Loading } from '../ui/notices.tsx';
 import { type Column, Rows } from '../ui/rows.tsx';
+import type { CountedList } from './list-counts.ts';
+import type { ListName } from './list-filters.ts';
+import { ListHistogram } from './list-histogram.tsx';
 import type { CursorList } from './use-api.ts';
 import { useSelectionKeys } from './use-selection.ts';
+import { ViewsMenu } from './views-menu.tsx';
 
 export interface ListScreenProps<Row> {
   /** What it lists, such as `events`. */
@@ -21,6 +25,10 @@ export interface ListScreenProps<Row> {
   drawer: (key: string, close: () => void) => ReactNode;
   /** Stands above the filters. */
   head?: ReactNode;
+  /** What the histogram above the list counts. Absent: there is none. */
+  counts?: CountedList;
+  /** Absent: the list has no views. */
+  views?: ListName;
   /** Shown where there is nothing at all. */
   empty: ReactNode;
 }
@@ -36,6 +44,8 @@ export function ListScreen<Row>({
   open,
   drawer,
   head,
+  counts,
+  views,
   empty,
 }: ListScreenProps<Row>): ReactElement {
   const navigate = useNavigate();
@@ -60,7 +70,12 @@ export function ListScreen<Row>({
     <>
       <div>
         {head}
-        <FilterBar fields={fields} values={filters} onChange={setSearch} />
+        <FilterBar fields={fields} values={filters} onChange={setSearch}>
+          {views === undefined ? null : <ViewsMenu list={views} />}
+        </FilterBar>
+        {counts === undefined || isLoading || error !== null || (rows.length === 0 && !isFiltered) ? null : (
+          <ListHistogram of={counts} fields={fields} filters={filters} onRange={(range) => setSearch({ ...filters, ...range })} />
+        )}
         {error === null ? null : <Failure message={error.message} requestId={error.requestId} retry={refresh} />}
         {isLoading ? <Loading what={what} /> : null}
       </div>

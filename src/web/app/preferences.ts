@@ -1,6 +1,6 @@
-import { useSyncExternalStore } from 'react';
 import { installationTheme } from '../api/base.ts';
 import type { Zone } from '../ui/time.tsx';
+import { kept } from './kept.ts';
 
 export type Theme = 'auto' | 'light' | 'dark';
 
@@ -11,54 +11,28 @@ export interface Preferences {
   singleKeys: boolean;
 }
 
-const key = 'posthorn.preferences';
-const listeners = new Set<() => void>();
-let current = read();
+const preferences = kept('posthorn.preferences', (stored): Preferences => {
+  const { theme, zone, singleKeys }: Record<string, unknown> = Object(stored);
+  return {
+    theme: isTheme(theme) ? theme : isTheme(installationTheme) ? installationTheme : 'auto',
+    zone: zone === 'local' ? 'local' : 'UTC',
+    singleKeys: singleKeys !== false,
+  };
+});
 
 /** What this browser keeps of its reader's choices. */
-export function usePreferences(): Preferences {
-  return useSyncExternalStore(
-    (listener) => {
-      listeners.add(listener);
-      return () => listeners.delete(listener);
-    },
-    () => current,
-  );
-}
+export const usePreferences = preferences.use;
 
 export function setPreferences(change: Partial<Preferences>): void {
-  current = { ...current, ...change };
-  try {
-    localStorage.setItem(key, JSON.stringify(current));
-  } catch {
-    // A browser that keeps nothing has them for this page.
-  }
+  preferences.set((now) => ({ ...now, ...change }));
   showTheme();
-  for (const listener of listeners) listener();
 }
 
 /** Puts the theme on the page. */
 export function showTheme(): void {
-  if (current.theme === 'auto') delete document.documentElement.dataset['theme'];
-  else document.documentElement.dataset['theme'] = current.theme;
-}
-
-function read(): Preferences {
-  const kept = stored();
-  return {
-    theme: isTheme(kept['theme']) ? kept['theme'] : isTheme(installationTheme) ? installationTheme : 'auto',
-    zone: kept['zone'] === 'local' ? 'local' : 'UTC',
-    singleKeys: kept['singleKeys'] !== false,
-  };
-}
-
-function stored(): Record<string, unknown> {
-  try {
-    const value: unknown = JSON.parse(localStorage.getItem(key) ?? '{}');
-    return typeof value === 'object' && value !== null ? { ...value } : {};
-  } catch {
-    return {};
-  }
+  const { theme } = preferences.get();
+  if (theme === 'auto') delete document.documentElement.dataset['theme'];
+  else document.documentElement.dataset['theme'] = theme;
 }
 
 function isTheme(value: unknown): value is Theme {

@@ -3,6 +3,7 @@ import { type ReactElement, useState } from 'react';
 import { Palette, type PaletteEntry } from '../ui/palette.tsx';
 import { groups, type Place } from './navigation.ts';
 import { useOrganization, useRead } from './use-api.ts';
+import { type ListedView, useViews } from './views.ts';
 
 const anId = /^[a-z]{2,5}_[A-Za-z0-9_-]+$/;
 const shown = 8;
@@ -18,6 +19,19 @@ export function Search({ isOpen, onClose }: { isOpen: boolean; onClose: () => vo
   const { data: routes } = useRead('GET /routes', { query: { pageSize: 100 } }, lists);
   const { data: destinations } = useRead('GET /destinations', { query: { pageSize: 100 } }, lists);
 
+  const views = useViews(org)
+    .filter(({ name }) => text !== '' && matches(name, text))
+    .slice(0, shown)
+    .map(({ name, list, search, isShipped }: ListedView): PaletteEntry => {
+      const place = groups.flatMap((group) => group.places).find(({ to }) => to === `/o/$org/${list}`);
+      return {
+        id: `view ${list} ${isShipped} ${name}`,
+        word: name,
+        hint: `view of ${place?.word.toLowerCase() ?? list}`,
+        icon: place?.icon ?? 'event',
+        act: () => void navigate({ to: `/o/$org/${list}`, params: { org }, search }),
+      };
+    });
   const close = (): void => {
     setValue('');
     onClose();
@@ -50,6 +64,7 @@ export function Search({ isOpen, onClose }: { isOpen: boolean; onClose: () => vo
       groups={[
         { title: 'Id', entries: ids },
         { title: 'Resources', entries: text === '' ? [] : objects },
+        { title: 'Views', entries: views },
         { title: 'Go to', entries: places },
       ]}
     />

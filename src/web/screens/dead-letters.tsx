@@ -60,6 +60,8 @@ function OfDeliveries(): ReactElement {
         fields={deliveryFields.filter(({ name }) => name !== 'status')}
         search={search}
         open={open}
+        counts="dead deliveries"
+        views="dead-letters"
         drawer={(id, close) => <DeliveryDrawer key={id} id={id} onClose={close} />}
         head={
           stats === undefined || stats.total === 0 ? null : (
@@ -80,17 +82,7 @@ function OfMessages(): ReactElement {
   const org = useOrganization();
   const navigate = useNavigate();
   const { kind: _kind, ...search } = useSearch({ from: '/o/$org/dead-letters' });
-  const {
-    at: _at,
-    status: _status,
-    errorType,
-    responseStatus,
-    routeId: _route,
-    destinationId: _destination,
-    failedFrom: _from,
-    failedTo: _to,
-    ...others
-  } = search;
+  const { at: _at, status: _status, errorType, responseStatus, routeId: _route, destinationId: _destination, ...others } = search;
   const query = { ...others, errorType: errorType?.split(','), responseStatus: responseStatus?.split(','), status: ['dlq' as const] };
   const list = useCursorList('GET /outbound-messages', query);
   const open = useCallback((id: string) => void navigate({ to: '/o/$org/messages/$id', params: { org, id } }), [navigate, org]);
@@ -114,6 +106,8 @@ function OfMessages(): ReactElement {
         fields={messageFields.filter(({ name }) => name !== 'status')}
         search={search}
         open={open}
+        counts="dead messages"
+        views="dead-letters"
         drawer={(id, close) => <MessageDrawer key={id} id={id} onClose={close} />}
         empty={
           <Empty title="No dead letter">

@@ -96,6 +96,8 @@ export function Deliveries(): ReactElement {
         fields={deliveryFields}
         search={search}
         open={open}
+        counts="deliveries"
+        views="deliveries"
         drawer={(id, close) => <DeliveryDrawer key={id} id={id} onClose={close} />}
         empty={
           <Empty title="No delivery yet">

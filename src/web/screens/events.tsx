@@ -53,6 +53,8 @@ export function Events(): ReactElement {
         fields={fields}
         search={search}
         open={open}
+        counts="events"
+        views="events"
         drawer={(id, close) => <EventDrawer key={id} id={id} onClose={close} />}
         empty={
           <Empty title="No event yet" command={`curl -d '{"hello":"world"}' ${location.origin}${basePath}/ingest/${org}/SOURCE`}>

@@ -26,6 +26,8 @@ export const messageFields: readonly FilterField[] = [
   { name: 'where', word: 'where', hint: 'A CEL expression, such as event.data.total > 100.' },
   { name: 'from', word: 'from', hint: 'A day or a time, such as 2026-01-31T12:00:00Z.' },
   { name: 'to', word: 'to', hint: 'A day or a time.' },
+  { name: 'failedFrom', word: 'failed from', hint: 'A day or a time.' },
+  { name: 'failedTo', word: 'failed to', hint: 'A day or a time.' },
 ];
 export const messageColumns: readonly Column<Message>[] = [
   { title: 'Created', className: 'mono', cell: ({ createdAt }) => <Clock at={createdAt} /> },
@@ -62,6 +64,8 @@ export function Messages(): ReactElement {
         fields={messageFields}
         search={search}
         open={open}
+        counts="messages"
+        views="messages"
         drawer={(id, close) => <MessageDrawer key={id} id={id} onClose={close} />}
         empty={
           <Empty title="No message yet">

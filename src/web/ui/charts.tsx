@@ -1,4 +1,4 @@
-import { type ReactElement, use } from 'react';
+import { type ReactElement, type ReactNode, use } from 'react';
 import { count, duration } from './format.ts';
 import { timeLabel, ZoneContext } from './time.tsx';
 
@@ -17,6 +17,16 @@ export interface Line<Point> {
   value: (point: Point) => number | null;
 }
 
+/** Where a chart draws, in the units of its view box. */
+export interface Area {
+  width: number;
+  height: number;
+  left: number;
+  right: number;
+  top: number;
+  bottom: number;
+}
+
 interface ChartProps<Point> {
   /** What it shows, for those who do not see it. */
   label: string;
@@ -25,18 +35,31 @@ interface ChartProps<Point> {
   timeOf: (point: Point) => string;
 }
 
-const size = { width: 470, height: 168, left: 44, right: 466, top: 16, bottom: 148 };
-const labels = 4;
+const size: Area = { width: 470, height: 168, left: 44, right: 466, top: 16, bottom: 148 };
+const unitsPerLabel = 105;
+
+interface BarsProps<Point> extends ChartProps<Point> {
+  layers: readonly Layer<Point>[];
+  area?: Area;
+}
 
 /** Stacked bars over time; the first layer is at the bottom. */
-export function Bars<Point>({ label, points, timeOf, layers }: ChartProps<Point> & { layers: readonly Layer<Point>[] }): ReactElement {
+export function Bars<Point>({ label, points, timeOf, layers, area = size }: BarsProps<Point>): ReactElement {
   const sums = points.map((point) => layers.reduce((sum, { value }) => sum + value(point), 0));
   const steps = evenSteps(Math.max(1, ...sums));
   const top = steps.at(-1) ?? 1;
-  const slot = (size.right - size.left) / Math.max(1, points.length);
-  const yOf = (value: number): number => size.bottom - (value / top) * (size.bottom - size.top);
+  const slot = (area.right - area.left) / Math.max(1, points.length);
+  const yOf = (value: number): number => area.bottom - (value / top) * (area.bottom - area.top);
+  // A low chart has room for the ends of its scale alone.
+  const rules = area.height < size.height ? [0, top] : steps;
   return (
-    <Frame label={label} points={points} timeOf={timeOf} rules={steps.map((step) => ({ y: yOf(step), word: shortCount(step) }))}>
+    <Frame
+      label={label}
+      points={points}
+      timeOf={timeOf}
+      rules={rules.map((step) => ({ y: yOf(step), word: shortCount(step) }))}
+      area={area}
+    >
       {layers.map(({ word, fill }, layer) => (
         <path
           key={word}
@@ -47,7 +70,7 @@ export function Bars<Point>({ label, points, timeOf, layers }: ChartProps<Point>
               const height = yOf(below) - yOf(below + (layers[layer]?.value(point) ?? 0));
               return height === 0
                 ? ''
-                : `M${round(size.left + index * slot + slot * 0.1)} ${round(yOf(below))}v${round(-height)}h${round(slot * 0.8)}v${round(height)}z`;
+                : `M${round(area.left + index * slot + slot * 0.1)} ${round(yOf(below))}v${round(-height)}h${round(slot * 0.8)}v${round(height)}z`;
             })
             .join('')}
         />
@@ -104,23 +127,24 @@ export function Legend({ entries }: { entries: readonly { word: string; fill: st
 
 interface FrameProps<Point> extends ChartProps<Point> {
   rules: readonly { y: number; word: string }[];
-  children: ReactElement[];
+  area?: Area;
+  children: ReactNode;
 }
 
-function Frame<Point>({ label, points, timeOf, rules, children }: FrameProps<Point>): ReactElement {
+function Frame<Point>({ label, points, timeOf, rules, area = size, children }: FrameProps<Point>): ReactElement {
   const zone = use(ZoneContext);
   const first = points[0];
   const last = points.at(-1);
   const span = first === undefined || last === undefined ? 0 : Date.parse(timeOf(last)) - Date.parse(timeOf(first));
-  const slot = (size.right - size.left) / Math.max(1, points.length);
-  const every = Math.max(1, Math.ceil(points.length / labels));
+  const slot = (area.right - area.left) / Math.max(1, points.length);
+  const every = Math.max(1, Math.ceil(points.length / Math.max(1, Math.floor(area.width / unitsPerLabel))));
   return (
     <div className="chart">
-      <svg viewBox={`0 0 ${size.width} ${size.height}`} role="img" aria-label={label}>
+      <svg viewBox={`0 0 ${area.width} ${area.height}`} role="img" aria-label={label}>
         {rules.map(({ y, word }) => (
           <g key={y}>
-            <path className="grid" d={`M${size.left} ${round(y)}H${size.right}`} />
-            <text x={size.left - 6} y={round(y) + 4} textAnchor="end">
+            <path className="grid" d={`M${area.left} ${round(y)}H${area.right}`} />
+            <text x={area.left - 6} y={round(y) + 4} textAnchor="end">
               {word}
             </text>
           </g>
@@ -128,7 +152,7 @@ function Frame<Point>({ label, points, timeOf, rules, children }: FrameProps<Poi
         {children}
         {points.map((point, index) =>
           index % every === 0 ? (
-            <text key={timeOf(point)} x={round(size.left + index * slot)} y={164}>
+            <text key={timeOf(point)} x={round(area.left + index * slot)} y={area.height - 4}>
               {timeLabel(timeOf(point), zone, span)}
             </text>
           ) : null,

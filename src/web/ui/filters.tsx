@@ -1,4 +1,4 @@
-import { type FormEvent, type ReactElement, useId, useState } from 'react';
+import { type FormEvent, type ReactElement, type ReactNode, useId, useState } from 'react';
 import { Icon } from './icon.tsx';
 
 export interface FilterField {
@@ -22,14 +22,17 @@ export interface FilterBarProps {
   fields: readonly FilterField[];
   values: FilterValues;
   onChange: (values: FilterValues) => void;
+  /** Stands before the filters. */
+  children?: ReactNode;
 }
 
 /** The filters in force as chips, and one form that adds another. */
-export function FilterBar({ fields, values, onChange }: FilterBarProps): ReactElement {
+export function FilterBar({ fields, values, onChange, children }: FilterBarProps): ReactElement {
   const [isAdding, setAdding] = useState(false);
   const set = fields.filter(({ name }) => values[name] !== undefined && values[name] !== '');
   return (
     <search className="filters" aria-label="Filters">
+      {children}
       {set.map(({ name, word }) => (
         <span className="chip" key={name}>
           <span className="k">{word}</span>

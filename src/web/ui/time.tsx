@@ -97,6 +97,12 @@ export function timeLabel(at: string, zone: Zone, spanMs: number): string {
   return spanMs <= day ? clockOf(date, zone).slice(0, 5) : dayOf(date, zone).slice(5);
 }
 
+/** A day and a time to the minute, such as `01-31 14:05`. */
+export function minuteLabel(at: string, zone: Zone): string {
+  const date = new Date(at);
+  return `${dayOf(date, zone).slice(5)} ${clockOf(date, zone).slice(0, 5)}`;
+}
+
 function timeOfDay(at: string, zone: Zone): string {
   const date = new Date(at);
   const isToday = dayOf(date, zone) === dayOf(new Date(), zone);

@@ -1,0 +1,208 @@
+import { type ReactElement, use, useLayoutEffect, useMemo, useRef, useState } from 'react';
+import type { Answer, ApiError } from '../api/client.ts';
+import { Brush, type Chosen } from '../ui/brush.tsx';
+import { type Area, Bars, Legend } from '../ui/charts.tsx';
+import type { FilterField, FilterValues } from '../ui/filters.tsx';
+import { count } from '../ui/format.ts';
+import { minuteLabel, useNow, ZoneContext } from '../ui/time.tsx';
+import { type CountedSpan, countedSpan } from './counted-span.ts';
+import { type CountedList, type Counts, countsOf } from './list-counts.ts';
+import { useRead } from './use-api.ts';
+
+type Series = Answer<'GET /analytics/series'>;
+type Point = Series['points'][number];
+
+export interface ListHistogramProps {
+  of: CountedList;
+  fields: readonly FilterField[];
+  filters: FilterValues;
+  /** Sets filters of the list. */
+  onRange: (range: FilterValues) => void;
+}
+
+const everyMs = 30_000;
+const quickRanges = [
+  { word: '15 min', said: 'the last 15 minutes', ms: 900_000 },
+  { word: '1 h', said: 'the last hour', ms: 3_600_000 },
+  { word: '24 h', said: 'the last 24 hours', ms: 86_400_000 },
+  { word: '7 d', said: 'the last 7 days', ms: 604_800_000 },
+];
+const timeOf = ({ at }: Point): string => at;
+
+/** How many there were over the time of the filters; dragging over it chooses a time. */
+export function ListHistogram({ of, fields, filters, onRange }: ListHistogramProps): ReactElement {
+  const counts = countsOf[of];
+  const now = useNow(everyMs);
+  const [fromName, toName] = counts.times;
+  const [from, to] = [filters[fromName], filters[toName]];
+  const span = useMemo(() => countedSpan(from, to, now), [from, to, now]);
+  const scope = counts.scopes.find((name) => filters[name] !== undefined);
+  const { series, error } = useSeries(counts, span, scope === undefined ? {} : { [scope]: filters[scope] });
+  const [draft, setDraft] = useState<Chosen | null>(null);
+  const spanKey = `${span?.beginMs} ${span?.stepMs}`;
+  const [draftOf, setDraftOf] = useState(spanKey);
+  // Steps of another range are other times.
+  if (draftOf !== spanKey) {
+    setDraftOf(spanKey);
+    setDraft(null);
+  }
+  const zone = use(ZoneContext);
+  const said = (ms: number): string => minuteLabel(new Date(ms).toISOString(), zone);
+  const apply = ({ begin, end }: Chosen): void => {
+    if (span === null) return;
+    const at = (step: number): string => new Date(span.beginMs + step * span.stepMs).toISOString().replace('.000', '');
+    setDraft(null);
+    onRange({ [fromName]: at(begin), [toName]: at(end) });
+  };
+  return (
+    <section className="histogram" aria-label="Counts over time">
+      <div className="row">
+        <span className="segments" role="group" aria-label="Range of time">
+          {quickRanges.map(({ word, said: whole, ms }) => (
+            <button
+              key={word}
+              type="button"
+              aria-label={`Show ${whole}`}
+              onClick={() => onRange({ [fromName]: new Date(Date.now() - ms).toISOString().replace(/\.\d+/, ''), [toName]: undefined })}
+            >
+              {word}
+            </button>
+          ))}
+        </span>
+        {from === undefined && to === undefined ? null : (
+          <button type="button" className="btn is-sm" onClick={() => onRange({ [fromName]: undefined, [toName]: undefined })}>
+            Clear the range
+          </button>
+        )}
+        <span role="status" className="small">
+          {draft === null || span === null
+            ? null
+            : `${said(span.beginMs + draft.begin * span.stepMs)} to ${said(span.beginMs + draft.end * span.stepMs)}`}
+        </span>
+        {draft === null ? null : (
+          <button type="button" className="btn is-sm is-primary" onClick={() => apply(draft)}>
+            Use this range
+          </button>
+        )}
+        <span className="spacer" />
+        <Legend entries={counts.layers} />
+      </div>
+      {span === null ? <p className="muted small">There are no counts of this range: they are kept for 32 days.</p> : null}
+      {error === null || series !== undefined ? null : <p className="muted small">The counts cannot be read: {error.message}</p>}
+      {span === null || series === undefined ? (
+        <div className="histogram-space" />
+      ) : (
+        <Drawn counts={counts} series={series} span={span} said={said} draft={draft} onDraft={setDraft} onApply={apply}>
+          {honesty(counts, fields, filters, scope)}
+        </Drawn>
+      )}
+    </section>
+  );
+}
+
+/** The series that the list's counts come from. */
+function useSeries(
+  { isOfWebhooks }: Counts,
+  span: CountedSpan | null,
+  scope: Record<string, string | undefined>,
+): { series: Series | undefined; error: ApiError | null } {
+  const range =
+    span === null ? {} : { from: new Date(span.beginMs).toISOString(), to: new Date(span.endMs).toISOString(), step: span.step };
+  const input = { query: { ...range, ...scope } };
+  const traffic = useRead('GET /analytics/series', input, { everyMs, isEnabled: span !== null && !isOfWebhooks });
+  const webhooks = useRead('GET /webhooks/analytics/series', input, { everyMs, isEnabled: span !== null && isOfWebhooks });
+  return isOfWebhooks ? { series: webhooks.data?.data, error: webhooks.error } : { series: traffic.data, error: traffic.error };
+}
+
+/** Which filters the counts follow, and which they do not know. */
+function honesty(counts: Counts, fields: readonly FilterField[], filters: FilterValues, scope: string | undefined): string {
+  const wordOf = (name: string): string => fields.find((field) => field.name === name)?.word ?? name;
+  const unknown = fields
+    .map(({ name }) => name)
+    .filter((name) => filters[name] !== undefined && name !== scope && !counts.times.includes(name));
+  const follows = scope === undefined ? '' : ` They are of the ${wordOf(scope)} of the filter.`;
+  const not =
+    unknown.length === 0 ? '' : ` They do not follow the filter${unknown.length === 1 ? '' : 's'} ${unknown.map(wordOf).join(', ')}.`;
+  return `${counts.counted}${follows}${not}`;
+}
+
+interface DrawnProps {
+  counts: Counts;
+  series: Series;
+  span: CountedSpan;
+  said: (ms: number) => string;
+  draft: Chosen | null;
+  onDraft: (draft: Chosen | null) => void;
+  onApply: (chosen: Chosen) => void;
+  children: string;
+}
+
+function Drawn({ counts, series: { points, total, from, to }, span, said, draft, onDraft, onApply, children }: DrawnProps): ReactElement {
+  const frame = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(0);
+  useLayoutEffect(() => {
+    const box = frame.current;
+    if (box === null) return;
+    const measured = (): void => setWidth(box.clientWidth);
+    measured();
+    const observer = new ResizeObserver(measured);
+    observer.observe(box);
+    return () => observer.disconnect();
+  }, []);
+  const area: Area = { width, height: 104, left: 40, right: width - 28, top: 8, bottom: 84 };
+  const steps = points.length;
+  const sentence = `${counts.sentence(total)} from ${said(Date.parse(from))} to ${said(Date.parse(to))}.`;
+  return (
+    <>
+      <div className="histogram-space" ref={frame}>
+        {width === 0 || steps === 0 ? null : (
+          <>
+            <Bars label={sentence} points={points} timeOf={timeOf} layers={counts.layers} area={area} />
+            <Brush
+              area={area}
+              steps={steps}
+              chosen={draft}
+              said={(step) => said(span.beginMs + step * span.stepMs)}
+              onChange={onDraft}
+              onApply={onApply}
+            />
+          </>
+        )}
+      </div>
+      <p className="small">
+        {sentence} <span className="muted">{children}</span>
+        {span.isCut ? <span className="muted"> Counts are kept for 32 days: the list may have older ones.</span> : null}
+      </p>
+      <details className="small">
+        <summary>As a table</summary>
+        <div className="histogram-table">
+          <table className="table">
+            <caption className="vh">Counts per {span.stepWord}</caption>
+            <thead>
+              <tr>
+                <th scope="col">From</th>
+                {counts.layers.map(({ word }) => (
+                  <th key={word} scope="col" className="num">
+                    {word}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {points.map((point) => (
+                <tr key={point.at}>
+                  <th scope="row">{said(Date.parse(point.at))}</th>
+                  {counts.layers.map(({ word, value }) => (
+                    <td key={word} className="num">
+                      {count(value(point))}
+                    </td>
+                  ))}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </details>
+    </>
+  );
+}
