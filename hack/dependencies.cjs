@@ -84,6 +84,7 @@ module.exports = {
   'facade/families/destinations': family,
   'facade/families/filters': family,
   'facade/families/installation': ['redis', ...family],
+  'facade/families/manifests': family,
   'facade/families/messages': family,
   'facade/families/notification-channels': family,
   'facade/families/organizations': family,

@@ -17,6 +17,7 @@ import { describeExplainResources } from '../facade/suites/explain-resources.ts'
 import { describeFailover } from '../facade/suites/failover.ts';
 import { describeFields } from '../facade/suites/fields.ts';
 import { describeHeaderCredentials } from '../facade/suites/header-credentials.ts';
+import { describeManifests } from '../facade/suites/manifests.ts';
 import { describeNotificationChannels } from '../facade/suites/notification-channels.ts';
 import { describePartialSettings } from '../facade/suites/partial-settings.ts';
 import { describeReferences } from '../facade/suites/references.ts';
@@ -106,6 +107,7 @@ const suites = {
   alerts: describeRouteNotifications,
   circuits: describeRouteCircuit,
   explanations: describeExplainResources,
+  manifests: describeManifests,
   failover: describeFailover,
   'cron jobs': describeCronJobs,
   replays: describeReplays,

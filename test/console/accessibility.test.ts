@@ -4,9 +4,10 @@ import { accessibilityViolations, openPage, type WatchedPage } from '../support/
 import { eventually } from '../support/eventually.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { consoleSuite } from './console-suite.ts';
+import { manifestsOfGit } from './declared-of-git.ts';
 import { listScreens } from './screens.ts';
 
-const suite = consoleSuite();
+const suite = consoleSuite({ args: manifestsOfGit() });
 const { made, sent } = suite;
 const ids = { source: '', event: '', delivery: '', message: '' };
 let receiver: Receiver;

@@ -3,7 +3,7 @@ import type { Browser, Page } from 'playwright-core';
 import { z } from 'zod';
 import { RestClient } from '../e2e/rest.ts';
 import { openPage, startBrowser, type WatchedPage } from '../support/browser.ts';
-import { type Standalone, startStandalone } from '../support/program.ts';
+import { type Standalone, type StandaloneOptions, startStandalone } from '../support/program.ts';
 import { buildConsole } from './built-console.ts';
 
 const accepted = z.object({ eventId: z.string() });
@@ -23,8 +23,8 @@ export interface ConsoleSuite {
   expectSound(): void;
 }
 
-/** Registers the hooks of the suite that calls it. `environment`: of its standalone. */
-export function consoleSuite(environment: Record<string, string> = {}): ConsoleSuite {
+/** Registers the hooks of the suite that calls it. `environment` and `args`: of its standalone. */
+export function consoleSuite({ environment = {}, args = [] }: Partial<Pick<StandaloneOptions, 'environment' | 'args'>> = {}): ConsoleSuite {
   let browser: Browser;
   let standalone: Standalone;
   let rest: RestClient;
@@ -32,7 +32,7 @@ export function consoleSuite(environment: Record<string, string> = {}): ConsoleS
   beforeAll(async () => {
     await buildConsole();
     browser = await startBrowser();
-    standalone = await startStandalone({ environment: { POSTHORN_HOST: '127.0.0.1', ...environment } });
+    standalone = await startStandalone({ args, environment: { POSTHORN_HOST: '127.0.0.1', ...environment } });
     rest = new RestClient(standalone.url, standalone.key);
   }, 240_000);
   afterEach(async () => {

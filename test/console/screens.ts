@@ -1,3 +1,5 @@
+import { ofGit } from './declared-of-git.ts';
+
 /** The screens that a list of paths reaches, below `/console/o/default`. */
 export const listScreens = [
   'overview',
@@ -18,6 +20,8 @@ export const listScreens = [
   'channels',
   'applications',
   'event-types',
+  `manifests/${ofGit.destination}`,
+  `destinations/${ofGit.destination}/edit`,
   'access',
   'installation',
 ] as const;

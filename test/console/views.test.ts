@@ -11,7 +11,7 @@ const shipped = [
   { name: 'Of customers', screen: 'dead-letters', search: { kind: 'messages' } },
 ];
 
-const suite = consoleSuite({ POSTHORN_CONSOLE_VIEWS: JSON.stringify(shipped) });
+const suite = consoleSuite({ environment: { POSTHORN_CONSOLE_VIEWS: JSON.stringify(shipped) } });
 const { made, sent, open, expectSound } = suite;
 let receiver: Receiver;
 let isDown = false;

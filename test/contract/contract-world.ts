@@ -48,7 +48,9 @@ export async function startContractWorld(): Promise<ContractWorld> {
   const exampleCredential = await addKeyOfExample(facade, operations);
   const key = await newKey();
   const idsIn: ContractWorld['idsIn'] = async (collection, own) => {
-    const { body } = await facade.request('GET', `/api${collection}`, { key: own });
+    // Manifests have no list: they are of what other collections list.
+    const listed = collection === '/manifests' ? '/destinations' : collection;
+    const { body } = await facade.request('GET', `/api${listed}`, { key: own });
     return Object.values(members(body))
       .flatMap(list)
       .flatMap((item) => (isRecord(item) && typeof item['id'] === 'string' ? [item['id']] : []));

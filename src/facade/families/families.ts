@@ -7,6 +7,7 @@ import { destinations } from './destinations/destinations.ts';
 import { explain } from './explain/explain.ts';
 import { filters } from './filters/filters.ts';
 import { installation } from './installation/installation.ts';
+import { manifests } from './manifests/manifests.ts';
 import { deliveries } from './messages/deliveries.ts';
 import { events } from './messages/events.ts';
 import { notificationChannels } from './notification-channels/notification-channels.ts';
@@ -29,8 +30,7 @@ import { webhookEvents } from './webhooks/messages/webhook-events.ts';
 import { sendEvent } from './webhooks/sending/send-event.ts';
 import { webhookSubscriptions } from './webhooks/subscriptions/webhook-subscriptions.ts';
 
-/** Everything that the API serves. A new family is a file of its own and one line here. */
-export const families: readonly Family[] = [
+const own: readonly Family[] = [
   destinations,
   routes,
   sources,
@@ -61,3 +61,6 @@ export const families: readonly Family[] = [
   webhookAnalytics,
   explain,
 ];
+
+/** Everything that the API serves. A new family is a file of its own and one line above. */
+export const families: readonly Family[] = [...own, manifests(own)];

@@ -2,12 +2,13 @@ import type { z } from 'zod';
 import type { ErrorCode } from '../../core/errors.ts';
 import type { LoopTurn } from '../../core/loop-turns.ts';
 import type { Scope } from '../../core/records.ts';
+import type { PosthornObject } from '../../resources/kinds.ts';
 import type { Access, Client } from './access.ts';
 import { type FieldCodes, parseBody, parseRecords } from './body.ts';
 import type { Caller } from './caller.ts';
 import type { Idempotency } from './idempotency.ts';
 import { parseQuery } from './query.ts';
-import type { FacadeServices } from './services.ts';
+import type { FacadeServices, ServedKind } from './services.ts';
 
 /** Where something is done: for a request, or to finish what one has left. */
 export interface Place {
@@ -112,6 +113,13 @@ export interface Operation extends Omit<OperationDefinition<z.ZodObject, z.ZodOb
   run(call: Call<Record<string, unknown>, unknown>): Promise<unknown>;
 }
 
+/** How a family judges a change of one of its records that custom resources keep. Writes nothing. */
+export interface ChangePlan {
+  kind: ServedKind;
+  /** The object that the path names, and the spec that the body of a PATCH would make of it; whoever owns the fields. Else rejects as the PATCH would. */
+  judge(call: Call, body: unknown): Promise<{ current: PosthornObject<ServedKind>; spec: object }>;
+}
+
 /** Resource families are lists of these: see `resource-family.ts` for those that are custom resources. */
 export interface Family {
   /** Heading in the OpenAPI document. */
@@ -120,6 +128,8 @@ export interface Family {
   /** What one record is called, such as `route`. */
   noun: string;
   operations: readonly Operation[];
+  /** Absent: no custom resource keeps its records, or nothing of them changes. */
+  changes?: ChangePlan;
   /** What several of its records have in common: a schema with an id, to which the OpenAPI document refers. */
   common?: readonly z.ZodObject[];
   /** Fields of a record as the examples of answers show them; what is missing comes from the schemas. */

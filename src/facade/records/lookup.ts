@@ -13,7 +13,7 @@ type DeclaredKind = Exclude<ConfigurationKind, ServedKind | 'Organization'>;
 
 const madeIdPattern = /^[a-z2-7]{26}$/;
 
-export function idOf(object: PosthornObject<ServedKind>): string {
+export function idOf(object: PosthornObject<ConfigurationKind>): string {
   return resourceId(kinds[object.kind].idPrefix, object.metadata);
 }
 

@@ -1,8 +1,7 @@
 import { idAnnotation } from '../../core/ids.ts';
 import { latePackage } from '../../core/late-package.ts';
 import { apiVersion } from '../../resources/definition.ts';
-import type { PosthornObject } from '../../resources/kinds.ts';
-import type { ServedKind } from '../http/services.ts';
+import type { ConfigurationKind, PosthornObject } from '../../resources/kinds.ts';
 import { idOf } from './lookup.ts';
 import { markAnnotation } from './request-marks.ts';
 
@@ -18,7 +17,7 @@ const yaml = latePackage<typeof import('yaml')>('yaml');
 const ofKubectl = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /** The resource as it may be kept in Git: without its namespace and what the server sets, with its id. `spec` may take the place of its own. */
-export function manifestOf(object: PosthornObject<ServedKind>, spec: unknown = object.spec): Manifest {
+export function manifestOf(object: PosthornObject<ConfigurationKind>, spec: unknown = object.spec): Manifest {
   const { name, labels, annotations: { [ofKubectl]: _, [markAnnotation]: __, ...annotations } = {} } = object.metadata;
   return {
     apiVersion,

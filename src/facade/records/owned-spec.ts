@@ -32,6 +32,21 @@ export function ownedSpec(tree: FieldNode, current: Spec, desired: Spec, managed
   return isRecord(projected) && isRecord(projected['spec']) ? projected['spec'] : {};
 }
 
+/** A field of the spec that another manager than the facade owns: a change of it is FIELD_MANAGED. */
+export interface ForeignField {
+  /** As `pathText` writes it. */
+  path: string;
+  managers: string[];
+}
+
+/** All fields of the spec that other managers than the facade own, each once. */
+export function foreignFields(managedFields: readonly ManagedFieldsEntry[]): ForeignField[] {
+  const managersOf = new Map<string, string[]>();
+  for (const { manager, paths } of foreignEntries(managedFields))
+    for (const path of paths) managersOf.set(path, [...new Set([...(managersOf.get(path) ?? []), manager])]);
+  return [...managersOf].map(([path, managers]) => ({ path, managers }));
+}
+
 /** The managers other than the facade that own something in the spec. */
 export function foreignManagers(managedFields: readonly ManagedFieldsEntry[]): string[] {
   const inSpec = entriesOf(managedFields).filter(
@@ -62,6 +77,13 @@ function entriesOf(managedFields: readonly ManagedFieldsEntry[]): { manager: str
     .map(({ manager, fieldsV1 }) => ({ manager, paths: [...fromFieldsV1(fieldsV1)] }));
 }
 
+/** Of each other manager than the facade what it owns in the spec; the spec itself is nobody's. */
+function foreignEntries(managedFields: readonly ManagedFieldsEntry[]): { manager: string; paths: string[] }[] {
+  return entriesOf(managedFields)
+    .filter(({ manager }) => manager !== facadeManager)
+    .map(({ manager, paths }) => ({ manager, paths: paths.filter((path) => path !== specPath && isWithin(path, specPath)) }));
+}
+
 /** An empty object or list counts as a field of its own; with members in it, it has not gone. */
 function isReplaced(path: string, after: ReadonlyMap<string, string>): boolean {
   return [...after.keys()].some((other) => isWithin(other, path));
@@ -69,12 +91,11 @@ function isReplaced(path: string, after: ReadonlyMap<string, string>): boolean {
 
 function refuseForeignChanges(changed: readonly string[], removed: readonly string[], managedFields: readonly ManagedFieldsEntry[]): void {
   const details: Record<string, string[]> = {};
-  for (const { manager, paths } of entriesOf(managedFields)) {
-    if (manager === facadeManager) continue;
-    const gone = removed.filter((path) => paths.some((owned) => isWithin(path, owned) && owned !== specPath));
-    for (const path of [...changed.filter((each) => paths.includes(each)), ...gone]) {
+  for (const { path: owned, managers } of foreignFields(managedFields)) {
+    const refused = [...changed.filter((path) => path === owned), ...removed.filter((path) => isWithin(path, owned))];
+    for (const path of refused) {
       const text = readablePath(path);
-      details[text] = [...(details[text] ?? []), manager];
+      details[text] = [...new Set([...(details[text] ?? []), ...managers])];
     }
   }
   if (Object.keys(details).length > 0) throw fieldManaged(details);

@@ -10,7 +10,7 @@ import { madeBefore } from './request-marks.ts';
 import type { ResourceFamilyDefinition } from './resource-family-definition.ts';
 import { SecretDraft } from './secrets.ts';
 import { refuseReservedSlug, slugOf, type WantedSlug } from './slug.ts';
-import { planChange, refuseBeyondLimit, refuseInadmissible } from './write-rules.ts';
+import { planChange, refuseBeyondLimit, refuseInadmissible, type Spec } from './write-rules.ts';
 import { WriteTransaction } from './write-transaction.ts';
 
 type Definition<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject> = Pick<
@@ -89,6 +89,20 @@ export async function judgeChange<K extends ServedKind, Body extends z.ZodObject
   const spec = await toSpec({ call, body, current, secrets: new SecretDraft(call, slug, current) });
   planChange(current, spec);
   refuseInadmissible(call, kind, spec, current);
+}
+
+/** What a change makes of the spec, whoever owns its fields; writes nothing. Throws what `writeChange` would throw otherwise. */
+export async function specOfChange<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject>(
+  definition: Definition<K, Body, Query>,
+  call: Call,
+  body: z.output<Body>,
+): Promise<{ current: ObjectOf<K>; spec: Spec }> {
+  const { kind, toSpec } = definition;
+  const current = await find(call, kind, call.params['id'] ?? '');
+  const sent = await withoutImmutable(definition, call, current, body);
+  const spec = await toSpec({ call, body: sent, current, secrets: new SecretDraft(call, current.metadata.name, current) });
+  refuseInadmissible(call, kind, spec, current);
+  return { current, spec };
 }
 
 /** Deletes the resource and removes it from the routes that name it. Resolves once the resource has left the lists. */

@@ -1,5 +1,6 @@
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import type { ServedKind } from '../http/services.ts';
+import { reworded } from './api-names.ts';
 import { fieldManaged } from './owned-spec.ts';
 
 /** What the store refused, in words for an API client: which field and why, without the store's own phrases and names. */
@@ -39,50 +40,4 @@ export function inApiWords<T>(kind: ServedKind, compile: () => T): T {
   } catch (error) {
     throw forClients(error, kind);
   }
-}
-
-/** Fields that the API calls otherwise than the custom resource; what contains another one first. */
-const apiNames: Partial<Record<ServedKind, readonly (readonly [spec: string | RegExp, api: string])[]>> = {
-  Destination: [
-    ['signingSecretRef', 'signingSecret'],
-    ['SecretRef', ''],
-    ['initialDelayMs', 'initialDelay'],
-    ['maxDelayMs', 'maxDelay'],
-    ['http.auth.type', 'authType'],
-    ['http.auth', 'authConfig'],
-    [/^http\./g, ''],
-    ['warehouse.fieldMapping', 'fieldMapping'],
-    ['warehouse.identity', 'config.identity'],
-    [/^(?:warehouse|s3|r2|gcs|azureBlob)\b/g, 'config'],
-  ],
-  Source: [
-    ['ipFilter.mode', 'ipFilterMode'],
-    ['ipFilter.allowlist', 'ipAllowlist'],
-    ['ipFilter.denylist', 'ipDenylist'],
-    ['dedup.header', 'dedupHeader'],
-    ['signingSecretRef', 'signingSecret'],
-  ],
-  Route: [
-    ['failover.destinationRefs', 'failoverDestinationIds'],
-    ['destinationRefs', 'destinationIds'],
-    ['filter.conditions', 'filterConditions'],
-    ['conditions[', 'filterConditions['],
-  ],
-  HttpCronJob: [
-    ['schedule', 'cronExpression'],
-    ['timeZone', 'timezone'],
-  ],
-  Replay: [
-    ['filter.destinationRef', 'filter.destinationId'],
-    ['destinationRef', 'toDestinationId'],
-    ['filter.sourceRef', 'filter.sourceId'],
-    ['filter.routeRef', 'filter.routeId'],
-    ['filter.statuses', 'filter.status'],
-    ['filter.errorTypes', 'filter.errorType'],
-    ['filter.responseStatuses', 'filter.responseStatus'],
-  ],
-};
-
-function reworded(text: string, kind: ServedKind): string {
-  return (apiNames[kind] ?? []).reduce((worded, [spec, api]) => worded.replaceAll(spec, api), text);
 }

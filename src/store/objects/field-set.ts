@@ -35,6 +35,35 @@ export function readablePath(path: string): string {
   return parts.join('').replace(/^\./, '');
 }
 
+/** The JSON Pointer (RFC 6901) of the path in the object that it is of; null when nothing stands there. */
+export function pointerOf(path: string, object: unknown): string | null {
+  let value = object;
+  const steps: (string | number)[] = [];
+  for (const element of pathElements(path)) {
+    const step = stepOf(element, value);
+    if (step === null) return null;
+    steps.push(step);
+    value = Object(value)[step];
+  }
+  return steps.map((step) => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`).join('');
+}
+
+/** The member or the place of the item that the element names; null: there is none. */
+function stepOf(element: string, value: unknown): string | number | null {
+  const rest = element.slice(2);
+  if (element.startsWith('f:')) return isRecord(value) && value[rest] !== undefined ? rest : null;
+  if (!Array.isArray(value)) return null;
+  const keys: unknown = parsePlainJson(rest);
+  const isMeant = element.startsWith('v:')
+    ? (item: unknown) => canonicalJson(item) === rest
+    : (item: unknown) =>
+        isRecord(item) &&
+        isRecord(keys) &&
+        Object.entries(keys).every(([key, wanted]) => canonicalJson(item[key]) === canonicalJson(wanted));
+  const index = value.findIndex(isMeant);
+  return index < 0 ? null : index;
+}
+
 /** The element by which an item of a `set` or `map` list is told from the others. */
 export function itemElement(item: unknown, node: FieldNode & { type: 'list' }): string {
   if (node.listType !== 'map') return `v:${canonicalJson(item)}`;

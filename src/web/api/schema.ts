@@ -97,6 +97,18 @@ export interface Operations {
     body: undefined;
     answer: Explanation;
   };
+  'GET /manifests/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: Manifest;
+  };
+  'POST /manifests/{id}/patch': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: GetManifestPatchBody;
+    answer: ManifestPatch;
+  };
   'GET /analytics/dashboard': {
     path: Record<string, never>;
     query: { range?: "1h" | "24h" | "7d" | "30d"; tz?: string };
@@ -765,6 +777,8 @@ export type FieldMappingField = Array<FieldMappingRule> | null;
 
 export type FieldMappingRule = { source: string; target: string; type: "string" | "number" | "boolean" | "timestamp" | "json"; default?: string };
 
+export type FieldOwner = { path: string; pointer: string | null; field: string | null; managers: Array<string> };
+
 export type Filter = (FilterItem) & ({ updatedAt: UpdatedAtField });
 
 export type FilterCondition = { field: string; operator: "equals" | "not_equals" | "contains" | "not_contains" | "starts_with" | "ends_with" | "matches" | "gt" | "gte" | "lt" | "lte" | "exists" | "not_exists" | "in" | "not_in"; value?: unknown };
@@ -786,6 +800,8 @@ export type GetDeadLetterStatsResult = { total: number; byReason: Record<string,
 export type GetDeliveryResult = (Delivery) & ({ attemptDetails: Array<Attempt> });
 
 export type GetDestinationHealthResult = { range: string; destinations: Array<DestinationHealth> };
+
+export type GetManifestPatchBody = { change: Record<string, unknown> };
 
 export type GetRouteAnalyticsResult = { range: string; routes: Array<RouteAnalytics> };
 
@@ -874,6 +890,10 @@ export type ListWebhookApplicationsResult = { data: Array<WebhookApplication>; p
 export type ListWebhookEndpointsResult = { data: Array<WebhookEndpoint>; pagination: CursorPagination };
 
 export type LogicField = "AND" | "OR";
+
+export type Manifest = { id: string; manifest: { apiVersion: "posthorn.dev/v1alpha1"; kind: string; metadata: { name: string; namespace: string; labels?: Record<string, string>; annotations?: Record<string, string> }; spec: Record<string, unknown> }; isLocked: boolean; owners: Array<FieldOwner>; conditions: Array<{ type: string; status: "True" | "False" | "Unknown"; reason: string; message: string; lastTransitionTime: string }> };
+
+export type ManifestPatch = { patch: { apiVersion: "posthorn.dev/v1alpha1"; kind: string; metadata: { name: string; namespace: string }; spec: Record<string, unknown> }; secrets: Array<{ name: string; keys: Array<string> }> };
 
 export type MaskFieldsField = Array<string> | null;
 

@@ -16,6 +16,8 @@ export const usedOperations = [
   'POST /replays',
   'PATCH /replays/{id}',
   'GET /explain/{id}',
+  'GET /manifests/{id}',
+  'POST /manifests/{id}/patch',
   'GET /analytics/dashboard',
   'GET /analytics/series',
   'GET /analytics',

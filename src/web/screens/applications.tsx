@@ -2,6 +2,7 @@ import { useSearch } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
 import { AsCode } from '../app/as-code.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
+import { ManifestLink } from '../app/manifest/manifest-link.tsx';
 import { Page } from '../app/page.tsx';
 import { AskedAct, Refusal, SwitchButton } from '../app/resource-acts.tsx';
 import { EditLink, NewLink } from '../app/resource-form/form-links.tsx';
@@ -96,6 +97,7 @@ function ApplicationDrawer({ id, onClose }: { id: string; onClose: () => void })
             <p>Its endpoints ({count(totalEndpoints)}) go with it. Messages that wait for them are not sent.</p>
           </AskedAct>
           <AsCode name="GET /webhook-applications/{id}" input={input} />
+          <ManifestLink id={id} />
           <EditLink family="applications" id={id} />
           <SwitchButton
             isOn={!isDisabled}

@@ -3,6 +3,7 @@ import type { ReactElement } from 'react';
 import type { Answer } from '../api/client.ts';
 import { AsCode } from '../app/as-code.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
+import { ManifestLink } from '../app/manifest/manifest-link.tsx';
 import { Page } from '../app/page.tsx';
 import { AskedAct, Refusal, SwitchButton } from '../app/resource-acts.tsx';
 import { EditLink, NewLink } from '../app/resource-form/form-links.tsx';
@@ -105,6 +106,7 @@ function ChannelDrawer({ id, onClose }: { id: string; onClose: () => void }): Re
             <p>Routes that name it lose it, and nobody hears of their failures here any more.</p>
           </AskedAct>
           <AsCode name="GET /notification-channels/{id}" input={input} />
+          <ManifestLink id={id} />
           <EditLink family="channels" id={id} />
           <SwitchButton isOn={enabled} write={{ ...change, mutate: () => change.mutate({ ...input, body: { enabled: !enabled } }) }} />
           <button type="button" className="btn is-primary" disabled={test.isPending} onClick={() => test.mutate(input)}>

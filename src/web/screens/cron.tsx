@@ -3,6 +3,7 @@ import type { ReactElement } from 'react';
 import type { Answer, Input } from '../api/client.ts';
 import { AsCode } from '../app/as-code.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
+import { ManifestLink } from '../app/manifest/manifest-link.tsx';
 import { Page } from '../app/page.tsx';
 import { AskedAct, Refusal, SwitchButton } from '../app/resource-acts.tsx';
 import { EditLink, NewLink } from '../app/resource-form/form-links.tsx';
@@ -165,6 +166,7 @@ function JobDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactE
             </p>
           </AskedAct>
           <AsCode name="GET /cron/{id}" input={input} />
+          <ManifestLink id={id} />
           <EditLink family="cron" id={id} />
           <SwitchButton isOn={isActive} write={{ ...change, mutate: () => change.mutate({ ...input, body: { isActive: !isActive } }) }} />
           <button type="button" className="btn is-primary" disabled={run.isPending} onClick={() => run.mutate({ ...input, body: {} })}>

@@ -2,6 +2,7 @@ import { useSearch } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
 import { AsCode } from '../app/as-code.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
+import { ManifestLink } from '../app/manifest/manifest-link.tsx';
 import { Page } from '../app/page.tsx';
 import { AskedAct, Refusal, SwitchButton } from '../app/resource-acts.tsx';
 import { EditLink, NewLink } from '../app/resource-form/form-links.tsx';
@@ -102,6 +103,7 @@ function TypeDrawer({ id, onClose }: { id: string; onClose: () => void }): React
             <p>{count(subscriptionCount)} subscriptions name it. Nobody can subscribe to it any more.</p>
           </AskedAct>
           <AsCode name="GET /event-types/{id}" input={input} />
+          <ManifestLink id={id} />
           <EditLink family="event-types" id={id} />
           <SwitchButton
             isOn={isEnabled}

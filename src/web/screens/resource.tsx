@@ -1,7 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
-import { readBytes } from '../api/client.ts';
+import { call, readBytes } from '../api/client.ts';
+import type { Manifest } from '../app/manifest/manifest-view.tsx';
 import { inexactMembers } from '../app/resource-form/exact-json.ts';
 import { type Family, familyOf } from '../app/resource-form/families.ts';
 import { ResourceForm, recordIn } from '../app/resource-form/resource-form.tsx';
@@ -30,22 +31,34 @@ function OneForm({ name, id }: { name: string; id: string | null }): ReactElemen
   );
 }
 
+/** Null: it has none, or nobody says: the API still refuses what others own. */
+async function manifestOf(id: string, organization: string, signal: AbortSignal): Promise<Manifest | null> {
+  try {
+    return await call('GET /manifests/{id}', { path: { id } }, { organization, signal });
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return null;
+  }
+}
+
 function FormOf({ family, id }: { family: Family; id: string | null }): ReactElement {
   const organization = useOrganization();
   const { data, error, refetch } = useQuery({
     queryKey: [organization, 'form', family.api, id],
     queryFn: async ({ signal }) => {
       const { fields } = await family.read();
-      if (id === null) return { fields, record: null, withheld: [] };
+      if (id === null) return { fields, record: null, withheld: [], manifest: null };
       const bytes = await readBytes(`GET /${family.api}/{id}`, { path: { id } }, { organization, signal });
       const text = new TextDecoder().decode(bytes);
-      return { fields, record: recordIn(JSON.parse(text)), withheld: inexactMembers(text) };
+      const record = recordIn(JSON.parse(text));
+      return { fields, record, withheld: inexactMembers(text), manifest: await manifestOf(String(record['id']), organization, signal) };
     },
     // What the reader types is not lost to a newer answer, and a form that is opened again begins with what there is.
     staleTime: Number.POSITIVE_INFINITY,
     gcTime: 0,
   });
-  if (data !== undefined) return <ResourceForm family={family} fields={data.fields} record={data.record} withheld={data.withheld} />;
+  if (data !== undefined)
+    return <ResourceForm family={family} fields={data.fields} record={data.record} withheld={data.withheld} manifest={data.manifest} />;
   return (
     <main className="main" id="main">
       {error === null ? <Loading what="the form" /> : <Failure message={error.message} retry={() => void refetch()} />}

@@ -4,6 +4,7 @@ import type { Answer } from '../api/client.ts';
 import { urlOf } from '../api/client.ts';
 import { AsCode } from '../app/as-code.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
+import { ManifestLink } from '../app/manifest/manifest-link.tsx';
 import { Page } from '../app/page.tsx';
 import { AskedAct, Refusal, SwitchButton } from '../app/resource-acts.tsx';
 import { EditLink, NewLink } from '../app/resource-form/form-links.tsx';
@@ -112,6 +113,7 @@ function SourceDrawer({ id, onClose }: { id: string; onClose: () => void }): Rea
             </p>
           </AskedAct>
           <AsCode name="GET /sources/{id}" input={input} />
+          <ManifestLink id={id} />
           <EditLink family="sources" id={id} />
           {enabled ? (
             <AskedAct

@@ -1,6 +1,7 @@
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { type ReactElement, useMemo } from 'react';
 import { AsCode } from '../app/as-code.tsx';
+import { ManifestLink } from '../app/manifest/manifest-link.tsx';
 import { Page } from '../app/page.tsx';
 import { beginOf, type Range, rangeOf, ranges } from '../app/range.ts';
 import { EditLink } from '../app/resource-form/form-links.tsx';
@@ -43,6 +44,7 @@ function DestinationPage({ id }: { id: string }): ReactElement {
           />
           <TestSend id={id} />
           <AsCode name="GET /destinations/{id}" input={{ path: { id } }} />
+          <ManifestLink id={id} />
           <EditLink family="destinations" id={id} />
         </>
       }
@@ -77,6 +79,7 @@ function EndpointPage({ id }: { id: string }): ReactElement {
         <>
           <TestSend id={id} />
           <AsCode name="GET /webhook-endpoints/{id}" input={{ path: { id } }} />
+          <ManifestLink id={id} />
         </>
       }
     >

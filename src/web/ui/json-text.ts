@@ -23,22 +23,18 @@ export function memberTexts(text: string): Map<string, string> | null {
   );
 }
 
-/** JSON in lines with an indent of two, its numbers as they are written; the lines of a text that is not JSON. `written` takes each key and value. */
-export function laidOut(text: string, written: (token: string) => string = (token) => token): string[] {
+/** JSON in lines with an indent of two, its numbers as they are written; the lines of a text that is not JSON. */
+export function laidOut(text: string): string[] {
   const lines = linesOf(text);
   if (lines === null) return text.split(/\r\n|\n|\r/);
   return visibleLines(lines, new Set()).flatMap((at) => {
     const line = lines[at];
     if (line === undefined) return [];
     const { kind, depth, keyStart, keyEnd, valueStart, valueEnd, members } = line;
-    const key = keyStart < 0 ? '' : `${written(text.slice(keyStart, keyEnd))}: `;
+    const key = keyStart < 0 ? '' : `${text.slice(keyStart, keyEnd)}: `;
     const isEmpty = kind === 'open' && members === 0;
     const opening = text[valueStart] ?? '';
-    const value = isEmpty
-      ? `${opening}${opening === '{' ? '}' : ']'}`
-      : kind === 'open'
-        ? opening
-        : written(text.slice(valueStart, valueEnd));
+    const value = isEmpty ? `${opening}${opening === '{' ? '}' : ']'}` : kind === 'open' ? opening : text.slice(valueStart, valueEnd);
     const { hasComma } = (isEmpty ? lines[line.end] : line) ?? line;
     return [`${'  '.repeat(depth)}${key}${value}${hasComma ? ',' : ''}`];
   });

@@ -7,7 +7,7 @@ import { mapConcurrently } from '../../records/concurrently.ts';
 import { readSecret, type SecretKeyRef } from '../../records/credentials.ts';
 import { type Manifest, manifestOf, manifestsYaml } from '../../records/manifests.ts';
 import { generatedSecret } from '../../records/secrets.ts';
-import type { HeaderSpec } from '../shared/static-headers.ts';
+import { type HeaderSpec, keyOfHeader } from '../shared/static-headers.ts';
 
 type Destination = PosthornObject<'Destination'>;
 
@@ -50,8 +50,7 @@ function movedHeader(header: HeaderSpec, of: Destination, refs: MovedRef[]): Hea
   const { name, value = '', valueSecretRef } = header;
   const isOwn = valueSecretRef !== undefined && generatedSecret(valueSecretRef, of.metadata.name) === null;
   if (valueSecretRef === undefined && !carriesCredential({ name, value })) return header;
-  const key = `header-${name.toLowerCase().replace(/[^-.0-9a-z]/g, (character) => `_${character.charCodeAt(0).toString(16)}`)}`;
-  const to = isOwn ? valueSecretRef : { name: `${of.metadata.name}-credentials`, key };
+  const to = isOwn ? valueSecretRef : { name: `${of.metadata.name}-credentials`, key: keyOfHeader(name) };
   refs.push({ of, from: valueSecretRef ?? value, to });
   return { name, valueSecretRef: to };
 }

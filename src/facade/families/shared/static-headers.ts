@@ -36,6 +36,11 @@ export function headerList(sent: Readonly<Record<string, string>> | null): Stati
   return Object.entries(sent ?? {}).map(([name, value]) => ({ name, value }));
 }
 
+/** Of the Secret of a manifest, the key for the value of a header; it may have letters, digits, `-`, `_` and `.` only. */
+export function keyOfHeader(name: string): string {
+  return `header-${name.toLowerCase().replace(/[^-.0-9a-z]/g, (character) => `_${character.charCodeAt(0).toString(16)}`)}`;
+}
+
 /** The headers as answers show them, credentials masked. */
 export function shownHeaders(call: Call, object: SecretOwner, headers: readonly HeaderSpec[] | undefined): Promise<StaticHeader[]> {
   return withCredentials(headers, (ref) => readMasked(call, object, ref), masked);

@@ -10,12 +10,21 @@ export interface ControlProps {
   isInvalid: boolean;
   isRequired: boolean;
   isReadOnly: boolean;
+  /** Another manager owns it. */
+  isLocked: boolean;
   hint: string;
 }
 
 /** Attributes of the element that takes the input. */
-export function attributesOf({ id, describedBy, isInvalid, isRequired }: ControlProps) {
-  return { id, className: 'input', 'aria-describedby': describedBy, 'aria-invalid': isInvalid, 'aria-required': isRequired };
+export function attributesOf({ id, describedBy, isInvalid, isRequired, isLocked }: ControlProps) {
+  return {
+    id,
+    className: 'input',
+    disabled: isLocked,
+    'aria-describedby': describedBy,
+    'aria-invalid': isInvalid,
+    'aria-required': isRequired,
+  };
 }
 
 const textOf = (value: unknown): string =>
@@ -82,11 +91,11 @@ export function TextInput(props: TextInputProps): ReactElement {
 
 /** One of a few values. */
 export function Choice({ values, ...props }: ControlProps & { values: readonly string[] }): ReactElement {
-  const { value, onChange, isReadOnly, hint } = props;
+  const { value, onChange, isReadOnly, isLocked, hint } = props;
   return (
     <select
       {...attributesOf(props)}
-      disabled={isReadOnly}
+      disabled={isReadOnly || isLocked}
       value={textOf(value)}
       onChange={({ target }) => onChange(target.value === '' ? undefined : target.value)}
     >

@@ -1,8 +1,10 @@
 import { type ReactElement, type ReactNode, useId, useState } from 'react';
 import type { FormField } from '../../api/form-schema.ts';
 import { Icon } from '../../ui/icon.tsx';
+import { managersIn } from '../manifest/manifest-view.tsx';
 import { type Body, type Complaints, complaintAt, fieldsIn, isShown, labelOf, objectIn, type Whole, withMember } from './body.ts';
 import { Choice, Choices, type ControlProps, JsonInput, ListInput, MapInput, NumberInput, TextInput } from './controls.tsx';
+import { type Lock, lockOf, type Owned } from './locks.ts';
 import { Reference, References } from './references.tsx';
 
 export interface FieldsProps {
@@ -16,6 +18,7 @@ export interface FieldsProps {
   /** Of the object that the fields are in, with a dot at its end. */
   path: string;
   isChange: boolean;
+  owned: Owned;
 }
 
 /** A control of each field that counts. */
@@ -45,11 +48,14 @@ type OneFieldProps = Omit<FieldsProps, 'fields' | 'body' | 'start' | 'onChange'>
 };
 
 function OneField(props: OneFieldProps): ReactElement {
-  const { field, value, began, onChange, complaints, path, isChange } = props;
+  const { field, value, began, onChange, complaints, path, isChange, owned } = props;
   const { node, name, help } = field;
   const id = useId();
   const at = `${path}${name}`;
   const isContainer = node.kind === 'object' || node.kind === 'branches' || node.kind === 'objects';
+  const lock = lockOf(owned, at, node);
+  const isLocked = lock?.isWhole === true;
+  const className = isLocked ? 'field is-owned' : 'field';
   const complaint = complaintAt(complaints, at, !isContainer);
   const error =
     complaint === undefined ? null : (
@@ -72,14 +78,16 @@ function OneField(props: OneFieldProps): ReactElement {
       <span className="help" id={`${id}-help`}>
         {help}
       </span>
+      {lock === null ? null : <OwnerOf lock={lock} id={`${id}-owner`} />}
       {error}
     </>
   );
-  const describedBy = complaint === undefined ? `${id}-help` : `${id}-help ${id}-error`;
+  const describedBy = `${id}-help${lock === null ? '' : ` ${id}-owner`}${complaint === undefined ? '' : ` ${id}-error`}`;
   if (isContainer || node.kind === 'choices' || node.kind === 'map' || node.kind === 'references')
     return (
       <fieldset
-        className="field field-group"
+        className={`${className} field-group`}
+        disabled={isLocked}
         aria-describedby={describedBy}
         data-invalid={complaint === undefined ? undefined : ''}
         tabIndex={-1}
@@ -113,17 +121,19 @@ function OneField(props: OneFieldProps): ReactElement {
     isInvalid: complaint !== undefined,
     isRequired: field.isRequired === true,
     isReadOnly: isChange && field.isFixed === true,
+    isLocked,
     hint: field.default === undefined ? '' : `Default: ${field.default}`,
   };
   if (node.kind === 'boolean')
     return (
-      <div className="field">
+      <div className={className}>
         <span className="check">
           <input
             type="checkbox"
             id={id}
             aria-describedby={describedBy}
             aria-invalid={control.isInvalid}
+            disabled={isLocked}
             checked={(value ?? field.default) === true}
             onChange={({ target }) => onChange(target.checked)}
           />
@@ -135,11 +145,25 @@ function OneField(props: OneFieldProps): ReactElement {
       </div>
     );
   return (
-    <div className="field">
+    <div className={className}>
       <label htmlFor={id}>{label}</label>
       {controlOf(field, control, isChange)}
       {about}
     </div>
+  );
+}
+
+/** Says who owns the field. */
+function OwnerOf({ lock: { managers, isWhole }, id }: { lock: Lock; id: string }): ReactElement {
+  return (
+    <span className="help" id={id}>
+      <span className="owner">
+        <Icon name="git" size={12} />
+        <span>
+          {isWhole ? 'Owned by' : 'In part owned by'} {managersIn(managers)}
+        </span>
+      </span>
+    </span>
   );
 }
 

@@ -41,7 +41,7 @@ const wordOf = (named: readonly Named[], id: string): string => {
 
 /** Another resource, by its id. */
 export function Reference({ to, ...props }: ControlProps & { to: ReferenceFamily }): ReactElement {
-  const { value, onChange, isReadOnly } = props;
+  const { value, onChange, isReadOnly, isLocked } = props;
   const { named, notice } = useNamed(to);
   const chosen = typeof value === 'string' ? value : '';
   const isForeign = chosen !== '' && !named.some(({ id }) => id === chosen);
@@ -50,7 +50,7 @@ export function Reference({ to, ...props }: ControlProps & { to: ReferenceFamily
       {notice}
       <select
         {...attributesOf(props)}
-        disabled={isReadOnly}
+        disabled={isReadOnly || isLocked}
         value={chosen}
         onChange={({ target }) => onChange(target.value === '' ? undefined : target.value)}
       >

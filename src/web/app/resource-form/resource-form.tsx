@@ -1,11 +1,14 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useBlocker, useNavigate } from '@tanstack/react-router';
 import { type FormEvent, type ReactElement, useEffect, useRef, useState } from 'react';
-import { type ApiError, call, type Input } from '../../api/client.ts';
+import { type Answer, type ApiError, call, type Input } from '../../api/client.ts';
 import type { FormField } from '../../api/form-schema.ts';
 import { Confirm } from '../../ui/confirm.tsx';
+import { Icon } from '../../ui/icon.tsx';
 import { Segments } from '../../ui/segments.tsx';
 import { AsCode } from '../as-code.tsx';
+import { GitPatch } from '../manifest/git-patch.tsx';
+import { type Manifest, ManifestView } from '../manifest/manifest-view.tsx';
 import { Page } from '../page.tsx';
 import { Refusal } from '../resource-acts.tsx';
 import { useOrganization } from '../use-api.ts';
@@ -23,6 +26,7 @@ import {
 import type { Family } from './families.ts';
 import { Fields } from './field.tsx';
 import { JsonBody } from './json-body.tsx';
+import { OwnersNote } from './owners-note.tsx';
 
 type Operation = `POST /${Family['api']}` | `PATCH /${Family['api']}/{id}`;
 
@@ -30,6 +34,8 @@ const views = [
   { value: 'form', word: 'Form' },
   { value: 'json', word: 'JSON' },
 ] as const;
+const viewsOfManifest = [...views, { value: 'yaml', word: 'YAML' }] as const;
+type View = (typeof viewsOfManifest)[number]['value'];
 
 export interface ResourceFormProps {
   family: Family;
@@ -38,10 +44,12 @@ export interface ResourceFormProps {
   record: Body | null;
   /** Members of the record that are not offered, because the form would change digits of their numbers. */
   withheld: readonly string[];
+  /** As Kubernetes has it; null: a new one, or it has none. */
+  manifest: Manifest | null;
 }
 
 /** Makes or changes a resource. What is sent is in the JSON, too. */
-export function ResourceForm({ family, fields: all, record, withheld }: ResourceFormProps): ReactElement {
+export function ResourceForm({ family, fields: all, record, withheld, manifest }: ResourceFormProps): ReactElement {
   const org = useOrganization();
   const fields = all.filter((field) => !withheld.includes(field.name));
   const navigate = useNavigate();
@@ -51,12 +59,14 @@ export function ResourceForm({ family, fields: all, record, withheld }: Resource
   const keyed = useRef({ body: '', key: '' });
   const [start] = useState(() => (record === null ? {} : bodyOfRecord(fields, record)));
   const [body, setBody] = useState<Body>(start);
-  const [view, setView] = useState<'form' | 'json'>('form');
+  const [view, setView] = useState<View>('form');
   /** What was typed in the JSON view, which is sent as it is; null: what the form says. */
   const [json, setJson] = useState<Body | null>(null);
   const [isWrongJson, setWrongJson] = useState(false);
   const [missing, setMissing] = useState<Complaints>({});
   const [submits, setSubmits] = useState(0);
+  /** What is typed becomes a patch of the manifest, and nothing is saved. */
+  const [isForGit, setForGit] = useState(false);
   const [isFurtherOpen, setFurtherOpen] = useState(false);
   const isChange = record !== null;
   const names = fields.map(({ name }) => name);
@@ -81,7 +91,12 @@ export function ResourceForm({ family, fields: all, record, withheld }: Resource
       await navigate({ to: `/o/$org/${family.list}`, params: { org }, search: { at } });
     },
   });
-  const complaints = { ...(save.error === null ? {} : complaintsOf(save.error, names)), ...missing };
+  const draft = useMutation<Answer<'POST /manifests/{id}/patch'>, ApiError>({
+    mutationFn: () =>
+      call('POST /manifests/{id}/patch', { path: { id: String(record?.['id']) }, body: { change: sent } }, { organization: org }),
+  });
+  const refused = save.error ?? draft.error;
+  const complaints = { ...(refused === null ? {} : complaintsOf(refused, names)), ...missing };
   const blocker = useBlocker({
     shouldBlockFn: () => isDirty && !isSaved.current,
     enableBeforeUnload: () => isDirty && !isSaved.current,
@@ -94,7 +109,7 @@ export function ResourceForm({ family, fields: all, record, withheld }: Resource
     if (submits > 0 && faults !== '') focusFault(frame.current);
   }, [faults, submits]);
 
-  const show = (next: 'form' | 'json'): void => {
+  const show = (next: View): void => {
     if (isWrongJson) return;
     setView(next);
     if (json !== null) setBody(isChange ? mergedInto(fields, start, json) : json);
@@ -112,38 +127,72 @@ export function ResourceForm({ family, fields: all, record, withheld }: Resource
     setMissing(found);
     setSubmits(submits + 1);
     save.reset();
+    draft.reset();
     const hasRefused = frame.current?.querySelector('textarea:invalid') instanceof HTMLElement;
     if (hasRefused) focusFault(frame.current);
-    else if (Object.keys(found).length === 0) save.mutate();
+    else if (Object.keys(found).length === 0) (isForGit ? draft : save).mutate();
     else show('form');
   };
   const change = (next: Body): void => {
+    draft.reset();
     setBody(next);
     setMissing({});
   };
   const typed = (next: Body): void => {
+    draft.reset();
     setJson(next);
     setMissing({});
   };
   const further = fields.filter(({ isMain }) => isMain !== true);
-  const part = { body, start, onChange: change, whole: { fields, body }, complaints, path: '', isChange };
+  const part = {
+    body,
+    start,
+    onChange: change,
+    whole: { fields, body },
+    complaints,
+    path: '',
+    isChange,
+    owned: isForGit ? null : manifest,
+  };
   const title = isChange ? `Edit ${String(record['name'])}` : `New ${family.noun}`;
   return (
     <Page
       title={title}
       actions={
         <>
-          <Segments label="View" choices={views} value={view} onChange={show} />
+          <Segments label="View" choices={manifest === null ? views : viewsOfManifest} value={view} onChange={show} />
           <AsCode name={name} input={input} />
         </>
       }
     >
       <form className="form resource-form" ref={frame} onSubmit={submit} noValidate aria-label={title}>
-        <Refusal error={save.error} />
+        {manifest === null ? null : (
+          <OwnersNote
+            manifest={manifest}
+            isForGit={isForGit}
+            onSwitch={() => {
+              setForGit(!isForGit);
+              save.reset();
+              draft.reset();
+            }}
+          />
+        )}
+        <Refusal error={refused} />
+        {save.error?.code === 'FIELD_MANAGED' && manifest?.isLocked !== true && draft.data === undefined ? (
+          <div>
+            <button type="button" className="btn" disabled={draft.isPending} onClick={() => draft.mutate()}>
+              <Icon name="git" />
+              Write it as a patch
+            </button>
+          </div>
+        ) : null}
+        {draft.data === undefined ? null : <GitPatch data={draft.data} />}
         {withheld.length === 0 ? null : (
           <p className="note">Change {withheld.join(', ')} by the API: there are numbers with more digits than this form keeps.</p>
         )}
-        {view === 'json' ? (
+        {view === 'yaml' && manifest !== null ? (
+          <ManifestView data={manifest} />
+        ) : view === 'json' ? (
           <JsonBody body={sent} onChange={typed} onWrong={setWrongJson} />
         ) : (
           <>
@@ -159,8 +208,12 @@ export function ResourceForm({ family, fields: all, record, withheld }: Resource
           </>
         )}
         <div className="btn-row">
-          <button type="submit" className="btn is-primary" disabled={save.isPending || isWrongJson || (isChange && !isDirty)}>
-            {isChange ? 'Save' : `Create ${family.noun}`}
+          <button
+            type="submit"
+            className="btn is-primary"
+            disabled={save.isPending || draft.isPending || isWrongJson || (isChange && !isDirty)}
+          >
+            {isForGit ? 'Write the patch' : isChange ? 'Save' : `Create ${family.noun}`}
           </button>
           <button type="button" className="btn is-quiet" onClick={() => void navigate({ to: `/o/$org/${family.list}`, params: { org } })}>
             Cancel

@@ -1,0 +1,33 @@
+import type { FormNode } from '../../api/form-schema.ts';
+import type { Manifest } from '../manifest/manifest-view.tsx';
+
+/** What of a resource others than the API own; null: it has no manifest, or is not there yet. */
+export type Owned = Pick<Manifest, 'owners' | 'isLocked'> | null;
+
+export interface Lock {
+  managers: string[];
+  /** False: others may be added to what is owned. */
+  isWhole: boolean;
+}
+
+const listed: readonly FormNode['kind'][] = ['list', 'map', 'choices', 'references', 'objects'];
+const containers: readonly FormNode['kind'][] = ['object', 'branches'];
+
+/** Who owns the field of a form; null: the API does. */
+export function lockOf(owned: Owned, path: string, { kind }: FormNode): Lock | null {
+  if (owned === null) return null;
+  const { owners, isLocked } = owned;
+  if (isLocked) return { managers: namesIn(owners), isWhole: true };
+  const around = owners.filter(({ field }) => field !== null && (field === path || path.startsWith(`${field}.`)));
+  // An item of a list has an owner of its own.
+  const whole = around.filter((owner) => !owner.path.includes('['));
+  if (whole.length > 0) return { managers: namesIn(whole), isWhole: true };
+  if (containers.includes(kind)) return null;
+  const within = owners.filter(({ field }) => field?.startsWith(`${path}.`) === true);
+  const parts = [...around, ...within];
+  return parts.length === 0 ? null : { managers: namesIn(parts), isWhole: !listed.includes(kind) };
+}
+
+function namesIn(owners: Manifest['owners']): string[] {
+  return [...new Set(owners.flatMap(({ managers }) => managers))];
+}

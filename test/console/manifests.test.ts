@@ -1,0 +1,110 @@
+import { expect, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import { parse } from 'yaml';
+import { consoleSuite } from './console-suite.ts';
+import { manifestsOfGit, ofGit } from './declared-of-git.ts';
+
+const hostile = '<img src=x onerror="document.title=\'taken\'">';
+const manager = 'posthorn-manifests';
+
+const suite = consoleSuite({ args: manifestsOfGit({ name: hostile }) });
+const { open, expectSound } = suite;
+
+const clipboard = { permissions: ['clipboard-read', 'clipboard-write'] };
+const copied = (page: Page): Promise<string> => page.evaluate('navigator.clipboard.readText()');
+const read = async (path: string) => (await suite.rest.send('GET', `/api/${path}`)).body;
+
+test('what Git owns is locked in the form, becomes a patch to copy, and the rest is saved', async () => {
+  const page = await open(`o/default/targets/${ofGit.destination}`, clipboard);
+  await page.getByRole('link', { name: 'Edit' }).click();
+  const name = page.getByLabel('Name *');
+  await name.waitFor();
+  expect([await name.inputValue(), await name.isDisabled(), await page.getByLabel('URL').isDisabled()]).toEqual([hostile, true, true]);
+  const help = (await name.getAttribute('aria-describedby')) ?? '';
+  const described = await Promise.all(help.split(' ').map((id) => page.locator(`[id="${id}"]`).textContent()));
+  expect(described).toContain(`Owned by ${manager}`);
+  await page.getByRole('group', { name: 'Headers' }).getByText(`In part owned by ${manager}`).waitFor();
+  expect(await page.getByLabel('Description').isDisabled()).toBe(false);
+
+  await page.getByRole('button', { name: 'Write a patch' }).click();
+  await page.getByLabel('URL').fill('https://hooks.example.com/v2');
+  await page.getByLabel('Description').fill(hostile);
+  await page.getByRole('button', { name: 'Write the patch' }).click();
+  await page.getByRole('button', { name: 'Copy patch' }).click();
+  await page.getByText('Copied').waitFor();
+  const patch = {
+    apiVersion: 'posthorn.dev/v1alpha1',
+    kind: 'Destination',
+    metadata: { name: 'by-git', namespace: 'default' },
+    spec: { description: hostile, http: { url: 'https://hooks.example.com/v2' } },
+  };
+  expect(parse(await copied(page))).toEqual(patch);
+  expect(await read(`destinations/${ofGit.destination}`)).toMatchObject({ url: 'https://hooks.example.com/in', description: null });
+
+  // The text of a patch goes once it is no longer that of the form.
+  await page.getByLabel('URL').fill('https://hooks.example.com/in');
+  await page.getByRole('region', { name: 'Patch', exact: true }).waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'Write a patch' }).click();
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.waitForURL('**/targets?at=*');
+  expect(await read(`destinations/${ofGit.destination}`)).toMatchObject({ description: hostile });
+  expect(await page.title()).not.toBe('taken');
+  expectSound();
+}, 180_000);
+
+test('a save that is refused offers what was typed as a patch', async () => {
+  const page = await open(`o/default/destinations/${ofGit.destination}/edit`, clipboard);
+  await page.getByLabel('Name *').waitFor();
+  await page.getByRole('button', { name: 'JSON' }).click();
+  await page
+    .getByLabel('Body of the request')
+    .fill('{"url": "https://hooks.example.com/v3", "headers": {"authorization": "Bearer not-to-be-shown"}}');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.getByText('Its declaration owns this.').waitFor();
+  await page.getByRole('button', { name: 'Write it as a patch' }).click();
+  await page.getByRole('button', { name: 'Copy patch' }).click();
+  await page.getByText('Copied').waitFor();
+  const text = await copied(page);
+  expect(text).not.toContain('not-to-be-shown');
+  expect(parse(text).spec.http).toEqual({
+    url: 'https://hooks.example.com/v3',
+    headers: [{ name: 'authorization', valueSecretRef: { name: 'by-git-credentials', key: 'header-authorization' } }],
+  });
+  await page.getByText('by-git-credentials').last().waitFor();
+  expect(await read(`destinations/${ofGit.destination}`)).toMatchObject({ url: 'https://hooks.example.com/in' });
+  expectSound();
+}, 180_000);
+
+test('a resource is shown as YAML with the owner of each field, its conditions and their reasons, and what is hostile stays text', async () => {
+  const page = await open('o/default/channels', clipboard);
+  const answer = await read(`manifests/${ofGit.channel}`);
+  const owners = answer.owners.map((owner: object) => ({ ...owner, managers: [hostile] }));
+  const conditions = [{ ...answer.conditions[0], type: 'Ready', status: 'False', reason: 'Invalid', message: hostile }];
+  await page.route(`**/manifests/${ofGit.channel}`, (route) => route.fulfill({ json: { ...answer, owners, conditions } }));
+  await page.getByText('Mail').first().click();
+  await page.getByRole('complementary').getByRole('link', { name: 'YAML' }).click();
+  const yaml = page.getByRole('region', { name: 'Manifest' });
+  await yaml.waitFor();
+  expect(await yaml.textContent()).toContain(`addresses:\n      - "ops@example.com"  owned by ${hostile}\n`);
+  expect(await yaml.textContent()).toContain('  enabled: true\n');
+  await page.getByRole('cell', { name: hostile }).waitFor();
+  await page.getByRole('cell', { name: 'Invalid' }).waitFor();
+  await page.getByRole('button', { name: 'Copy YAML' }).click();
+  await page.getByText('Copied').waitFor();
+  expect(parse(await copied(page))).toMatchObject({
+    kind: 'NotificationChannel',
+    spec: { type: 'email', email: { addresses: ['ops@example.com'] } },
+  });
+  expect([await page.title(), await page.locator('img[src="x"]').count()]).toEqual(['mail · Posthorn', 0]);
+  expectSound();
+}, 180_000);
+
+test('an application that the API made says that it has no manifest', async () => {
+  const id = await suite.made('webhook-applications', { name: 'Acme' });
+  const page = await open(`o/default/manifests/${id}`);
+  await page.getByRole('heading', { name: 'No manifest' }).waitFor();
+  await page.getByText('The application was made through the API and has no manifest.').waitFor();
+  await page.goto(`${suite.standalone.url}/console/o/default/applications/${id}/edit`);
+  expect(await page.getByLabel('Name *').isDisabled()).toBe(false);
+  expectSound();
+}, 180_000);
