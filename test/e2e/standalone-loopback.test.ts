@@ -67,7 +67,10 @@ test('what a tenant has the relay itself send to its own API needs credentials',
   const url = `http://127.0.0.1:${port}/api/organizations/default/destinations/export?includeSensitive=true`;
   const job = { name: 'Reader', cronExpression: '0 0 1 1 *', url, method: 'GET' };
   const asBrowser = { ...job, headers: { 'Sec-Fetch-Site': 'none' } };
-  expect(await ask('POST', '/api/cron', own, asBrowser)).toMatchObject([400, { error: expect.stringContaining('a browser alone sets it') }]);
+  expect(await ask('POST', '/api/cron', own, asBrowser)).toMatchObject([
+    400,
+    { error: expect.stringContaining('a browser alone sets it') },
+  ]);
   const [status, made] = await ask('POST', '/api/cron', own, job);
   expect([status, made]).toMatchObject([201, {}]);
   const { id } = (made as { cronJob: { id: string } }).cronJob;

@@ -180,7 +180,7 @@ function destinationLine(leads: readonly Lead[], end: string): string {
 }
 
 /** The ends of a route: its source, its destinations and those that it fails over to. */
-export function endIdsOf({ sourceId, destinationIds, failoverIds }: Lead): string[] {
+function endIdsOf({ sourceId, destinationIds, failoverIds }: Lead): string[] {
   return [sourceId, ...destinationIds, ...failoverIds];
 }
 
