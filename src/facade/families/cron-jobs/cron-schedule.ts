@@ -1,8 +1,8 @@
 import { z } from 'zod';
-import { nextSlotOf } from '../../../core/cron-slots.ts';
+import { keptNextCronSlot, nextSlotOf } from '../../../core/cron-slots.ts';
 import { invalidParameter } from '../../../core/errors.ts';
 import type { PosthornObject } from '../../../resources/kinds.ts';
-import { type Call, operation } from '../../http/operation.ts';
+import { operation } from '../../http/operation.ts';
 import { queryInteger, queryTime, timeRange } from '../../http/query.ts';
 import { cachedObjects, idOf } from '../../records/lookup.ts';
 import { isoTime, nameOf, timestamp } from '../../records/record-fields.ts';
@@ -17,7 +17,7 @@ const defaultDays = 7;
 const maxDays = 3000;
 const maxPerJob = 50;
 const defaultPerJob = 10;
-/** Each costs 0.1 to 1 ms of CPU. */
+/** Each costs 0.1 to 3 ms of CPU. */
 const maxRuns = 500;
 
 const scheduledJob = z
@@ -50,7 +50,7 @@ export const listCronSchedule = operation({
   }),
   answer: {
     status: 200,
-    description: `Jobs that run in that time, by name, with at most ${maxRuns} runs in all.`,
+    description: `Jobs that run in that time, by name, with ${maxRuns} runs in all, and those at the time of the last one.`,
     schema: z.object({
       from: timestamp.describe('Every run is later.'),
       to: timestamp.describe(`No run is later. Earlier than asked for where there are more than ${maxRuns} runs.`),
@@ -59,77 +59,83 @@ export const listCronSchedule = operation({
   },
   handle: async (call) => {
     const { cronJobId, perJob } = call.query;
-    const { fromMs, toMs } = spanOf(call.query, call.services.clock.now());
+    const span = spanOf(call.query, call.services.clock.now());
     const jobs = cachedObjects(call, 'HttpCronJob').filter((job) => cronJobId === undefined || idOf(job) === cronJobId);
     const active = jobs.filter((job) => runsBySchedule(job, call));
-    const walk = await walkRuns(active, { fromMs, toMs, perJob }, call);
+    const walk = await call.turn.run(walkRuns(active, { ...span, perJob }), call.signal);
     return {
-      from: isoTime(fromMs),
+      from: isoTime(span.fromMs),
       to: isoTime(walk.toMs),
       jobs: walk.jobs
         .filter(({ runsMs }) => runsMs.length > 0)
-        .map(({ job, runsMs, hasMore }) => ({
+        .map(({ job, runsMs, nextMs }) => ({
           id: idOf(job),
           name: nameOf(job),
           cronExpression: job.spec.schedule,
           timezone: job.spec.timeZone,
           runs: runsMs.map(isoTime),
-          hasMore,
+          hasMore: nextMs !== null && nextMs <= walk.toMs,
         })),
     };
   },
 });
 
+interface Span {
+  nowMs: number;
+  fromMs: number;
+  toMs: number;
+}
+
 /** The span that the query asks for, in milliseconds since the epoch. INVALID_QUERY when it ends before it begins or is too long. */
-function spanOf({ from, to, cronJobId }: Query, nowMs: number): { fromMs: number; toMs: number } {
+function spanOf({ from, to, cronJobId }: Query, nowMs: number): Span {
   const asked = timeRange(from, to);
   const fromMs = Math.max(nowMs, asked.fromMs ?? nowMs);
   const toMs = asked.toMs ?? fromMs + (cronJobId === undefined ? defaultDays : maxDays) * dayMs;
   if (toMs < fromMs) throw invalidParameter('to', 'is in the past');
   if (toMs - fromMs > maxDays * dayMs) throw invalidParameter('to', `is more than ${maxDays} days after from`);
-  return { fromMs, toMs };
+  return { nowMs, fromMs, toMs };
 }
 
 interface JobRuns {
   job: CronJob;
   runsMs: number[];
-  /** The run after those, where the span has one and the job may have one more. */
+  /** The run after those; null where the span has none. */
   nextMs: number | null;
-  hasMore: boolean;
 }
 
-/** The runs of all jobs, by the name of the job. They are found in the order of time: where there are more than `maxRuns`, `toMs` is before the first that is left out. */
-async function walkRuns(
+/**
+ * The runs of all jobs, by the name of the job. They are found in the order of time. From `maxRuns` on only those of the same time follow: `toMs` is
+ * before the first that is left out.
+ */
+function* walkRuns(
   jobs: readonly CronJob[],
-  { fromMs, toMs, perJob }: { fromMs: number; toMs: number; perJob: number },
-  { turn }: Call,
-): Promise<{ jobs: JobRuns[]; toMs: number }> {
-  const runAfter = (job: CronJob, ms: number): number | null => {
-    const nextMs = nextSlotOf(job.spec, ms);
-    return nextMs === null || nextMs > toMs ? null : nextMs;
-  };
+  { nowMs, fromMs, toMs, perJob }: Span & { perJob: number },
+): Generator<undefined, { jobs: JobRuns[]; toMs: number }> {
+  const within = (slotMs: number | null): number | null => (slotMs === null || slotMs > toMs ? null : slotMs);
   const found: JobRuns[] = [];
   for (const job of byName(jobs)) {
-    await turn.rest();
-    found.push({ job, runsMs: [], nextMs: runAfter(job, fromMs), hasMore: false });
+    yield;
+    const soonMs = within(keptNextCronSlot(job.spec, nowMs));
+    const isBefore = soonMs !== null && soonMs <= fromMs;
+    found.push({ job, runsMs: [], nextMs: isBefore ? within(nextSlotOf(job.spec, fromMs)) : soonMs });
   }
-  for (let runs = 0; ; runs++) {
-    await turn.rest();
-    const first = earliest(found);
+  for (let runs = 0, lastMs = fromMs; ; runs++) {
+    yield;
+    const first = earliest(found, perJob);
     if (first === null) return { jobs: found, toMs };
     const { of, atMs } = first;
-    if (runs === maxRuns) return { jobs: found, toMs: atMs - 1 };
+    if (runs >= maxRuns && atMs > lastMs) return { jobs: found, toMs: atMs - 1 };
     of.runsMs.push(atMs);
-    const nextMs = runAfter(of.job, atMs);
-    of.hasMore = nextMs !== null && of.runsMs.length === perJob;
-    of.nextMs = of.hasMore ? null : nextMs;
+    of.nextMs = within(nextSlotOf(of.job.spec, atMs));
+    lastMs = atMs;
   }
 }
 
-function earliest(all: readonly JobRuns[]): { of: JobRuns; atMs: number } | null {
+/** The first run that is not found yet, of the jobs that have fewer than `perJob`. */
+function earliest(all: readonly JobRuns[], perJob: number): { of: JobRuns; atMs: number } | null {
   let first: { of: JobRuns; atMs: number } | null = null;
   for (const of of all) {
-    if (of.nextMs !== null && (first === null || of.nextMs < first.atMs)) first = { of, atMs: of.nextMs };
+    if (of.nextMs !== null && of.runsMs.length < perJob && (first === null || of.nextMs < first.atMs)) first = { of, atMs: of.nextMs };
   }
   return first;
 }
