@@ -17,7 +17,7 @@ function texts<const Name extends string>(...names: readonly Name[]): (search: R
     for (const name of names) {
       const value = search[name];
       // The router keeps the parameter as it was sent unless it is named here.
-      if (value !== undefined) found[name] = value === '' ? undefined : String(value);
+      if (value !== undefined) found[name] = value === '' || typeof value === 'object' ? undefined : String(value);
     }
     return found;
   };

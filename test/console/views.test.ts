@@ -131,6 +131,7 @@ describe('the histogram of a list', () => {
     await eventually(() => expect(searchOf(page).get('from')).not.toBeNull());
     expect(Math.abs(before - 900_000 - Date.parse(searchOf(page).get('from') ?? ''))).toBeLessThan(60_000);
     await page.getByText('3 events came in').first().waitFor();
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('15 min');
     await page.goto(`${suite.standalone.url}/console/o/default/events?to=2020-01-31`);
     await page.getByText('There are no counts of this range').waitFor();
     expectSound();

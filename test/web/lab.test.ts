@@ -26,6 +26,7 @@ const hostile = [
   'nul\u0000 del\u007f nel\u0085 ls\u2028 bom\ufeff',
   '😀 {{ payload }} & *a !b %c @d `e`',
   '---\n...\n',
+  '\u0001b\nc',
   '\n',
 ];
 

@@ -102,7 +102,8 @@ export class SessionStore {
     const replacedHere = replaced?.org === org ? replaced.id : '';
     const args = [id, this.#clock.now(), this.#leftMs(session), perOrganization, lastsMs, replacedHere, ...Object.entries(stored).flat()];
     await createScript.run(this.#redis, this.#keys(org, id), args).catch(throwUnavailable);
-    if (replaced !== null && replaced.org !== org) await this.end(replaced.org, replaced.id);
+    // The new session is valid all the same. The one that could not be ended is listed, and expires.
+    if (replaced !== null && replaced.org !== org) await this.end(replaced.org, replaced.id).catch(() => {});
   }
 
   /** Null: there is none in the organization, or it has ended. */

@@ -37,9 +37,10 @@ export function ListHistogram({ of, fields, filters, onRange }: ListHistogramPro
   const [from, to] = [filters[fromName], filters[toName]];
   const span = useMemo(() => countedSpan(from, to, now), [from, to, now]);
   const scope = counts.scopes.find((name) => filters[name] !== undefined);
-  const { series, error } = useSeries(counts, span, scope === undefined ? {} : { [scope]: filters[scope] });
+  const { series, error, isFormer } = useSeries(counts, span, scope === undefined ? {} : { [scope]: filters[scope] });
   const [draft, setDraft] = useState<Chosen | null>(null);
-  const spanKey = `${span?.beginMs} ${span?.stepMs}`;
+  const steps = series === undefined ? null : stepsOf(series);
+  const spanKey = `${steps?.beginMs} ${steps?.stepMs}`;
   const [draftOf, setDraftOf] = useState(spanKey);
   // Steps of another range are other times.
   if (draftOf !== spanKey) {
@@ -49,8 +50,8 @@ export function ListHistogram({ of, fields, filters, onRange }: ListHistogramPro
   const zone = use(ZoneContext);
   const said = (ms: number): string => minuteLabel(new Date(ms).toISOString(), zone);
   const apply = ({ begin, end }: Chosen): void => {
-    if (span === null) return;
-    const at = (step: number): string => new Date(span.beginMs + step * span.stepMs).toISOString().replace('.000', '');
+    if (steps === null) return;
+    const at = (step: number): string => new Date(steps.beginMs + step * steps.stepMs).toISOString().replace('.000', '');
     setDraft(null);
     onRange({ [fromName]: at(begin), [toName]: at(end) });
   };
@@ -74,9 +75,9 @@ export function ListHistogram({ of, fields, filters, onRange }: ListHistogramPro
           </button>
         )}
         <span role="status" className="small">
-          {draft === null || span === null
+          {draft === null || steps === null
             ? null
-            : `${said(span.beginMs + draft.begin * span.stepMs)} to ${said(span.beginMs + draft.end * span.stepMs)}`}
+            : `${said(steps.beginMs + draft.begin * steps.stepMs)} to ${said(steps.beginMs + draft.end * steps.stepMs)}`}
         </span>
         {draft === null ? null : (
           <button type="button" className="btn is-sm is-primary" onClick={() => apply(draft)}>
@@ -86,13 +87,15 @@ export function ListHistogram({ of, fields, filters, onRange }: ListHistogramPro
         <span className="spacer" />
         <Legend entries={counts.layers} />
       </div>
-      {span === null ? <p className="muted small">There are no counts of this range: they are kept for 32 days.</p> : null}
+      {span === null ? (
+        <p className="muted small">There are no counts of this range: they are kept for 32 days, and there are none of times to come.</p>
+      ) : null}
       {error === null || series !== undefined ? null : <p className="muted small">The counts cannot be read: {error.message}</p>}
-      {span === null || series === undefined ? (
+      {span === null || series === undefined || steps === null ? (
         <div className="histogram-space" />
       ) : (
-        <Drawn counts={counts} series={series} span={span} said={said} draft={draft} onDraft={setDraft} onApply={apply}>
-          {honesty(counts, fields, filters, scope)}
+        <Drawn counts={counts} series={series} span={span} steps={steps} said={said} draft={draft} onDraft={setDraft} onApply={apply}>
+          {isFormer ? 'Counts of the chosen filters are being read.' : limitsOfCounts(counts, fields, filters, scope)}
         </Drawn>
       )}
     </section>
@@ -104,17 +107,30 @@ function useSeries(
   { isOfWebhooks }: Counts,
   span: CountedSpan | null,
   scope: Record<string, string | undefined>,
-): { series: Series | undefined; error: ApiError | null } {
+): { series: Series | undefined; error: ApiError | null; isFormer: boolean } {
   const range =
     span === null ? {} : { from: new Date(span.beginMs).toISOString(), to: new Date(span.endMs).toISOString(), step: span.step };
   const input = { query: { ...range, ...scope } };
   const traffic = useRead('GET /analytics/series', input, { everyMs, isEnabled: span !== null && !isOfWebhooks });
   const webhooks = useRead('GET /webhooks/analytics/series', input, { everyMs, isEnabled: span !== null && isOfWebhooks });
-  return isOfWebhooks ? { series: webhooks.data?.data, error: webhooks.error } : { series: traffic.data, error: traffic.error };
+  return isOfWebhooks
+    ? { series: webhooks.data?.data, error: webhooks.error, isFormer: webhooks.isPlaceholderData }
+    : { series: traffic.data, error: traffic.error, isFormer: traffic.isPlaceholderData };
+}
+
+interface Steps {
+  beginMs: number;
+  stepMs: number;
+}
+
+/** Of a series itself: the one of the range before is shown until the next one is there. Null: it has no steps. */
+function stepsOf({ points, from, to }: Series): Steps | null {
+  const beginMs = Date.parse(from);
+  return points.length === 0 ? null : { beginMs, stepMs: (Date.parse(to) - beginMs) / points.length };
 }
 
 /** Which filters the counts follow, and which they do not know. */
-function honesty(counts: Counts, fields: readonly FilterField[], filters: FilterValues, scope: string | undefined): string {
+function limitsOfCounts(counts: Counts, fields: readonly FilterField[], filters: FilterValues, scope: string | undefined): string {
   const wordOf = (name: string): string => fields.find((field) => field.name === name)?.word ?? name;
   const unknown = fields
     .map(({ name }) => name)
@@ -129,6 +145,7 @@ interface DrawnProps {
   counts: Counts;
   series: Series;
   span: CountedSpan;
+  steps: Steps;
   said: (ms: number) => string;
   draft: Chosen | null;
   onDraft: (draft: Chosen | null) => void;
@@ -136,7 +153,17 @@ interface DrawnProps {
   children: string;
 }
 
-function Drawn({ counts, series: { points, total, from, to }, span, said, draft, onDraft, onApply, children }: DrawnProps): ReactElement {
+function Drawn({
+  counts,
+  series: { points, total, from, to },
+  span,
+  steps: { beginMs, stepMs },
+  said,
+  draft,
+  onDraft,
+  onApply,
+  children,
+}: DrawnProps): ReactElement {
   const frame = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
   useLayoutEffect(() => {
@@ -149,19 +176,18 @@ function Drawn({ counts, series: { points, total, from, to }, span, said, draft,
     return () => observer.disconnect();
   }, []);
   const area: Area = { width, height: 104, left: 40, right: width - 28, top: 8, bottom: 84 };
-  const steps = points.length;
   const sentence = `${counts.sentence(total)} from ${said(Date.parse(from))} to ${said(Date.parse(to))}.`;
   return (
     <>
       <div className="histogram-space" ref={frame}>
-        {width === 0 || steps === 0 ? null : (
+        {width === 0 ? null : (
           <>
             <Bars label={sentence} points={points} timeOf={timeOf} layers={counts.layers} area={area} />
             <Brush
               area={area}
-              steps={steps}
+              steps={points.length}
               chosen={draft}
-              said={(step) => said(span.beginMs + step * span.stepMs)}
+              said={(step) => said(beginMs + step * stepMs)}
               onChange={onDraft}
               onApply={onApply}
             />

@@ -1,5 +1,5 @@
 import { useNavigate } from '@tanstack/react-router';
-import { type ReactElement, type ReactNode, useCallback } from 'react';
+import { type ReactElement, type ReactNode, useCallback, useState } from 'react';
 import { FilterBar, type FilterField, type FilterValues } from '../ui/filters.tsx';
 import { count } from '../ui/format.ts';
 import { Empty, Failure, Loading } from '../ui/notices.tsx';
@@ -66,6 +66,10 @@ export function ListScreen<Row>({
   );
   useSelectionKeys({ rows, keyOf, selected: at, select, open });
   const isFiltered = Object.values(filters).some((value) => value !== undefined);
+  const isNotEmpty = isFiltered || rows.length > 0;
+  // The histogram keeps its focus while the list is read anew.
+  const [hasCounts, setHasCounts] = useState(false);
+  if (!isLoading && error === null && hasCounts !== isNotEmpty) setHasCounts(isNotEmpty);
   return (
     <>
       <div>
@@ -73,7 +77,7 @@ export function ListScreen<Row>({
         <FilterBar fields={fields} values={filters} onChange={setSearch}>
           {views === undefined ? null : <ViewsMenu list={views} />}
         </FilterBar>
-        {counts === undefined || isLoading || error !== null || (rows.length === 0 && !isFiltered) ? null : (
+        {counts === undefined || !hasCounts ? null : (
           <ListHistogram of={counts} fields={fields} filters={filters} onRange={(range) => setSearch({ ...filters, ...range })} />
         )}
         {error === null ? null : <Failure message={error.message} requestId={error.requestId} retry={refresh} />}

@@ -4,7 +4,7 @@ import type { Answer } from '../api/client.ts';
 import { useOrganization, useRead } from '../app/use-api.ts';
 import { count } from '../ui/format.ts';
 import { Empty, Failure, Loading } from '../ui/notices.tsx';
-import { Clock, dayBegin, dayOf, TimeOfDay, Until, ZoneContext } from '../ui/time.tsx';
+import { Clock, dayBegin, dayOf, TimeOfDay, Until, useNow, ZoneContext } from '../ui/time.tsx';
 import { dayAfter, isDay, runsByDay, weekFrom } from './cron-days.ts';
 
 /** Jobs with more runs in a week stand above the days. */
@@ -23,7 +23,7 @@ interface WeekSpan {
 export function useWeek(): WeekSpan {
   const { from } = useSearch({ from: '/o/$org/cron' });
   const zone = use(ZoneContext);
-  const today = dayOf(new Date(), zone);
+  const today = dayOf(new Date(useNow(60_000)), zone);
   const first = isDay(from) && from > today ? from : today;
   return {
     today,
@@ -117,7 +117,9 @@ function Week({ schedule, days, to }: { schedule: Schedule; days: readonly strin
                 </li>
               ))}
             </ol>
-            {runs.has(day) ? null : <p className="small dim">no run</p>}
+            {runs.has(day) || often.length > 0 || dayBegin(dayAfter(day, 1), zone) > schedule.to ? null : (
+              <p className="small dim">{day === dayOf(new Date(schedule.from), zone) ? 'no further run' : 'no run'}</p>
+            )}
           </section>
         ))}
       </div>

@@ -15,7 +15,16 @@ test('a week goes over the ends of months and years', () => {
 });
 
 test('only what names a day is one', () => {
-  expect(['2026-01-31', '2026-13-01', '2026-1-1', 'x', '', undefined].map(isDay)).toEqual([true, false, false, false, false, false]);
+  expect(['2026-01-31', '2026-02-30', '9999-12-31', '2026-13-01', '2026-1-1', 'x', '', undefined].map(isDay)).toEqual([
+    true,
+    false,
+    false,
+    false,
+    false,
+    false,
+    false,
+    false,
+  ]);
 });
 
 test('runs of several jobs stand by day and in the order of time', () => {

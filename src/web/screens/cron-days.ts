@@ -11,7 +11,7 @@ export function dayAfter(day: string, days: number): string {
 }
 
 export function isDay(text: string | undefined): text is string {
-  return text !== undefined && /^\d{4}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text));
+  return text !== undefined && /^[0-8]\d{3}-\d\d-\d\d$/.test(text) && !Number.isNaN(Date.parse(text)) && dayAfter(text, 0) === text;
 }
 
 export interface DayRun<Job> {

@@ -70,7 +70,13 @@ export function CronJobs(): ReactElement {
             label="View"
             choices={views}
             value={isCalendar ? 'calendar' : 'list'}
-            onChange={(view) => void navigate({ to: '.', search: { view: view === 'list' ? undefined : view }, replace: true })}
+            onChange={(view) =>
+              void navigate({
+                to: '.',
+                search: (before: FilterValues) => ({ ...before, view: view === 'list' ? undefined : view }),
+                replace: true,
+              })
+            }
           />
           {isCalendar ? (
             <AsCode name="GET /cron-schedule" input={{ query: week.query }} />

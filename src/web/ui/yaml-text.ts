@@ -92,7 +92,7 @@ function scalar(json: string): string {
 }
 
 /** Text that a literal block keeps as it is: printable, with a first line that shows the indent, and at most one line end at its end. */
-const ofLiteralBlock = /^[^\s][\t\n\u0020-\u007e\u00a0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\u{10000}-\u{10ffff}]*$/u;
+const ofLiteralBlock = /^(?!\s)[\t\n\u0020-\u007e\u00a0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\u{10000}-\u{10ffff}]*$/u;
 
 /** Null: the text has one line, or no block keeps it. */
 function literalBlock(text: string): { head: string; lines: string[] } | null {
