@@ -57,7 +57,7 @@ describe('a topology of 500 routes', () => {
 
   test('has all of them within reach and few of them in the page, with the open circuit at the top', async () => {
     const page = await open('o/default/topology', { viewport: { width: 1280, height: 800 } });
-    await page.getByText('500 routes from 20 sources to 100 destinations. 1 circuit open.').waitFor();
+    await page.getByText('500 routes from 20 sources to 100 destinations. 1 route with an open circuit.').waitFor();
     const first = rows(page, 'Routes').first();
     expect(await first.getAttribute('aria-setsize')).toBe('500');
     expect(await first.textContent()).toMatch(/orders.*Circuit open/);
@@ -91,10 +91,25 @@ describe('a topology of 500 routes', () => {
     expect(new URL(page.url()).searchParams.get('search')).toBe('route 123');
     await page.reload();
     await eventually(async () => expect(await rows(page, 'Routes').count()).toBe(1));
+    await page.getByText('Shown: 1 route from 1 source to 1 destination. None of these has failed in the last hour.').waitFor();
     await page.getByRole('searchbox').fill('nothing has this name');
     await page.getByRole('heading', { name: 'Nothing matches' }).waitFor();
     await page.getByRole('button', { name: 'Drop all filters' }).click();
     await page.getByText('500 routes from').waitFor();
+    expectSound();
+  });
+
+  test('a search takes each letter as it is typed, also in the middle of the text', async () => {
+    const page = await open('o/default/topology');
+    const search = page.getByRole('searchbox', { name: 'Search the names' });
+    await search.pressSequentially('target 12');
+    expect(await search.inputValue()).toBe('target 12');
+    for (let i = 0; i < 5; i += 1) await search.press('ArrowLeft');
+    await search.pressSequentially('--abc--');
+    expect(await search.inputValue()).toBe('targ--abc--et 12');
+    await eventually(() => expect(new URL(page.url()).searchParams.get('search')).toBe('targ--abc--et 12'));
+    await page.getByRole('button', { name: 'Drop all filters' }).click();
+    await eventually(async () => expect(await search.inputValue()).toBe(''));
     expectSound();
   });
 
@@ -138,6 +153,10 @@ describe('a topology of 500 routes', () => {
     await eventually(async () => expect(await group.getAttribute('aria-expanded')).toBe('true'));
     await page.getByText(/^2[67] routes lead from source 1 to/).waitFor();
     expect(await rows(page, 'Routes').and(page.locator('[aria-level="2"]')).count()).toBeGreaterThan(5);
+    expect(atOf(page)).toMatch(/^source\.src_/);
+    await page.getByRole('button', { name: 'Pair', exact: true }).click();
+    await page.getByText('500 routes from').waitFor();
+    expect(atOf(page)).toBeNull();
     expectSound();
   });
 
@@ -193,6 +212,57 @@ describe('a topology of 500 routes', () => {
     await page.getByText('500 routes from').waitFor();
     await eventually(async () => expect(await page.getByRole('alert').count()).toBe(0));
   });
+
+  test.each([
+    [1000, 0],
+    [1001, 1],
+  ])('of %d routes it says %d times that there are more than are shown', async (total, times) => {
+    const { body } = await suite.rest.send('GET', '/api/routes?page=1&pageSize=1');
+    const page = await open('o/default/overview');
+    await page.route(
+      ({ pathname }) => pathname === '/api/routes',
+      (route) => {
+        const number = Number(new URL(route.request().url()).searchParams.get('page'));
+        const ids = Array.from({ length: Math.min(100, total - (number - 1) * 100) }, (_, i) => `rte_${number}x${i}`);
+        return route.fulfill({
+          json: { data: ids.map((id) => ({ ...body.data[0], id, name: id })), pagination: { total, page: number, pageSize: 100 } },
+        });
+      },
+    );
+    await page.goto(`${suite.standalone.url}/console/o/default/topology`);
+    await page.getByText('1,000 routes from').waitFor();
+    expect(await page.getByText('The first 1,000 routes are shown; there are more.').count()).toBe(times);
+    expectSound();
+  });
+
+  test('the map keeps its focus and its place while a second page comes', async () => {
+    const page = await open('o/default/topology');
+    await page.getByText('to 100 destinations').waitFor();
+    const asked: string[] = [];
+    let release = (): void => undefined;
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await page.route(
+      ({ pathname, searchParams }) => pathname === '/api/destinations' && searchParams.get('page') === '2',
+      async (route) => {
+        asked.push(route.request().url());
+        await held;
+        await route.continue();
+      },
+    );
+    await column(page, 'Destinations').focus();
+    await page.evaluate('void (document.activeElement.scrollTop = 340)');
+    const place = (): Promise<unknown> => page.evaluate('[document.activeElement.ariaLabel, document.activeElement.scrollTop]');
+    await made('destinations', { name: 'one more', url: receiver.url });
+    await eventually('the second page to be asked for', 30_000, () => asked.length > 0);
+    expect(await page.getByText('to 100 destinations').count()).toBe(1);
+    expect(await place()).toEqual(['Destinations, worst first', 340]);
+    release();
+    await page.getByText('to 101 destinations').waitFor();
+    expect(await place()).toEqual(['Destinations, worst first', 340]);
+    expectSound();
+  }, 60_000);
 });
 
 async function inTurn<Made>(times: number, make: (i: number) => Promise<Made>): Promise<Made[]> {

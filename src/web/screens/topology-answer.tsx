@@ -6,9 +6,12 @@ import { count } from '../ui/format.ts';
 import { toneOfState } from '../ui/state.tsx';
 import { Ago } from '../ui/time.tsx';
 import { type CutOff, type End, isWrong, type Lead, leadsOf, rateText, sideOf, type Wiring } from './topology-graph.ts';
+import { plural, summaryOf } from './topology-summary.ts';
 
 export interface AnswerProps {
   wiring: Wiring;
+  /** Filters leave out the rest of the wiring. */
+  isPart: boolean;
   selected: string | null;
   /** The address names what is not there. */
   isGone: boolean;
@@ -18,7 +21,7 @@ export interface AnswerProps {
 const question = 'Who is wired to whom?';
 
 /** What the map says, or its selected node, in a sentence; with the way to the screens of that node. */
-export function TopologyAnswer({ wiring, selected, isGone, clear: drop }: AnswerProps): ReactElement {
+export function TopologyAnswer({ wiring, isPart, selected, isGone, clear: drop }: AnswerProps): ReactElement {
   const clear = (
     <button type="button" className="btn is-quiet" onClick={drop}>
       Show all
@@ -27,7 +30,7 @@ export function TopologyAnswer({ wiring, selected, isGone, clear: drop }: Answer
   if (selected === null)
     return (
       <AnswerLine tone={toneOfAll(wiring)} question={question} act={isGone ? clear : undefined}>
-        <p>{isGone ? 'What was selected is not among these.' : summary(wiring)}</p>
+        <p>{isGone ? 'What was selected is not among these.' : summaryOf(wiring, isPart)}</p>
       </AnswerLine>
     );
   return <Selected wiring={wiring} at={selected} clear={clear} />;
@@ -151,24 +154,9 @@ function routeSentence(leads: readonly Lead[], at: string, names: ReadonlyMap<st
   return `${who} ${way}${atRate(perMinute)}.`;
 }
 
-function summary({ sources, leads, destinations }: Wiring): string {
-  const cutOffs = leads.flatMap(({ cutOff }) => [...cutOff.values()]);
-  const open = cutOffs.filter(({ state }) => state === 'open').length;
-  const failing = leads.filter(({ state }) => state === 'failed').length;
-  const partly = leads.filter(({ state }) => state === 'degraded').length;
-  const wired = `${plural(leads.length, 'route')} from ${plural(sources.length, 'source')} to ${plural(destinations.length, 'destination')}.`;
-  const faults = [
-    open === 0 ? [] : [`${plural(open, 'circuit')} open`],
-    cutOffs.length === open ? [] : [`${plural(cutOffs.length - open, 'circuit')} half open`],
-    failing === 0 ? [] : [`${plural(failing, 'route')} failing`],
-    partly === 0 ? [] : [`${plural(partly, 'route')} failing in part`],
-  ].flat();
-  return faults.length === 0 ? `${wired} None has failed in the last hour.` : `${wired} ${capital(faults.join(', '))}.`;
-}
-
 function toneOfAll({ leads, destinations }: Wiring): 'open' | 'bad' | 'warn' | 'ok' {
-  if (leads.some(({ cutOff }) => cutOff.size > 0)) return 'open';
   const wrong = [...leads, ...destinations].filter(isWrong);
+  if (wrong.some(({ state }) => toneOfState(state) === 'open')) return 'open';
   if (wrong.some(({ state }) => state === 'failed')) return 'bad';
   return wrong.length > 0 ? 'warn' : 'ok';
 }
@@ -176,12 +164,4 @@ function toneOfAll({ leads, destinations }: Wiring): 'open' | 'bad' | 'warn' | '
 function inWords(names: readonly string[]): string {
   if (names.length > 3) return `${names.slice(0, 2).join(', ')} and ${count(names.length - 2)} more`;
   return names.length < 2 ? names.join('') : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
-}
-
-function plural(number: number, noun: string): string {
-  return `${count(number)} ${noun}${number === 1 ? '' : 's'}`;
-}
-
-function capital(text: string): string {
-  return text.charAt(0).toUpperCase() + text.slice(1);
 }

@@ -1,6 +1,6 @@
-import { useEffect, useMemo } from 'react';
+import { useEffect, useMemo, useRef } from 'react';
 import type { Answer, ApiError } from '../api/client.ts';
-import { type CursorList, usePages, useRead } from '../app/use-api.ts';
+import { type CursorList, useOrganization, usePages, useRead } from '../app/use-api.ts';
 import { type Circuit, destinationState, useCircuitsOf } from './target-data.ts';
 import type { CutOff, End, Lead, Wiring } from './topology-graph.ts';
 
@@ -80,9 +80,7 @@ export function useTopology(at: string | null): Topology {
         };
       }),
     },
-    isLoading:
-      lists.some(({ isLoading, readsOn, rows }) => isLoading || (readsOn && rows.length < readAtMost)) ||
-      reads.some((read) => read.isLoading),
+    isLoading: lists.some(({ isLoading }) => isLoading) || reads.some((read) => read.isLoading),
     error: lists.find(({ error }) => error !== null)?.error ?? reads.find(({ error }) => error !== null)?.error ?? null,
     refresh: () => {
       for (const list of lists) list.refresh();
@@ -93,17 +91,27 @@ export function useTopology(at: string | null): Topology {
 }
 
 const kinds = ['sources', 'routes', 'destinations'];
-const sourcesOf = ({ data }: Answer<'GET /sources'>): Source[] => data;
-const routesOf = ({ data }: Answer<'GET /routes'>): Route[] => data;
-const destinationsOf = ({ data }: Answer<'GET /destinations'>): Destination[] => data;
+/** `total`: how many there are, by the page of the row. */
+type Counted<Row> = Row & { total: number };
+type Page<Row> = { data: Row[]; pagination: { total: number } };
+const counted = <Row>({ data, pagination: { total } }: Page<Row>): Counted<Row>[] => data.map((row) => ({ ...row, total }));
+const sourcesOf = (page: Answer<'GET /sources'>): Counted<Source>[] => counted(page);
+const routesOf = (page: Answer<'GET /routes'>): Counted<Route>[] => counted(page);
+const destinationsOf = (page: Answer<'GET /destinations'>): Counted<Destination>[] => counted(page);
 
-/** Reads page after page, up to the bound. */
-function useAll<Row>(list: CursorList<Row>): CursorList<Row> {
-  const { readsOn, loadMore, rows } = list;
+/** Reads page after page, up to the bound. What was read as a whole stays until the next whole. */
+function useAll<Row>(list: CursorList<Counted<Row>>): CursorList<Counted<Row>> {
+  const { rows, isLoading, readsOn, loadMore } = list;
+  const organization = useOrganization();
+  const whole = useRef<{ organization: string; rows: Counted<Row>[] }>(null);
+  const hasMore = list.hasMore && rows.length < (rows.at(-1)?.total ?? 0);
+  const isPart = hasMore && rows.length < readAtMost;
   useEffect(() => {
-    if (readsOn && rows.length < readAtMost) loadMore();
+    if (isPart && readsOn) loadMore();
+    if (!isPart && !isLoading) whole.current = { organization, rows };
   });
-  return list;
+  const kept = isPart && whole.current?.organization === organization ? whole.current.rows : null;
+  return { ...list, rows: kept ?? rows, hasMore, isLoading: isLoading || (isPart && readsOn && kept === null) };
 }
 
 /** A list of several pages is not read again by itself; it is once the figures speak of more or fewer than it has. */

@@ -1,5 +1,17 @@
 import { describe, expect, test } from '@jest/globals';
-import { columnsOf, type End, type Lead, leadsOf, linesOf, narrowed, rateText, type Wiring, widthOf } from './topology-graph.ts';
+import {
+  columnsOf,
+  type End,
+  type Lead,
+  leadsOf,
+  linesOf,
+  narrowed,
+  rateText,
+  selectedIn,
+  type Wiring,
+  widthOf,
+} from './topology-graph.ts';
+import { summaryOf } from './topology-summary.ts';
 
 function end(id: string, more: Partial<End> = {}): End {
   return { id, name: id.slice(4), sub: '', state: 'healthy', perMinute: 0, ...more };
@@ -37,7 +49,7 @@ describe('without a selection', () => {
     const { sources, routes, destinations } = columnsOf(wiring, null, 'pair');
     expect(keys(sources)).toEqual(['src_shop', 'src_erp', 'src_idle']);
     expect(routes).toMatchObject([
-      { key: 'pair.rte_1', name: 'shop to billing', sub: '2 routes', state: 'circuit_open', perMinute: 2, isOpen: false },
+      { key: 'pair.src_shop.dst_billing', name: 'shop to billing', sub: '2 routes', state: 'circuit_open', perMinute: 2, isOpen: false },
       { key: 'rte_3', kind: 'route' },
     ]);
     expect(keys(destinations)).toEqual(['dst_billing', 'dst_lake', 'dst_spare']);
@@ -58,17 +70,17 @@ describe('a selection', () => {
     ['dst_lake', ['src_shop', 'src_erp'], ['rte_2', 'rte_3'], ['dst_billing', 'dst_lake', 'dst_spare']],
     ['src_shop', ['src_shop', 'src_erp', 'src_idle'], ['rte_2', 'rte_1'], ['dst_billing', 'dst_lake']],
     ['dst_spare', ['src_erp'], ['rte_3'], ['dst_billing', 'dst_lake', 'dst_spare']],
-    ['rte_3', ['src_erp'], ['pair.rte_1', 'rte_3'], ['dst_lake', 'dst_spare']],
+    ['rte_3', ['src_erp'], ['pair.src_shop.dst_billing', 'rte_3'], ['dst_lake', 'dst_spare']],
     ['src_idle', ['src_shop', 'src_erp', 'src_idle'], [], []],
   ])('of %s keeps its own column, and of the others what is joined to it', (selected, ...columns) => {
     const { sources, routes, destinations } = columnsOf(wiring, selected, 'pair');
     expect([keys(sources), keys(routes), keys(destinations)]).toEqual(columns);
   });
 
-  test.each(['pair.rte_1', 'rte_2'])('of the group or a route of it opens the group: %s', (selected) => {
+  test.each(['pair.src_shop.dst_billing', 'rte_2'])('of the group or a route of it opens the group: %s', (selected) => {
     const { routes } = columnsOf(wiring, selected, 'pair');
     expect(routes.map(({ key, level, isOpen }) => [key, level, isOpen])).toEqual([
-      ['pair.rte_1', 1, true],
+      ['pair.src_shop.dst_billing', 1, true],
       ['rte_2', 2, false],
       ['rte_1', 2, false],
       ['rte_3', 1, false],
@@ -78,7 +90,29 @@ describe('a selection', () => {
   test('of what is not there is null', () => {
     expect(leadsOf(wiring, 'rte_9')).toBeNull();
     expect(leadsOf(wiring, 'src_9')).toBeNull();
-    expect(leadsOf(wiring, 'pair.rte_1')?.map(({ name }) => name)).toEqual(['1', '2']);
+    expect(leadsOf(wiring, 'pair.src_shop.dst_billing')?.map(({ name }) => name)).toEqual(['1', '2']);
+  });
+});
+
+describe('a selected group', () => {
+  const key = 'pair.src_shop.dst_billing';
+  test.each([
+    ['stays in its own grouping', wiring, key, 'pair', key],
+    ['is in no other grouping', wiring, key, 'source', null],
+    ['is in no grouping of single routes', wiring, key, 'each', null],
+    ['is that of a source', wiring, 'source.src_shop', 'source', 'source.src_shop'],
+    ['is that of a first destination', wiring, 'destination.dst_billing', 'destination', 'destination.dst_billing'],
+    ['of which one route is left is that route', narrowed(wiring, { text: '1', onlyWrong: false }), key, 'pair', 'rte_1'],
+    ['of which nothing is left is none', narrowed(wiring, { text: 'erp', onlyWrong: false }), key, 'pair', null],
+    ['is the same when its first route comes back', { ...wiring, leads: wiring.leads.toReversed() }, key, 'pair', key],
+  ] as const)('%s', (_, each, at, grouping, selected) => {
+    expect(selectedIn(each, at, grouping)).toBe(selected);
+    const { routes } = columnsOf(each, selected, grouping);
+    expect(routes.filter((node) => node.key === selected)).toHaveLength(selected === null ? 0 : 1);
+  });
+
+  test.each(['rte_2', 'src_shop', 'dst_lake'])('is not needed for %s, which each grouping has', (at) => {
+    for (const grouping of ['pair', 'source', 'destination', 'each'] as const) expect(selectedIn(wiring, at, grouping)).toBe(at);
   });
 });
 
@@ -117,8 +151,44 @@ describe('lines', () => {
     const many = { ...wiring, leads: ['a', 'b', 'c', 'd'].map((to) => lead(to, 'shop', [to])) };
     const { routes } = columnsOf(many, null, 'source');
     expect(linesOf(routes, 'destinations', new Set())).toEqual([]);
-    expect(linesOf(routes, 'destinations', new Set(['source.rte_a']))).toHaveLength(4);
+    expect(linesOf(routes, 'destinations', new Set(['source.src_shop']))).toHaveLength(4);
     expect(linesOf(routes, 'sources', new Set())).toHaveLength(1);
+  });
+});
+
+describe('the summary', () => {
+  const all = '3 routes from 3 sources to 3 destinations.';
+  const of = (...leads: Partial<Lead>[]): Wiring => ({
+    ...wiring,
+    leads: wiring.leads.map((each, i) => ({ ...each, state: 'healthy', cutOff: new Map(), ...leads[i] })),
+    destinations: wiring.destinations.map((each) => ({ ...each, state: 'healthy' })),
+  });
+  const unknown = { state: 'circuit_open' };
+  const twice = { ...open, cutOff: new Map([...open.cutOff, ['dst_lake', { state: 'open' as const, openedAt: null }]]) };
+
+  test.each([
+    ['nothing is wrong', of(), 'None has failed in the last hour.'],
+    ['the circuits of a route are not known', of(unknown), '1 route with an open circuit.'],
+    ['a route has its one circuit open', of(open), '1 route with an open circuit.'],
+    ['routes have more open circuits', of(twice, open), '2 routes with 3 open circuits.'],
+    ['the circuits of one route are not known', of(twice, unknown), '2 routes with open circuits.'],
+    [
+      'there is one of each',
+      of({ state: 'half_open' }, { state: 'failed' }, { state: 'degraded' }),
+      '1 route with a half-open circuit, 1 route failing, 1 route failing in part.',
+    ],
+    [
+      'a disabled route has the open circuit',
+      { ...of({ ...open, state: 'disabled' }), destinations: wiring.destinations },
+      '1 destination in trouble.',
+    ],
+  ])('counts routes by their state where %s', (_, each, text) => {
+    expect(summaryOf(each, false)).toBe(`${all} ${text}`);
+  });
+
+  test('of a part says so', () => {
+    expect(summaryOf(of(), true)).toBe(`Shown: ${all} None of these has failed in the last hour.`);
+    expect(summaryOf(of(unknown), true)).toBe(`Shown: ${all} 1 route with an open circuit.`);
   });
 });
 

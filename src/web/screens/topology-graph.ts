@@ -100,10 +100,23 @@ export function leadsOf({ sources, leads, destinations }: Wiring, key: string): 
     const exists = (side === 'sources' ? sources : destinations).some(({ id }) => id === key);
     return exists ? leads.filter((lead) => endIdsOf(lead).includes(key)) : null;
   }
-  const found = leads.find(({ id }) => id === firstIdOf(key));
-  if (found === undefined) return null;
   const grouping = groupingOf(key);
-  return grouping === 'each' ? [found] : leads.filter((lead) => commonOf(lead, grouping) === commonOf(found, grouping));
+  const found = leads.filter((lead) => (grouping === 'each' ? lead.id : groupKey(lead, grouping)) === key);
+  return found.length === 0 ? null : found;
+}
+
+/** The key of the node that the address selects; null where no column has one. Of a group that has one route left, it is that route. */
+export function selectedIn(wiring: Wiring, at: string | null, grouping: Grouping): string | null {
+  const leads = at === null || !standsIn(at, grouping) ? null : leadsOf(wiring, at);
+  if (at === null || leads === null) return null;
+  const [first, ...more] = leads;
+  return groupingOf(at) !== 'each' && first !== undefined && more.length === 0 ? first.id : at;
+}
+
+/** A group stands in no other grouping than its own. */
+export function standsIn(key: string, grouping: Grouping): boolean {
+  const own = groupingOf(key);
+  return own === 'each' || own === grouping;
 }
 
 /**
@@ -198,10 +211,10 @@ export function widthOf(perMinute: number): number {
 
 function grouped(leads: readonly Lead[], names: ReadonlyMap<string, string>, grouping: Grouping, selected: string | null): Node[] {
   if (grouping === 'each') return leads.map(ofLead).toSorted(inOrder);
-  const groups = [...Map.groupBy(leads, (lead) => commonOf(lead, grouping)).values()].map((own): Node => {
+  const groups = [...Map.groupBy(leads, (lead) => groupKey(lead, grouping)).values()].map((own): Node => {
     const [first] = own;
     if (first !== undefined && own.length === 1) return ofLead(first);
-    const key = groupKey(own, grouping);
+    const key = first === undefined ? '' : groupKey(first, grouping);
     return {
       key,
       kind: 'group',
@@ -271,22 +284,13 @@ function sumOf(leads: readonly Lead[]): number {
   return leads.reduce((sum, { perMinute }) => sum + (perMinute ?? 0), 0);
 }
 
-/** What the routes of a group have in common. */
-function commonOf({ sourceId, destinationIds }: Lead, grouping: Grouping): string {
+/** Of what the routes of a group have in common, so that it stays the same whichever of them are shown. */
+function groupKey({ sourceId, destinationIds }: Lead, grouping: Grouping): string {
   const [first = ''] = destinationIds;
-  if (grouping === 'source') return sourceId;
-  return grouping === 'destination' ? first : `${sourceId} ${first}`;
-}
-
-/** Stays the same while routes come that are newer. */
-function groupKey(leads: readonly Lead[], grouping: Grouping): string {
-  return `${grouping}.${leads.map(({ id }) => id).toSorted()[0]}`;
+  if (grouping === 'source') return `source.${sourceId}`;
+  return grouping === 'destination' ? `destination.${first}` : `pair.${sourceId}.${first}`;
 }
 
 function groupingOf(key: string): Grouping {
   return (['pair', 'source', 'destination'] as const).find((each) => key.startsWith(`${each}.`)) ?? 'each';
-}
-
-function firstIdOf(key: string): string {
-  return key.slice(key.indexOf('.') + 1);
 }

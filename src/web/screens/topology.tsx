@@ -1,5 +1,5 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { type ReactElement, useCallback, useDeferredValue, useMemo } from 'react';
+import { type ReactElement, useCallback, useDeferredValue, useMemo, useState } from 'react';
 import { urlOf } from '../api/client.ts';
 import { AsCode } from '../app/as-code.tsx';
 import { Page } from '../app/page.tsx';
@@ -12,7 +12,7 @@ import { Segments } from '../ui/segments.tsx';
 import { State } from '../ui/state.tsx';
 import { TopologyAnswer } from './topology-answer.tsx';
 import { type Topology as Read, readAtMost, useTopology } from './topology-data.ts';
-import { columnsOf, leadsOf, type Node, narrowed, sideOf } from './topology-graph.ts';
+import { columnsOf, leadsOf, type Node, narrowed, selectedIn, sideOf, standsIn } from './topology-graph.ts';
 import { TopologyMap } from './topology-map.tsx';
 
 const groupings = [
@@ -55,7 +55,7 @@ function Wired({ topology: { wiring } }: { topology: Read }): ReactElement {
   const text = useDeferredValue(search);
   const grouping = groupings.find(({ value }) => value === routes)?.value ?? 'pair';
   const shown = useMemo(() => narrowed(wiring, { text, onlyWrong: wrong === 'true' }), [wiring, text, wrong]);
-  const selected = at !== null && leadsOf(shown, at) !== null ? at : null;
+  const selected = selectedIn(shown, at, grouping);
   const columns = useMemo(() => columnsOf(shown, selected, grouping), [shown, selected, grouping]);
   const set = useCallback(
     (change: Record<string, string | undefined>) =>
@@ -80,14 +80,7 @@ function Wired({ topology: { wiring } }: { topology: Read }): ReactElement {
   return (
     <>
       <search className="filters" aria-label="Filters">
-        <input
-          className="input is-sm"
-          type="search"
-          aria-label="Search the names"
-          placeholder="Search the names"
-          value={search}
-          onChange={({ target }) => set({ search: target.value === '' ? undefined : target.value })}
-        />
+        <NameSearch value={search} onChange={(value) => set({ search: value === '' ? undefined : value })} />
         <label className="check small">
           <input
             type="checkbox"
@@ -102,7 +95,12 @@ function Wired({ topology: { wiring } }: { topology: Read }): ReactElement {
             label="Routes by"
             choices={groupings}
             value={grouping}
-            onChange={(value) => set({ routes: value === 'pair' ? undefined : value })}
+            onChange={(value) =>
+              set({
+                routes: value === 'pair' ? undefined : value,
+                at: at !== null && standsIn(at, value) ? at : undefined,
+              })
+            }
           />
         </span>
         <span className="spacer" />
@@ -112,7 +110,13 @@ function Wired({ topology: { wiring } }: { topology: Read }): ReactElement {
         {wiring.leads.length === 0 ? (
           <NoRoutes />
         ) : (
-          <TopologyAnswer wiring={shown} selected={selected} isGone={at !== null && selected === null} clear={() => select(null)} />
+          <TopologyAnswer
+            wiring={shown}
+            isPart={shown !== wiring}
+            selected={selected}
+            isGone={at !== null && selected === null}
+            clear={() => select(null)}
+          />
         )}
         {isEmpty ? (
           <Empty title={wrong === 'true' && search === '' ? 'Nothing is wrong' : 'Nothing matches'}>
@@ -151,6 +155,25 @@ function Wired({ topology: { wiring } }: { topology: Read }): ReactElement {
         </ul>
       </div>
     </>
+  );
+}
+
+/** The address follows later: while the reader is in the field, it holds its own text. */
+function NameSearch({ value, onChange }: { value: string; onChange: (value: string) => void }): ReactElement {
+  const [typed, setTyped] = useState<string | null>(null);
+  return (
+    <input
+      className="input is-sm"
+      type="search"
+      aria-label="Search the names"
+      placeholder="Search the names"
+      value={typed ?? value}
+      onChange={({ target }) => {
+        setTyped(target.value);
+        onChange(target.value);
+      }}
+      onBlur={() => setTyped(null)}
+    />
   );
 }
 
