@@ -101,6 +101,8 @@ export interface OperationDefinition<Query extends z.ZodObject, Body extends z.Z
   isScan?: true;
   /** With the mark of an Idempotency-Key, `handle` answers for 24 hours what was made then, and makes none of it again; what it refused then it judges anew. */
   answersAgain?: boolean;
+  /** Needs more than the scope `read` and changes nothing all the same. */
+  looksOnly?: true;
   /** What is missing when the answer is RESOURCE_NOT_FOUND, where that is no record of the family. */
   noun?: string;
   /** Codes beyond those that every operation can answer. */
@@ -137,8 +139,8 @@ export interface Family {
 }
 
 /** Whether an Idempotency-Key is heeded; where nothing changes, nobody needs one. */
-export const takesIdempotencyKey = ({ method, scope }: Pick<Operation, 'method' | 'scope'>): boolean =>
-  method === 'POST' && scope !== 'read';
+export const takesIdempotencyKey = ({ method, scope, looksOnly }: Pick<Operation, 'method' | 'scope' | 'looksOnly'>): boolean =>
+  method === 'POST' && scope !== 'read' && looksOnly !== true;
 
 /** Closes over the schemas, so that `handle` is typed and a list of operations is not generic. */
 export function operation<Query extends z.ZodObject, Body extends z.ZodObject>(definition: OperationDefinition<Query, Body>): Operation {

@@ -1,7 +1,8 @@
 import { idAnnotation } from '../../core/ids.ts';
 import { latePackage } from '../../core/late-package.ts';
 import { apiVersion } from '../../resources/definition.ts';
-import type { ConfigurationKind, PosthornObject } from '../../resources/kinds.ts';
+import { type ConfigurationKind, kinds, type PosthornObject } from '../../resources/kinds.ts';
+import type { ObjectMeta } from '../../resources/metadata.ts';
 import { idOf } from './lookup.ts';
 import { markAnnotation } from './request-marks.ts';
 
@@ -14,15 +15,32 @@ export interface Manifest {
 
 const yaml = latePackage<typeof import('yaml')>('yaml');
 
-const ofKubectl = 'kubectl.kubernetes.io/last-applied-configuration';
+const ownPrefix = 'posthorn.dev/';
+
+/** Annotations of Posthorn. Tools keep copies of the whole object in others, with its credentials. */
+function ownAnnotations({ annotations = {} }: ObjectMeta): Record<string, string> {
+  return Object.fromEntries(Object.entries(annotations).filter(([name]) => name.startsWith(ownPrefix) && name !== markAnnotation));
+}
+
+/**
+ * The Secret of a manifest for the credentials that the API has stored. Objects of several kinds may have one name, so it has the kind in it, but for
+ * destinations. Slugs have no dot.
+ */
+export function credentialsSecretName(kind: ConfigurationKind, slug: string): string {
+  return kind === 'Destination' ? `${slug}-credentials` : `${slug}.${kinds[kind].noun.replaceAll(' ', '-')}-credentials`;
+}
 
 /** The resource as it may be kept in Git: without its namespace and what the server sets, with its id. `spec` may take the place of its own. */
 export function manifestOf(object: PosthornObject<ConfigurationKind>, spec: unknown = object.spec): Manifest {
-  const { name, labels, annotations: { [ofKubectl]: _, [markAnnotation]: __, ...annotations } = {} } = object.metadata;
+  const { name, labels } = object.metadata;
   return {
     apiVersion,
     kind: object.kind,
-    metadata: { name, ...(labels !== undefined && { labels }), annotations: { ...annotations, [idAnnotation]: idOf(object) } },
+    metadata: {
+      name,
+      ...(labels !== undefined && { labels }),
+      annotations: { ...ownAnnotations(object.metadata), [idAnnotation]: idOf(object) },
+    },
     spec,
   };
 }

@@ -100,7 +100,8 @@ export async function specOfChange<K extends ServedKind, Body extends z.ZodObjec
   const { kind, toSpec } = definition;
   const current = await find(call, kind, call.params['id'] ?? '');
   const sent = await withoutImmutable(definition, call, current, body);
-  const spec = await toSpec({ call, body: sent, current, secrets: new SecretDraft(call, current.metadata.name, current) });
+  const secrets = new SecretDraft(call, current.metadata.name, current);
+  const spec = await secrets.moved(await toSpec({ call, body: sent, current, secrets }));
   refuseInadmissible(call, kind, spec, current);
   return { current, spec };
 }

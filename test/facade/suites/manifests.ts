@@ -3,6 +3,7 @@ import type { ConfigurationKind } from '../../../src/resources/kinds.ts';
 import type { ApplyObject } from '../../../src/store/store.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { FacadeWorld } from '../facade-world.ts';
+import { kindsOfGit, url } from './manifest-kinds.ts';
 
 /** Resources as their manifests, with any store behind the API. */
 export function describeManifests(start: () => Promise<FacadeWorld>): void {
@@ -17,7 +18,6 @@ export function describeManifests(start: () => Promise<FacadeWorld>): void {
   const read = (id: string, key?: string) => world.request('GET', `/api/manifests/${id}`, { key });
   const patchFor = (id: string, change: object, key?: string) =>
     world.request('POST', `/api/manifests/${id}/patch`, { body: { change }, key });
-  const url = 'https://hooks.example.com/in';
 
   async function applied(kind: ConfigurationKind, spec: object, more: object = {}): Promise<string> {
     const name = kind === 'WebhookEventType' ? 'by.git' : `of-git-${++named}`;
@@ -88,139 +88,6 @@ export function describeManifests(start: () => Promise<FacadeWorld>): void {
     expect(body.owners.map(({ path }: { path: string }) => path)).not.toContain('spec.http.timeoutMs');
   });
 
-  /** Of each kind a spec of which Git owns all, and changes of single fields of the record. */
-  const kindsOfGit: [string, ConfigurationKind, object, Record<string, unknown>][] = [
-    [
-      'destinations',
-      'Destination',
-      {
-        name: 'By Git',
-        description: 'of Git',
-        enabled: true,
-        type: 'http',
-        http: {
-          url,
-          method: 'POST',
-          timeoutMs: 3000,
-          headers: [{ name: 'x-a', value: '1' }],
-          auth: { type: 'bearer', tokenSecretRef: { name: 'of-git', key: 'token' } },
-          useStaticIp: false,
-          forwardQuery: false,
-        },
-        throttle: { mode: 'rate', rateLimit: 5, rateUnit: 'second' },
-        retryPolicy: { maxRetries: 3, initialDelayMs: 1000, maxDelayMs: 60_000, backoffMultiplier: 2 },
-      },
-      {
-        name: 'Other',
-        description: 'other',
-        enabled: false,
-        url: 'https://hooks.example.com/other',
-        method: 'PUT',
-        timeoutMs: 4000,
-        headers: { 'x-a': '2' },
-        authType: 'none',
-        forwardQuery: true,
-        throttle: { rateLimit: 6 },
-        retryPolicy: { maxDelay: 70_000 },
-      },
-    ],
-    [
-      'sources',
-      'Source',
-      {
-        name: 'By Git',
-        description: 'of Git',
-        enabled: true,
-        provider: 'generic',
-        rateLimitPerMinute: 100,
-        ipFilter: { mode: 'allowlist', allowlist: ['10.0.0.0/8'], denylist: ['192.0.2.0/24'] },
-        dedup: { strategy: 'auto', header: 'x-id', windowHours: 12 },
-        allowedMethods: ['POST'],
-      },
-      {
-        name: 'Other',
-        description: 'other',
-        enabled: false,
-        provider: 'github',
-        rateLimitPerMinute: 200,
-        ipFilterMode: 'denylist',
-        ipAllowlist: ['10.1.0.0/16'],
-        dedupHeader: 'x-other',
-        dedupWindowHours: 13,
-        allowedMethods: ['PUT'],
-      },
-    ],
-    [
-      'routes',
-      'Route',
-      {
-        name: 'By Git',
-        description: 'of Git',
-        enabled: true,
-        sourceRef: { name: 'none' },
-        destinationRefs: [],
-        filter: { logic: 'AND', conditions: [{ field: 'a', operator: 'exists' }] },
-        priority: 1,
-        expectedResponse: { bodyContains: 'ok' },
-        circuit: { failureThreshold: 5, cooldownSeconds: 60, probeSuccessThreshold: 2 },
-        notifications: { onFailure: true, onSuccess: false, onRecovery: false, failureThreshold: 3 },
-      },
-      {
-        name: 'Other',
-        description: 'other',
-        enabled: false,
-        filterLogic: 'OR',
-        filterConditions: [{ field: 'b', operator: 'exists' }],
-        priority: 2,
-        expectedResponse: { bodyContains: 'other' },
-        circuitFailureThreshold: 6,
-        circuitCooldownSeconds: 61,
-        circuitProbeSuccessThreshold: 3,
-        notifyOnFailure: false,
-        notifyOnSuccess: true,
-        notifyOnRecovery: true,
-        failureThreshold: 4,
-      },
-    ],
-    [
-      'cron',
-      'HttpCronJob',
-      {
-        name: 'By Git',
-        description: 'of Git',
-        enabled: true,
-        schedule: '0 6 * * *',
-        timeZone: 'UTC',
-        url,
-        method: 'POST',
-        payload: 'x',
-        timeoutMs: 900,
-      },
-      {
-        name: 'Other',
-        description: 'o',
-        isActive: false,
-        cronExpression: '1 6 * * *',
-        timezone: 'Europe/Vienna',
-        method: 'GET',
-        payload: 'y',
-        timeoutMs: 901,
-      },
-    ],
-    [
-      'notification-channels',
-      'NotificationChannel',
-      { name: 'By Git', enabled: true, type: 'webhook', webhook: { url } },
-      { name: 'Other', enabled: false, config: { url: 'https://hooks.example.com/other' } },
-    ],
-    [
-      'event-types',
-      'WebhookEventType',
-      { name: 'by.git', displayName: 'By Git', description: 'of Git', category: 'a', enabled: true, deprecated: false },
-      { displayName: 'Other', description: 'other', category: 'b', isEnabled: false, isDeprecated: true },
-    ],
-  ];
-
   test.each(kindsOfGit)(
     'among %s the owners name each field that FIELD_MANAGED refuses, and the patch has it',
     async (path, kind, spec, changes) => {
@@ -247,15 +114,18 @@ export function describeManifests(start: () => Promise<FacadeWorld>): void {
   test('credentials are in neither the manifest nor the patch: values in headers are masked, and a sent one becomes a reference', async () => {
     const secret = 'Bearer very-secret-value-of-git';
     const headers = [{ name: 'authorization', value: secret }];
-    const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': JSON.stringify({ headers }) };
+    const copy = JSON.stringify({ headers });
+    const copies = ['kubectl.kubernetes.io/last-applied-configuration', 'objectset.rio.cattle.io/applied', 'banzaicloud.com/last-applied'];
+    const annotations = { ...Object.fromEntries(copies.map((each) => [each, copy])), 'posthorn.dev/idempotency': 'mark' };
     const name = await applied('HttpCronJob', { schedule: '0 6 * * *', url, headers }, { annotations });
     const id = await idAt(`cron/${name}`);
     const manifest = await read(id);
     expect(manifest.text).not.toContain('very-secret');
+    expect(manifest.body.manifest.metadata.annotations).toEqual({ 'posthorn.dev/id': id });
     expect(manifest.body.manifest.spec.headers).toEqual([{ name: 'authorization', value: expect.stringMatching(/^•+/) }]);
     const patch = await patchFor(id, { headers: { authorization: 'Bearer another-secret-value', 'x-team': 'shop' } });
     expect(patch.text).not.toContain('secret-value');
-    const ref = { name: `${name}-credentials`, key: 'header-authorization' };
+    const ref = { name: `${name}.cron-job-credentials`, key: 'header-authorization' };
     expect(patch.body.patch.spec).toEqual({
       headers: [
         { name: 'authorization', valueSecretRef: ref },
@@ -270,6 +140,70 @@ export function describeManifests(start: () => Promise<FacadeWorld>): void {
     const shown = await read(channel.id);
     expect(shown.text).not.toContain('/T0/B0/');
     expect(shown.body.manifest.spec.slack.webhookUrlSecretRef).toEqual({ name: expect.any(String), key: expect.any(String) });
+  });
+
+  test('with the URL of another origin the patch has a Secret in place of the one that the API made for the first', async () => {
+    const { id, slug } = await world.create('destinations', { url, authType: 'bearer', authConfig: { token: 'token-of-the-api' } });
+    await world.store.apply(
+      { kind: 'Destination', metadata: { name: slug, namespace: 'acme' }, spec: { http: { url } } } as unknown as ApplyObject,
+      { manager: 'argocd', force: true },
+    );
+    await eventually(async () => expect((await read(id)).body.owners).toContainEqual(expect.objectContaining({ field: 'url' })));
+    const { manifest } = (await read(id)).body;
+    const same = await patchFor(id, { url: 'https://hooks.example.com/other' });
+    expect([same.body.patch.spec, same.body.secrets]).toEqual([{ http: { url: 'https://hooks.example.com/other' } }, []]);
+    const { body } = await patchFor(id, { url: 'https://b.example/x' });
+    const ref = { name: `${slug}-credentials`, key: 'token' };
+    expect(body.patch.spec).toEqual({ http: { url: 'https://b.example/x', auth: { tokenSecretRef: ref } } });
+    expect(body.secrets).toEqual([{ name: ref.name, keys: [ref.key] }]);
+    expect((await read(id)).body.manifest).toEqual(manifest);
+  });
+
+  test('the Secrets of resources with one name differ, and the key of a signing secret does not come from the name', async () => {
+    const slug = 'of-one-name';
+    const made = { slug, name: 'Of one name' };
+    const headers = { authorization: 'Bearer value-in-a-header' };
+    const [destination, source, cron] = [
+      await world.create('destinations', { ...made, url }),
+      await world.create('sources', made),
+      (await world.create('cron', { ...made, cronExpression: '0 6 * * *', url })).cronJob,
+    ];
+    const secretsOf = async (id: string, change: object) => (await patchFor(id, change)).body.secrets;
+    expect(await secretsOf(destination.id, { headers })).toEqual([{ name: `${slug}-credentials`, keys: ['header-authorization'] }]);
+    expect(await secretsOf(cron.id, { headers })).toEqual([{ name: `${slug}.cron-job-credentials`, keys: ['header-authorization'] }]);
+    const signed = { name: 'Renamed', signingSecret: 'a-secret-to-sign-with' };
+    expect(await secretsOf(source.id, signed)).toEqual([{ name: `${slug}.source-credentials`, keys: ['signing'] }]);
+  });
+
+  test('free JSON stays as it is, whatever its members are called, and null in it, which a patch cannot set, is refused', async () => {
+    const example = { headers: [{ name: 'authorization', value: 'Bearer value-of-an-example' }], tokenSecretRef: { name: 'a', key: 'b' } };
+    const jsonSchema = { type: 'object', headers: example.headers, examples: [example], 'x-example': example };
+    const { id } = await world.create('schemas', { name: 'Free', jsonSchema });
+    expect((await read(id)).body.manifest.spec.jsonSchema).toEqual(jsonSchema);
+    const other = { ...jsonSchema, type: ['object', 'null'], 'x-other': example };
+    const { body } = await patchFor(id, { jsonSchema: other });
+    expect([body.patch.spec, body.secrets]).toEqual([{ jsonSchema: { type: other.type, 'x-other': example } }, []]);
+    for (const members of [{ default: null }, { 'x-example': null }, { properties: { a: { const: null } } }]) {
+      const refused = { ...jsonSchema, ...members };
+      const answer = await patchFor(id, { jsonSchema: refused });
+      expect([answer.status, answer.body]).toEqual([
+        400,
+        expect.objectContaining({
+          code: 'VALIDATION_FAILED',
+          message: 'A merge patch cannot set null: change it in the manifest itself.',
+        }),
+      ]);
+    }
+  });
+
+  test('a patch follows the resource under one Idempotency-Key, too', async () => {
+    const { id } = await world.create('destinations', { name: 'First', url });
+    const headers = { 'idempotency-key': 'patch-of-a-manifest' };
+    const ask = () => world.request('POST', `/api/manifests/${id}/patch`, { body: { change: { name: 'Second' } }, headers });
+    expect((await ask()).body.patch.spec).toEqual({ name: 'Second' });
+    await world.request('PATCH', `/api/destinations/${id}`, { body: { name: 'Second' } });
+    const again = await ask();
+    expect([again.headers.get('idempotent-replayed'), again.body.patch.spec]).toEqual([null, {}]);
   });
 
   test('a patch removes with null, holds only what differs, and writes nothing', async () => {

@@ -5,7 +5,7 @@ import { isSecretRefName } from '../../../resources/secret-use.ts';
 import type { Call } from '../../http/operation.ts';
 import { mapConcurrently } from '../../records/concurrently.ts';
 import { readSecret, type SecretKeyRef } from '../../records/credentials.ts';
-import { type Manifest, manifestOf, manifestsYaml } from '../../records/manifests.ts';
+import { credentialsSecretName, type Manifest, manifestOf, manifestsYaml } from '../../records/manifests.ts';
 import { generatedSecret } from '../../records/secrets.ts';
 import { type HeaderSpec, keyOfHeader } from '../shared/static-headers.ts';
 
@@ -50,7 +50,7 @@ function movedHeader(header: HeaderSpec, of: Destination, refs: MovedRef[]): Hea
   const { name, value = '', valueSecretRef } = header;
   const isOwn = valueSecretRef !== undefined && generatedSecret(valueSecretRef, of.metadata.name) === null;
   if (valueSecretRef === undefined && !carriesCredential({ name, value })) return header;
-  const to = isOwn ? valueSecretRef : { name: `${of.metadata.name}-credentials`, key: keyOfHeader(name) };
+  const to = isOwn ? valueSecretRef : { name: credentialsSecretName(of.kind, of.metadata.name), key: keyOfHeader(name) };
   refs.push({ of, from: valueSecretRef ?? value, to });
   return { name, valueSecretRef: to };
 }
@@ -63,7 +63,7 @@ function withMovedRefs(value: unknown, of: Destination, refs: MovedRef[]): unkno
     const from = { name: String(member['name']), key: String(member['key']) };
     const slug = of.metadata.name;
     const field = generatedSecret(from, slug);
-    const to = field === null ? from : { name: `${slug}-credentials`, key: field };
+    const to = field === null ? from : { name: credentialsSecretName(of.kind, slug), key: field };
     refs.push({ of, from, to });
     return [name, to];
   });

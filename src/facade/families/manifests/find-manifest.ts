@@ -2,7 +2,6 @@ import { PosthornError } from '../../../core/errors.ts';
 import { kinds, type PosthornObject, type ServedKind, servedKinds } from '../../../resources/kinds.ts';
 import type { Call } from '../../http/operation.ts';
 import { findToRead, getByName } from '../../records/lookup.ts';
-import { nouns } from '../../records/nouns.ts';
 
 type DeclaredKind = 'WebhookApplication' | 'WebhookEndpoint' | 'WebhookSubscription';
 export type ManifestKind = Exclude<ServedKind, 'ApiKey'> | DeclaredKind;
@@ -39,9 +38,5 @@ export async function findManifest(call: Call, id: string): Promise<PosthornObje
 
 function unknown(id: string): PosthornError {
   const shown = id.length > 64 ? `${id.slice(0, 64)}…` : id;
-  const noun = servedKindOf(id);
-  return new PosthornError(
-    'RESOURCE_NOT_FOUND',
-    `There is no ${noun === undefined ? 'resource' : nouns[noun]} with the id "${shown}" that has a manifest.`,
-  );
+  return new PosthornError('RESOURCE_NOT_FOUND', `There is no resource with the id "${shown}" that has a manifest.`);
 }

@@ -43,6 +43,7 @@ export function manifestPatchOperation(plans: readonly ChangePlan[]): Operation 
     description:
       'For Git, where it owns fields that are to change. The change is judged as a `PATCH` of the record is. Nothing is written.',
     scope: 'write',
+    looksOnly: true,
     body: z.strictObject({ change: z.record(z.string(), z.unknown()).describe('Body of a `PATCH` of the record.') }),
     requestExample: { change: { name: 'Orders' } },
     answer: { status: 200, description: 'The patch.', schema: answer },
@@ -69,7 +70,10 @@ export function manifestPatchOperation(plans: readonly ChangePlan[]): Operation 
       const { name, namespace = '' } = current.metadata;
       // As the store has it: without members that are undefined.
       const [before, after]: unknown[] = [current.spec, spec].map((each) => parsePlainJson(JSON.stringify(each)));
-      const { patch, secrets } = withNeededSecrets(mergePatch(before, after), name, before);
+      const merged = mergePatch(before, after);
+      if (canonicalJson(patched(before, merged)) !== canonicalJson(after))
+        throw new PosthornError('VALIDATION_FAILED', 'A merge patch cannot set null: change it in the manifest itself.');
+      const { patch, secrets } = withNeededSecrets(merged, current, before);
       return {
         patch: { apiVersion, kind: kinds[current.kind].kind, metadata: { name, namespace }, spec: isRecord(patch) ? patch : {} },
         secrets,
@@ -83,7 +87,8 @@ async function judged(plan: ChangePlan, call: Call, change: unknown): ReturnType
   try {
     return await plan.judge(call, change);
   } catch (error) {
-    throw isPosthornError(error, 'UNKNOWN_FIELD') ? new PosthornError('VALIDATION_FAILED', error.message) : error;
+    if (!isPosthornError(error, 'UNKNOWN_FIELD')) throw error;
+    throw new PosthornError('VALIDATION_FAILED', error.message, { details: error.details });
   }
 }
 
@@ -91,8 +96,20 @@ async function judged(plan: ChangePlan, call: Call, change: unknown): ReturnType
 function mergePatch(before: unknown, after: unknown): unknown {
   if (!isRecord(before) || !isRecord(after)) return after;
   const members = [...new Set([...Object.keys(before), ...Object.keys(after)])].flatMap((name): [string, unknown][] => {
-    if (canonicalJson(before[name] ?? null) === canonicalJson(after[name] ?? null)) return [];
-    return [[name, after[name] === undefined ? null : mergePatch(before[name], after[name])]];
+    if (!Object.hasOwn(after, name)) return [[name, null]];
+    if (Object.hasOwn(before, name) && canonicalJson(before[name]) === canonicalJson(after[name])) return [];
+    return [[name, mergePatch(before[name], after[name])]];
   });
+  return Object.fromEntries(members);
+}
+
+/** RFC 7386: what the patch makes of `value`. */
+function patched(value: unknown, patch: unknown): unknown {
+  if (!isRecord(patch)) return patch;
+  const members = new Map(isRecord(value) ? Object.entries(value) : []);
+  for (const [name, inner] of Object.entries(patch)) {
+    if (inner === null) members.delete(name);
+    else members.set(name, patched(members.get(name), inner));
+  }
   return Object.fromEntries(members);
 }

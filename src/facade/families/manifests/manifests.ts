@@ -38,7 +38,10 @@ const answer = z
           name: z.string().describe('Its name in the namespace.'),
           namespace: z.string().describe('Namespace of the organization.'),
           labels: z.record(z.string(), z.string()).optional().describe('Its labels.'),
-          annotations: z.record(z.string(), z.string()).optional().describe('Its annotations, but what kubectl and the API keep there.'),
+          annotations: z
+            .record(z.string(), z.string())
+            .optional()
+            .describe('Annotations of Posthorn. Those of others may hold copies of the whole.'),
         }),
         spec: z.record(z.string(), z.unknown()).describe('Its spec. Credentials that headers have in clear are masked.'),
       })
@@ -96,7 +99,7 @@ function toAnswer(object: PosthornObject<ManifestKind>, id: string): z.input<typ
     kind: name,
     metadata: { name: slug, ...labelled },
   } = manifestOf(object);
-  const spec = withMaskedHeaders(object.spec);
+  const spec = withMaskedHeaders(object.kind, object.spec);
   const kind = servedKindOf(id);
   const owners = foreignFields(object.metadata.managedFields ?? []).map(({ path, managers }) => {
     const text = readablePath(path);

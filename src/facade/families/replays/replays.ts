@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { parseBody } from '../../http/body.ts';
 import { type Family, operation } from '../../http/operation.ts';
 import { cutPage, pageOf, pageQuery } from '../../http/pagination.ts';
 import { findToRead, newestFirst } from '../../records/lookup.ts';
-import { changeRecord, createRecord, deleteRecord } from '../../records/resource-writes.ts';
+import { changeRecord, createRecord, deleteRecord, specOfChange } from '../../records/resource-writes.ts';
 import { newReplayBody, replayBody, replayDefinition, slugOfReplay } from './replay-body.ts';
 import { replayPhase, replayRecord, toRecord, toRecords } from './replay-records.ts';
 
@@ -26,6 +27,10 @@ export const replays: Family = {
     waiting: null,
     failure: null,
     completedAt: null,
+  },
+  changes: {
+    kind: 'Replay',
+    judge: (call, sent) => specOfChange(replayDefinition, call, parseBody(replayBody, sent, { readOnly })),
   },
   operations: [
     operation({
