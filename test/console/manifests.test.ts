@@ -42,9 +42,19 @@ test('what Git owns is locked in the form, becomes a patch to copy, and the rest
   expect(await read(`destinations/${ofGit.destination}`)).toMatchObject({ url: 'https://hooks.example.com/in', description: null });
 
   // The text of a patch goes once it is no longer that of the form.
-  await page.getByLabel('URL').fill('https://hooks.example.com/in');
+  expect(await page.getByText('A field that is null').count()).toBe(0);
+  await page.getByLabel('URL').fill('https://hooks.example.com/v3');
   await page.getByRole('region', { name: 'Patch', exact: true }).waitFor({ state: 'detached' });
+  await page.getByRole('button', { name: 'As code' }).click();
+  const code = page.getByRole('dialog', { name: 'This view as code' });
+  expect(await code.textContent()).toMatch(new RegExp(`-X POST '[^']*/manifests/${ofGit.destination}/patch'.*"change":\\{"`, 's'));
+  await page.keyboard.press('Escape');
+  // What was typed in locked fields is put back: it could not be undone there.
   await page.getByRole('button', { name: 'Write a patch' }).click();
+  expect([await page.getByLabel('URL').inputValue(), await page.getByLabel('Description').inputValue()]).toEqual([
+    'https://hooks.example.com/in',
+    hostile,
+  ]);
   await page.getByRole('button', { name: 'Save' }).click();
   await page.waitForURL('**/targets?at=*');
   expect(await read(`destinations/${ofGit.destination}`)).toMatchObject({ description: hostile });
@@ -72,6 +82,46 @@ test('a save that is refused offers what was typed as a patch', async () => {
   });
   await page.getByText('by-git-credentials').last().waitFor();
   expect(await read(`destinations/${ofGit.destination}`)).toMatchObject({ url: 'https://hooks.example.com/in' });
+  expectSound();
+}, 180_000);
+
+test('a patch says what a null means, and that nothing differs', async () => {
+  const page = await open(`o/default/destinations/${ofGit.destination}/edit`);
+  await page.getByLabel('Name *').waitFor();
+  await page.getByRole('button', { name: 'Write a patch' }).click();
+  await page.getByRole('button', { name: 'JSON' }).click();
+  const body = page.getByLabel('Body of the request');
+  await body.fill('{"headers": null}');
+  await page.getByRole('button', { name: 'Write the patch' }).click();
+  await page.getByText('A field that is null is to be removed from the manifest.').waitFor();
+  await body.fill('{"url": "https://hooks.example.com/in"}');
+  await page.getByRole('button', { name: 'Write the patch' }).click();
+  await page.getByText('Nothing differs.').waitFor();
+  expect(await page.getByRole('button', { name: 'Copy patch' }).count()).toBe(0);
+  // The text is that of the form again, without what is locked.
+  await page.getByRole('button', { name: 'Write a patch' }).click();
+  expect(await body.inputValue()).toBe('{}');
+  expectSound();
+}, 180_000);
+
+test('a manifest has all digits of its numbers, and says what is masked and that it is locked', async () => {
+  const page = await open('o/default/destinations', clipboard);
+  const answer = await read(`manifests/${ofGit.destination}`);
+  const headers = [{ name: 'authorization', value: '••••mnop' }];
+  const manifest = { ...answer.manifest, spec: { big: 'DIGITS', http: { headers } } };
+  const body = JSON.stringify({ ...answer, manifest, isLocked: true, owners: [] }).replace('"DIGITS"', '12345678901234567891');
+  await page.route(`**/api/**/manifests/${ofGit.destination}`, (route) => route.fulfill({ contentType: 'application/json', body }));
+  await page.goto(`${suite.standalone.url}/console/o/default/manifests/${ofGit.destination}`);
+  const yaml = page.getByRole('region', { name: 'Manifest' });
+  await yaml.waitFor();
+  expect(await yaml.textContent()).toContain('  big: 12345678901234567891\n');
+  await page.getByText('Values with • are masked').waitFor();
+  await page.getByText('A manifest declares all of it. Change it there: here it is refused.').waitFor();
+  await page.getByRole('button', { name: 'Copy YAML' }).click();
+  await page.getByText('Copied').waitFor();
+  expect(await copied(page)).toContain('big: 12345678901234567891\n');
+  await page.goto(`${suite.standalone.url}/console/o/default/destinations/${ofGit.destination}/edit`);
+  await page.getByText('Owned by a manifest').first().waitFor();
   expectSound();
 }, 180_000);
 

@@ -220,7 +220,7 @@ describe('a topology of 500 routes', () => {
     const { body } = await suite.rest.send('GET', '/api/routes?page=1&pageSize=1');
     const page = await open('o/default/overview');
     await page.route(
-      ({ pathname }) => pathname === '/api/routes',
+      ({ pathname }) => pathname === '/api/organizations/default/routes',
       (route) => {
         const number = Number(new URL(route.request().url()).searchParams.get('page'));
         const ids = Array.from({ length: Math.min(100, total - (number - 1) * 100) }, (_, i) => `rte_${number}x${i}`);
@@ -244,7 +244,7 @@ describe('a topology of 500 routes', () => {
       release = resolve;
     });
     await page.route(
-      ({ pathname, searchParams }) => pathname === '/api/destinations' && searchParams.get('page') === '2',
+      ({ pathname, searchParams }) => pathname === '/api/organizations/default/destinations' && searchParams.get('page') === '2',
       async (route) => {
         asked.push(route.request().url());
         await held;
@@ -254,7 +254,7 @@ describe('a topology of 500 routes', () => {
     await column(page, 'Destinations').focus();
     await page.evaluate('void (document.activeElement.scrollTop = 340)');
     const place = (): Promise<unknown> => page.evaluate('[document.activeElement.ariaLabel, document.activeElement.scrollTop]');
-    await made('destinations', { name: 'one more', url: receiver.url });
+    await made('destinations', { name: 'the last', url: receiver.url });
     await eventually('the second page to be asked for', 30_000, () => asked.length > 0);
     expect(await page.getByText('to 100 destinations').count()).toBe(1);
     expect(await place()).toEqual(['Destinations, worst first', 340]);

@@ -11,14 +11,18 @@ export interface Kept<Value> {
 /** `parse` gets what is stored, which anything may have written; undefined: nothing, or no JSON. */
 export function kept<Value>(key: string, parse: (stored: unknown) => Value): Kept<Value> {
   const listeners = new Set<() => void>();
-  let current = parse(stored(key));
+  let current = parse(storedAt(key)?.value);
+  /** False: `current` could not be written, and what is stored is older. */
+  let isStored = true;
   const tell = (next: Value): void => {
     current = next;
     for (const listener of listeners) listener();
   };
   const get = (): Value => current;
   addEventListener('storage', (event) => {
-    if (event.key === key || event.key === null) tell(parse(stored(key)));
+    if (event.key !== key && event.key !== null) return;
+    isStored = true;
+    tell(parse(storedAt(key)?.value));
   });
   return {
     use: () =>
@@ -28,21 +32,32 @@ export function kept<Value>(key: string, parse: (stored: unknown) => Value): Kep
       }, get),
     get,
     set: (change) => {
-      const next = change(current);
+      // Another window may have written what this one is not told of yet.
+      const stored = isStored ? storedAt(key) : null;
+      const next = change(stored === null ? current : parse(stored.value));
       try {
         localStorage.setItem(key, JSON.stringify(next));
+        isStored = true;
       } catch {
         // A browser that keeps nothing has it for this page.
+        isStored = false;
       }
       tell(next);
     },
   };
 }
 
-function stored(key: string): unknown {
+/** Null: storage cannot be read. */
+function storedAt(key: string): { value: unknown } | null {
+  let text: string | null;
   try {
-    return JSON.parse(localStorage.getItem(key) ?? 'null') ?? undefined;
+    text = localStorage.getItem(key);
   } catch {
-    return undefined;
+    return null;
+  }
+  try {
+    return { value: JSON.parse(text ?? 'null') ?? undefined };
+  } catch {
+    return { value: undefined };
   }
 }

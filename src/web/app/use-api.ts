@@ -20,7 +20,7 @@ export function useOrganization(): string {
 }
 
 /** What has failed is asked for again, so that a screen recovers by itself. */
-const againMs = 5000;
+export const againMs = 5000;
 
 export interface ReadOptions {
   /** Milliseconds between two readings while the page is seen. Default: it is read once, and when the page is seen again. */

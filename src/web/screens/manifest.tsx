@@ -1,9 +1,12 @@
+import { useQuery } from '@tanstack/react-query';
 import { Link, useParams } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
+import type { ApiError } from '../api/client.ts';
 import { AsCode } from '../app/as-code.tsx';
+import { type Exact, readExact } from '../app/manifest/exact.ts';
 import { ManifestView } from '../app/manifest/manifest-view.tsx';
 import { Page } from '../app/page.tsx';
-import { useOrganization, useRead } from '../app/use-api.ts';
+import { againMs, useOrganization } from '../app/use-api.ts';
 import { shortId } from '../ui/format.ts';
 import { Empty, Failure, Loading } from '../ui/notices.tsx';
 
@@ -12,20 +15,24 @@ export function ManifestPage(): ReactElement {
   const org = useOrganization();
   const { id } = useParams({ from: '/o/$org/manifests/$id' });
   const input = { path: { id } };
-  const { data, error, refetch } = useRead('GET /manifests/{id}', input);
+  const { data, error, refetch } = useQuery<Exact<'GET /manifests/{id}'>, ApiError>({
+    queryKey: [org, 'GET /manifests/{id}', input, 'exact'],
+    queryFn: ({ signal }) => readExact('GET /manifests/{id}', input, { organization: org, signal }),
+    refetchInterval: ({ state }) => (state.status === 'error' ? againMs : false),
+  });
   return (
     <Page
-      title={data?.manifest.metadata.name ?? shortId(id)}
+      title={data?.answer.manifest.metadata.name ?? shortId(id)}
       crumbs={
         <Link to="/o/$org/id/$id" params={{ org, id }}>
           {shortId(id)}
         </Link>
       }
-      sub={data?.manifest.kind}
+      sub={data?.answer.manifest.kind}
       actions={<AsCode name="GET /manifests/{id}" input={input} />}
     >
       {data !== undefined ? (
-        <ManifestView data={data} />
+        <ManifestView exact={data} />
       ) : error === null ? (
         <Loading what="the manifest" />
       ) : error.status === 404 ? (

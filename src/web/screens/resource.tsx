@@ -1,8 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
-import { call, readBytes } from '../api/client.ts';
-import type { Manifest } from '../app/manifest/manifest-view.tsx';
+import { readBytes } from '../api/client.ts';
+import { type Exact, readExact } from '../app/manifest/exact.ts';
 import { inexactMembers } from '../app/resource-form/exact-json.ts';
 import { type Family, familyOf } from '../app/resource-form/families.ts';
 import { ResourceForm, recordIn } from '../app/resource-form/resource-form.tsx';
@@ -32,9 +32,9 @@ function OneForm({ name, id }: { name: string; id: string | null }): ReactElemen
 }
 
 /** Null: it has none, or nobody says: the API still refuses what others own. */
-async function manifestOf(id: string, organization: string, signal: AbortSignal): Promise<Manifest | null> {
+async function manifestOf(id: string, organization: string, signal: AbortSignal): Promise<Exact<'GET /manifests/{id}'> | null> {
   try {
-    return await call('GET /manifests/{id}', { path: { id } }, { organization, signal });
+    return await readExact('GET /manifests/{id}', { path: { id } }, { organization, signal });
   } catch (error) {
     if (signal.aborted) throw error;
     return null;

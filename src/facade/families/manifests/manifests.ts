@@ -2,11 +2,12 @@ import { z } from 'zod';
 import { apiVersion } from '../../../resources/definition.ts';
 import { isRecord } from '../../../resources/field-tree.ts';
 import type { PosthornObject } from '../../../resources/kinds.ts';
-import { pointerOf, readablePath } from '../../../store/objects/field-set.ts';
+import type { ManagedFieldsEntry } from '../../../resources/metadata.ts';
+import { fromFieldsV1, pathElements, pathText, pointerOf, readablePath } from '../../../store/objects/field-set.ts';
 import { type Family, operation } from '../../http/operation.ts';
 import { recordField } from '../../records/api-names.ts';
 import { manifestOf } from '../../records/manifests.ts';
-import { foreignFields } from '../../records/owned-spec.ts';
+import { type ForeignField, foreignFields } from '../../records/owned-spec.ts';
 import { findManifest, type ManifestKind, servedKindOf } from './find-manifest.ts';
 import { manifestHead, manifestPatchOperation } from './manifest-patch.ts';
 import { withMaskedHeaders } from './manifest-secrets.ts';
@@ -94,14 +95,15 @@ export const manifests = (families: readonly Family[]): Family => ({
   ],
 });
 
-function toAnswer(object: PosthornObject<ManifestKind>, id: string): z.input<typeof answer> {
+/** The answer for the object that has this id. */
+export function toAnswer(object: PosthornObject<ManifestKind>, id: string): z.input<typeof answer> {
   const {
     kind: name,
     metadata: { name: slug, ...labelled },
   } = manifestOf(object);
   const spec = withMaskedHeaders(object.kind, object.spec);
   const kind = servedKindOf(id);
-  const owners = foreignFields(object.metadata.managedFields ?? []).map(({ path, managers }) => {
+  const owners = refusedFields(object.metadata.managedFields ?? []).map(({ path, managers }) => {
     const text = readablePath(path);
     return { path: text, pointer: pointerOf(path, object), field: kind === undefined ? null : recordField(kind, text), managers };
   });
@@ -124,4 +126,19 @@ function toAnswer(object: PosthornObject<ManifestKind>, id: string): z.input<typ
       lastTransitionTime,
     })),
   };
+}
+
+/**
+ * The fields of others of which a change is refused. A manager that updates owns the objects and lists around its fields, too; others may
+ * change and add what stands beside these.
+ */
+function refusedFields(managedFields: readonly ManagedFieldsEntry[]): ForeignField[] {
+  const owned = managedFields.filter(({ subresource }) => subresource === undefined).flatMap(({ fieldsV1 }) => [...fromFieldsV1(fieldsV1)]);
+  const containers = new Set(owned.flatMap(pathsAround));
+  return foreignFields(managedFields).filter(({ path }) => !containers.has(path));
+}
+
+function pathsAround(path: string): string[] {
+  const elements = pathElements(path);
+  return elements.slice(1).map((_element, i) => pathText(elements.slice(0, i + 1)));
 }

@@ -5,11 +5,15 @@ import { Icon } from '../../ui/icon.tsx';
 import { Preformatted } from '../../ui/preformatted.tsx';
 import { Ago } from '../../ui/time.tsx';
 import { type YamlLine, yamlLines, yamlText } from '../../ui/yaml-text.ts';
+import type { Exact } from './exact.ts';
 
 export type Manifest = Answer<'GET /manifests/{id}'>;
 
 /** Who owns a field, in words. */
 export const managersIn = (managers: readonly string[]): string => managers.join(', ');
+
+/** Who declares a resource. A manifest whose fields nobody owns declares it all the same. */
+export const declarerOf = (managers: readonly string[]): string => (managers.length === 0 ? 'A manifest' : managersIn(managers));
 
 /** All who own something, each once. */
 export function managersOf({ owners }: Manifest): string[] {
@@ -17,20 +21,21 @@ export function managersOf({ owners }: Manifest): string[] {
 }
 
 /** A resource as YAML, with the owner beside each field that is not the API's, and its conditions. */
-export function ManifestView({ data }: { data: Manifest }): ReactElement {
-  const json = JSON.stringify(data.manifest);
+export function ManifestView({ exact: { answer: data, json } }: { exact: Exact<'GET /manifests/{id}'> }): ReactElement {
   const managers = managersOf(data);
   const ownersAt = new Map(data.owners.map((owner) => [owner.pointer, owner.managers]));
   return (
     <>
-      {managers.length === 0 ? (
+      {managers.length === 0 && !data.isLocked ? (
         <p className="muted">No field of it is owned by another manager: all of it can be changed here.</p>
       ) : (
         <div className="note">
           <Icon name="git" />
           <p>
-            <strong>{managersIn(managers)}</strong> {data.isLocked ? 'declares all of it.' : 'owns the fields that are marked.'} Change them
-            there: here they are refused.
+            <strong>{declarerOf(managers)}</strong>{' '}
+            {data.isLocked
+              ? 'declares all of it. Change it there: here it is refused.'
+              : 'owns the fields that are marked. Change them there: here they are refused.'}
           </p>
         </div>
       )}
@@ -47,9 +52,18 @@ export function ManifestView({ data }: { data: Manifest }): ReactElement {
           ))}
         </Preformatted>
       </div>
+      {hasMasked(data.manifest.spec) ? (
+        <p className="small muted">Values with • are masked: they are not the stored ones. Do not apply them.</p>
+      ) : null}
       <Conditions conditions={data.conditions} />
     </>
   );
+}
+
+/** Whether a header has a credential of which the API shows the end alone. */
+function hasMasked(value: unknown, name = ''): boolean {
+  if (typeof value === 'string') return name === 'value' && value.startsWith('•');
+  return typeof value === 'object' && value !== null && Object.entries(value).some(([key, inner]) => hasMasked(inner, key));
 }
 
 function Line({ line, managers }: { line: YamlLine; managers: readonly string[] | undefined }): ReactElement {

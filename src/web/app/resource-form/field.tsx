@@ -160,7 +160,7 @@ function OwnerOf({ lock: { managers, isWhole }, id }: { lock: Lock; id: string }
       <span className="owner">
         <Icon name="git" size={12} />
         <span>
-          {isWhole ? 'Owned by' : 'In part owned by'} {managersIn(managers)}
+          {isWhole ? 'Owned by' : 'In part owned by'} {managers.length === 0 ? 'a manifest' : managersIn(managers)}
         </span>
       </span>
     </span>

@@ -1,5 +1,6 @@
-import type { FormNode } from '../../api/form-schema.ts';
+import type { FormField, FormNode } from '../../api/form-schema.ts';
 import type { Manifest } from '../manifest/manifest-view.tsx';
+import { type Body, fieldsIn, objectIn, withMember } from './body.ts';
 
 /** What of a resource others than the API own; null: it has no manifest, or is not there yet. */
 export type Owned = Pick<Manifest, 'owners' | 'isLocked'> | null;
@@ -26,6 +27,29 @@ export function lockOf(owned: Owned, path: string, { kind }: FormNode): Lock | n
   const within = owners.filter(({ field }) => field?.startsWith(`${path}.`) === true);
   const parts = [...around, ...within];
   return parts.length === 0 ? null : { managers: namesIn(parts), isWhole: !listed.includes(kind) };
+}
+
+/** The body with what is locked as it began. */
+export function withoutLocked(fields: readonly FormField[], owned: Owned, start: Body, body: Body): Body {
+  const lockedBack = (within: readonly FormField[], began: Body, typed: Body, path: string): Body =>
+    within.reduce(
+      (all, { name, node }) => (lockOf(owned, `${path}${name}`, node)?.isWhole === true ? withMember(all, name, began[name]) : all),
+      typed,
+    );
+  const back = lockedBack(fields, start, body, '');
+  // The fields of a branch are those that the whole body chooses, once that is put back.
+  const whole = { fields, body: back };
+  const deep = (within: readonly FormField[], began: Body, typed: Body, path: string): Body => {
+    let all = lockedBack(within, began, typed, path);
+    for (const field of within) {
+      const { name, node } = field;
+      if (!containers.includes(node.kind)) continue;
+      const inner = deep(fieldsIn(field, whole), objectIn(began[name]), objectIn(all[name]), `${path}${name}.`);
+      if (all[name] !== undefined || Object.keys(inner).length > 0) all = withMember(all, name, inner);
+    }
+    return all;
+  };
+  return deep(fields, start, back, '');
 }
 
 function namesIn(owners: Manifest['owners']): string[] {

@@ -1,6 +1,6 @@
 import type { ReactElement } from 'react';
 import { Icon } from '../../ui/icon.tsx';
-import { type Manifest, managersIn, managersOf } from '../manifest/manifest-view.tsx';
+import { declarerOf, type Manifest, managersOf } from '../manifest/manifest-view.tsx';
 
 interface OwnersNoteProps {
   manifest: Manifest;
@@ -12,13 +12,13 @@ interface OwnersNoteProps {
 /** Why fields are locked, and the way to change them all the same: by a patch for Git. */
 export function OwnersNote({ manifest, isForGit, onSwitch }: OwnersNoteProps): ReactElement | null {
   const managers = managersOf(manifest);
-  if (managers.length === 0) return null;
+  if (managers.length === 0 && !manifest.isLocked) return null;
   return (
     <div className="note">
       <Icon name="git" />
       <div>
         <p>
-          <strong>{managersIn(managers)}</strong>{' '}
+          <strong>{declarerOf(managers)}</strong>{' '}
           {isForGit
             ? 'owns some of these fields. Change what you like: it becomes a patch for Git, and nothing is saved here.'
             : manifest.isLocked

@@ -1,14 +1,15 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { useBlocker, useNavigate } from '@tanstack/react-router';
 import { type FormEvent, type ReactElement, useEffect, useRef, useState } from 'react';
-import { type Answer, type ApiError, call, type Input } from '../../api/client.ts';
+import { type ApiError, call, type Input } from '../../api/client.ts';
 import type { FormField } from '../../api/form-schema.ts';
 import { Confirm } from '../../ui/confirm.tsx';
 import { Icon } from '../../ui/icon.tsx';
 import { Segments } from '../../ui/segments.tsx';
 import { AsCode } from '../as-code.tsx';
+import { type Exact, readExact } from '../manifest/exact.ts';
 import { GitPatch } from '../manifest/git-patch.tsx';
-import { type Manifest, ManifestView } from '../manifest/manifest-view.tsx';
+import { ManifestView } from '../manifest/manifest-view.tsx';
 import { Page } from '../page.tsx';
 import { Refusal } from '../resource-acts.tsx';
 import { useOrganization } from '../use-api.ts';
@@ -26,6 +27,7 @@ import {
 import type { Family } from './families.ts';
 import { Fields } from './field.tsx';
 import { JsonBody } from './json-body.tsx';
+import { withoutLocked } from './locks.ts';
 import { OwnersNote } from './owners-note.tsx';
 
 type Operation = `POST /${Family['api']}` | `PATCH /${Family['api']}/{id}`;
@@ -45,12 +47,13 @@ export interface ResourceFormProps {
   /** Members of the record that are not offered, because the form would change digits of their numbers. */
   withheld: readonly string[];
   /** As Kubernetes has it; null: a new one, or it has none. */
-  manifest: Manifest | null;
+  manifest: Exact<'GET /manifests/{id}'> | null;
 }
 
 /** Makes or changes a resource. What is sent is in the JSON, too. */
-export function ResourceForm({ family, fields: all, record, withheld, manifest }: ResourceFormProps): ReactElement {
+export function ResourceForm({ family, fields: all, record, withheld, manifest: exact }: ResourceFormProps): ReactElement {
   const org = useOrganization();
+  const manifest = exact?.answer ?? null;
   const fields = all.filter((field) => !withheld.includes(field.name));
   const navigate = useNavigate();
   const client = useQueryClient();
@@ -75,6 +78,7 @@ export function ResourceForm({ family, fields: all, record, withheld, manifest }
   const sent = json ?? patch;
   const isDirty = Object.keys(sent).length > 0 || stuck.length > 0 || isWrongJson;
   const name: Operation = isChange ? `PATCH /${family.api}/{id}` : `POST /${family.api}`;
+  const draftInput = { path: { id: String(record?.['id']) }, body: { change: sent } };
   const input = { ...(isChange && { path: { id: String(record['id']) } }), body: sent } as unknown as Input<Operation>;
 
   const save = useMutation<unknown, ApiError>({
@@ -91,9 +95,8 @@ export function ResourceForm({ family, fields: all, record, withheld, manifest }
       await navigate({ to: `/o/$org/${family.list}`, params: { org }, search: { at } });
     },
   });
-  const draft = useMutation<Answer<'POST /manifests/{id}/patch'>, ApiError>({
-    mutationFn: () =>
-      call('POST /manifests/{id}/patch', { path: { id: String(record?.['id']) }, body: { change: sent } }, { organization: org }),
+  const draft = useMutation<Exact<'POST /manifests/{id}/patch'>, ApiError>({
+    mutationFn: () => readExact('POST /manifests/{id}/patch', draftInput, { organization: org }),
   });
   const refused = save.error ?? draft.error;
   const complaints = { ...(refused === null ? {} : complaintsOf(refused, names)), ...missing };
@@ -138,6 +141,12 @@ export function ResourceForm({ family, fields: all, record, withheld, manifest }
     setBody(next);
     setMissing({});
   };
+  /** What was typed in locked fields cannot be undone there. */
+  const leaveGit = (): void => {
+    setBody(withoutLocked(fields, manifest, start, json === null ? body : mergedInto(fields, start, json)));
+    setJson(null);
+    setMissing({});
+  };
   const typed = (next: Body): void => {
     draft.reset();
     setJson(next);
@@ -161,7 +170,7 @@ export function ResourceForm({ family, fields: all, record, withheld, manifest }
       actions={
         <>
           <Segments label="View" choices={manifest === null ? views : viewsOfManifest} value={view} onChange={show} />
-          <AsCode name={name} input={input} />
+          {isForGit ? <AsCode name="POST /manifests/{id}/patch" input={draftInput} /> : <AsCode name={name} input={input} />}
         </>
       }
     >
@@ -171,7 +180,10 @@ export function ResourceForm({ family, fields: all, record, withheld, manifest }
             manifest={manifest}
             isForGit={isForGit}
             onSwitch={() => {
+              if (isForGit) leaveGit();
               setForGit(!isForGit);
+              // The editor begins anew with the last text that was JSON.
+              setWrongJson(false);
               save.reset();
               draft.reset();
             }}
@@ -186,14 +198,14 @@ export function ResourceForm({ family, fields: all, record, withheld, manifest }
             </button>
           </div>
         ) : null}
-        {draft.data === undefined ? null : <GitPatch data={draft.data} />}
+        {draft.data === undefined ? null : <GitPatch exact={draft.data} />}
         {withheld.length === 0 ? null : (
           <p className="note">Change {withheld.join(', ')} by the API: there are numbers with more digits than this form keeps.</p>
         )}
-        {view === 'yaml' && manifest !== null ? (
-          <ManifestView data={manifest} />
+        {view === 'yaml' && exact !== null ? (
+          <ManifestView exact={exact} />
         ) : view === 'json' ? (
-          <JsonBody body={sent} onChange={typed} onWrong={setWrongJson} />
+          <JsonBody key={String(isForGit)} body={sent} onChange={typed} onWrong={setWrongJson} />
         ) : (
           <>
             <Fields {...part} fields={fields.filter(({ isMain }) => isMain === true)} />
