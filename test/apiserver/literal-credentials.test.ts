@@ -92,7 +92,7 @@ const names = [
   ...['X_Api_Key', 'X.Api.Key', 'xApiKey', 'X-Secret-Key', 'X-CSRF', 'X-XSRF', 'X-Access-Signature', 'X-Access-Code', 'X-Auth', 'xAuth'],
   ...['X-Key', 'X-Otp', 'X-Pass', 'X-Pin', 'X-Pwd', 'X-Session', 'X-Sid', 'apiKey', 'Key', 'Monkey', 'Compass', 'Spin', 'X-Author'],
   ...['Idempotency-Key', 'IdempotencyKey', 'X-Routing-Key', 'X-Partition-Key', 'X-Cache-Key', 'X-Next-Token', 'X-Page-Token', 'X-Team'],
-  ...['I-Twilio-Idempotency-Token', 'Sec-WebSocket-Key', 'X-Hub-Signature-256', 'X-Signature-Jwt', 'X-Keynote', 'X-Tokens', 'X-User-Id'],
+  ...['I-Twilio-Idempotency-Token', 'X-WebSocket-Key', 'X-Hub-Signature-256', 'X-Signature-Jwt', 'X-Keynote', 'X-Tokens', 'X-User-Id'],
   ...['Content-Type', 'X-Public-Key', 'X-Trace-Token', 'X-Event-Key', 'X-Secret-Name', 'X-Codeword', 'X-Authenticated', 'Signature-JWT'],
 ];
 

@@ -232,7 +232,7 @@ describe('while a store is down', () => {
     const ids = sent.flat();
     await eventually(async () => {
       await expectWithinBounds();
-      for (const [id = ''] of sent) expect(await suite.reader.delivery('org_a', id)).toMatchObject({ status: 'retrying' });
+      for (const [id = ''] of sent) expect((await suite.reader.delivery('org_a', id))?.attempts).toBeGreaterThan(0);
     });
     const { open, end } = await hangInItsPlace();
     await eventually(async () => expect((await held()).map(({ length }) => length)).toEqual([2, 2, 2]));

@@ -20,10 +20,12 @@ const answer = z
     patch: z
       .object({
         ...manifestHead,
-        metadata: z.object({
-          name: z.string().describe('Its name in the namespace.'),
-          namespace: z.string().describe('Namespace of the organization.'),
-        }),
+        metadata: z
+          .object({
+            name: z.string().describe('Its name in the namespace.'),
+            namespace: z.string().describe('Namespace of the organization.'),
+          })
+          .describe('Its metadata.'),
         spec: z.record(z.string(), z.unknown()).describe('What differs; null: the field goes. Empty: nothing differs.'),
       })
       .describe('A merge patch (RFC 7386) of the custom resource.'),

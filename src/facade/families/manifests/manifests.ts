@@ -17,7 +17,7 @@ const owner = z
     path: z.string().describe('The field, as FIELD_MANAGED names it: `spec.http.url`.'),
     pointer: z.string().nullable().describe('JSON Pointer of the field in the manifest; null: nothing stands there.'),
     field: z.string().nullable().describe('Field of the record that shows it; null: the API changes nothing of this resource.'),
-    managers: z.array(z.string()).describe('Who owns it: argocd, kubectl, Helm, …'),
+    managers: z.array(z.string()).describe('Who owns it, such as `argocd` or `kubectl`.'),
   })
   .meta({ id: 'FieldOwner' });
 
@@ -35,15 +35,17 @@ const answer = z
     manifest: z
       .object({
         ...manifestHead,
-        metadata: z.object({
-          name: z.string().describe('Its name in the namespace.'),
-          namespace: z.string().describe('Namespace of the organization.'),
-          labels: z.record(z.string(), z.string()).optional().describe('Its labels.'),
-          annotations: z
-            .record(z.string(), z.string())
-            .optional()
-            .describe('Annotations of Posthorn. Those of others may hold copies of the whole.'),
-        }),
+        metadata: z
+          .object({
+            name: z.string().describe('Its name in the namespace.'),
+            namespace: z.string().describe('Namespace of the organization.'),
+            labels: z.record(z.string(), z.string()).optional().describe('Its labels.'),
+            annotations: z
+              .record(z.string(), z.string())
+              .optional()
+              .describe('Annotations of Posthorn. Those of others may hold copies of the whole.'),
+          })
+          .describe('Its metadata.'),
         spec: z.record(z.string(), z.unknown()).describe('Its spec. Credentials that headers have in clear are masked.'),
       })
       .describe('The custom resource, without what the server sets.'),
