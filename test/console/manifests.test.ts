@@ -41,7 +41,7 @@ test('what Git owns is locked in the form, becomes a patch to copy, and the rest
   expect(parse(await copied(page))).toEqual(patch);
   expect(await read(`destinations/${ofGit.destination}`)).toMatchObject({ url: 'https://hooks.example.com/in', description: null });
 
-  // The text of a patch goes once it is no longer that of the form.
+  // A change of the form removes the patch that was written before.
   expect(await page.getByText('A field that is null').count()).toBe(0);
   await page.getByLabel('URL').fill('https://hooks.example.com/v3');
   await page.getByRole('region', { name: 'Patch', exact: true }).waitFor({ state: 'detached' });
@@ -49,7 +49,7 @@ test('what Git owns is locked in the form, becomes a patch to copy, and the rest
   const code = page.getByRole('dialog', { name: 'This view as code' });
   expect(await code.textContent()).toMatch(new RegExp(`-X POST '[^']*/manifests/${ofGit.destination}/patch'.*"change":\\{"`, 's'));
   await page.keyboard.press('Escape');
-  // What was typed in locked fields is put back: it could not be undone there.
+  // The form restores locked fields: nobody could undo there what was typed.
   await page.getByRole('button', { name: 'Write a patch' }).click();
   expect([await page.getByLabel('URL').inputValue(), await page.getByLabel('Description').inputValue()]).toEqual([
     'https://hooks.example.com/in',

@@ -84,7 +84,7 @@ function requireObject(value: unknown): Record<string, unknown> {
 /** Codes of fields whose invalid values have a code of their own, such as INVALID_URL. */
 export type FieldCodes = Readonly<Record<string, ErrorCode>>;
 
-interface BodyReading {
+export interface BodyReading {
   readOnly?: readonly string[];
   fieldCodes?: FieldCodes;
 }

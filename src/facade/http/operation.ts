@@ -118,7 +118,7 @@ export interface Operation extends Omit<OperationDefinition<z.ZodObject, z.ZodOb
 /** How a family judges a change of one of its records that custom resources keep. Writes nothing. */
 export interface ChangePlan {
   kind: ServedKind;
-  /** The object that the path names, and the spec that the body of a PATCH would make of it; whoever owns the fields. Else rejects as the PATCH would. */
+  /** The object that the path names, and its spec after a PATCH with this body. Field owners are ignored. Rejects with every other error of the PATCH. */
   judge(call: Call, body: unknown): Promise<{ current: PosthornObject<ServedKind>; spec: object }>;
 }
 

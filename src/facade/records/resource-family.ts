@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { parseBody } from '../http/body.ts';
 import { type Family, type Operation, operation } from '../http/operation.ts';
 import { cutPage, cutWholeList, pageOf, type pageQuery, type wholeListQuery } from '../http/pagination.ts';
 import type { ServedKind } from '../http/services.ts';
@@ -7,7 +6,7 @@ import { findToRead, newestFirst } from './lookup.ts';
 import { nouns } from './nouns.ts';
 import { newSlug } from './record-fields.ts';
 import { type ResourceFamilyDefinition, resourceDefinition } from './resource-family-definition.ts';
-import { changeRecord, createRecord, deleteRecord, specOfChange } from './resource-writes.ts';
+import { changePlan, changeRecord, createRecord, deleteRecord } from './resource-writes.ts';
 
 /** The family with its five operations, or six with PUT, and `more` of its own. */
 export function resourceFamily<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject>(
@@ -102,7 +101,7 @@ export function resourceFamily<K extends ServedKind, Body extends z.ZodObject, Q
     description,
     noun,
     operations: [...common, ...more],
-    changes: { kind, judge: (call, sent) => specOfChange(definition, call, parseBody(body, sent, { readOnly, fieldCodes })) },
+    changes: changePlan(definition, body, { readOnly, fieldCodes }),
     shown: { ...definition.examples.create, ...definition.examples.shown },
   };
 }

@@ -2,7 +2,8 @@ import type { z } from 'zod';
 import { canonicalJson } from '../../core/canonical-json.ts';
 import { PosthornError } from '../../core/errors.ts';
 import type { ObjectOf } from '../../resources/kinds.ts';
-import type { Call } from '../http/operation.ts';
+import { type BodyReading, parseBody } from '../http/body.ts';
+import type { Call, ChangePlan } from '../http/operation.ts';
 import type { ServedKind } from '../http/services.ts';
 import { find } from './lookup.ts';
 import { nouns } from './nouns.ts';
@@ -10,7 +11,7 @@ import { madeBefore } from './request-marks.ts';
 import type { ResourceFamilyDefinition } from './resource-family-definition.ts';
 import { SecretDraft } from './secrets.ts';
 import { refuseReservedSlug, slugOf, type WantedSlug } from './slug.ts';
-import { planChange, refuseBeyondLimit, refuseInadmissible, type Spec } from './write-rules.ts';
+import { planChange, refuseBeyondLimit, refuseInadmissible } from './write-rules.ts';
 import { WriteTransaction } from './write-transaction.ts';
 
 type Definition<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject> = Pick<
@@ -91,19 +92,25 @@ export async function judgeChange<K extends ServedKind, Body extends z.ZodObject
   refuseInadmissible(call, kind, spec, current);
 }
 
-/** What a change makes of the spec, whoever owns its fields; writes nothing. Throws what `writeChange` would throw otherwise. */
-export async function specOfChange<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject>(
+/** How a family judges the body of its PATCH without writing. `body` and `reading`: as of the operation. */
+export function changePlan<K extends ServedKind, Body extends z.ZodObject, Query extends z.ZodObject>(
   definition: Definition<K, Body, Query>,
-  call: Call,
-  body: z.output<Body>,
-): Promise<{ current: ObjectOf<K>; spec: Spec }> {
+  body: Body,
+  reading: BodyReading,
+): ChangePlan {
   const { kind, toSpec } = definition;
-  const current = await find(call, kind, call.params['id'] ?? '');
-  const sent = await withoutImmutable(definition, call, current, body);
-  const secrets = new SecretDraft(call, current.metadata.name, current);
-  const spec = await secrets.moved(await toSpec({ call, body: sent, current, secrets }));
-  refuseInadmissible(call, kind, spec, current);
-  return { current, spec };
+  return {
+    kind,
+    judge: async (call, raw) => {
+      const read = parseBody(body, raw, reading);
+      const current = await find(call, kind, call.params['id'] ?? '');
+      const sent = await withoutImmutable(definition, call, current, read);
+      const secrets = new SecretDraft(call, current.metadata.name, current);
+      const spec = await secrets.moved(await toSpec({ call, body: sent, current, secrets }));
+      refuseInadmissible(call, kind, spec, current);
+      return { current, spec };
+    },
+  };
 }
 
 /** Deletes the resource and removes it from the routes that name it. Resolves once the resource has left the lists. */

@@ -1,6 +1,6 @@
 import type { Answer } from '../api/client.ts';
 import type { Layer } from '../ui/charts.tsx';
-import { count } from '../ui/format.ts';
+import { count, quantity } from '../ui/format.ts';
 
 type Series = Answer<'GET /analytics/series'>;
 type Point = Series['points'][number];
@@ -28,12 +28,12 @@ const ended =
   (one: string, several: string) =>
   (total: Total): string => {
     const lost = total.failed ?? 0;
-    return `${numbered((total.delivered ?? 0) + lost, one, several)} ended, ${count(lost)} of them failed,`;
+    return `${quantity((total.delivered ?? 0) + lost, one, several)} ended, ${count(lost)} of them failed,`;
   };
 const givenUp =
   (one: string, several: string) =>
   (total: Total): string =>
-    `${numbered(total.failed ?? 0, one, several)} failed`;
+    `${quantity(total.failed ?? 0, one, several)} failed`;
 const created: Counts['times'] = ['from', 'to'];
 const failedBetween: Counts['times'] = ['failedFrom', 'failedTo'];
 
@@ -43,7 +43,7 @@ export const countsOf: Record<CountedList, Counts> = {
     scopes: ['sourceId'],
     times: created,
     layers: [{ word: 'Events', fill: 'f-s2', value: ({ events }) => events ?? 0 }],
-    sentence: ({ events }) => `${numbered(events ?? 0, 'event', 'events')} came in`,
+    sentence: ({ events }) => `${quantity(events ?? 0, 'event', 'events')} came in`,
     counted: 'Counted when they come in, whatever becomes of them.',
   },
   deliveries: {
@@ -81,7 +81,3 @@ export const countsOf: Record<CountedList, Counts> = {
       'Counted when they were given up, also those that a transform refused and those that were sent again since; the list has the dead letters of now, by when attempts failed.',
   },
 };
-
-function numbered(value: number, one: string, several: string): string {
-  return `${count(value)} ${value === 1 ? one : several}`;
-}

@@ -48,7 +48,7 @@ export function ListHistogram({ of, fields, filters, onRange }: ListHistogramPro
     setDraft(null);
   }
   const zone = use(ZoneContext);
-  const said = (ms: number): string => minuteLabel(new Date(ms).toISOString(), zone);
+  const timeText = (ms: number): string => minuteLabel(new Date(ms).toISOString(), zone);
   const apply = ({ begin, end }: Chosen): void => {
     if (steps === null) return;
     const at = (step: number): string => new Date(steps.beginMs + step * steps.stepMs).toISOString().replace('.000', '');
@@ -77,7 +77,7 @@ export function ListHistogram({ of, fields, filters, onRange }: ListHistogramPro
         <span role="status" className="small">
           {draft === null || steps === null
             ? null
-            : `${said(steps.beginMs + draft.begin * steps.stepMs)} to ${said(steps.beginMs + draft.end * steps.stepMs)}`}
+            : `${timeText(steps.beginMs + draft.begin * steps.stepMs)} to ${timeText(steps.beginMs + draft.end * steps.stepMs)}`}
         </span>
         {draft === null ? null : (
           <button type="button" className="btn is-sm is-primary" onClick={() => apply(draft)}>
@@ -94,9 +94,18 @@ export function ListHistogram({ of, fields, filters, onRange }: ListHistogramPro
       {span === null || series === undefined || steps === null ? (
         <div className="histogram-space" />
       ) : (
-        <Drawn counts={counts} series={series} span={span} steps={steps} said={said} draft={draft} onDraft={setDraft} onApply={apply}>
+        <HistogramChart
+          counts={counts}
+          series={series}
+          span={span}
+          steps={steps}
+          timeText={timeText}
+          draft={draft}
+          onDraft={setDraft}
+          onApply={apply}
+        >
           {isFormer ? 'Counts of the chosen filters are being read.' : limitsOfCounts(counts, fields, filters, scope)}
-        </Drawn>
+        </HistogramChart>
       )}
     </section>
   );
@@ -141,29 +150,29 @@ function limitsOfCounts(counts: Counts, fields: readonly FilterField[], filters:
   return `${counts.counted}${follows}${not}`;
 }
 
-interface DrawnProps {
+interface HistogramChartProps {
   counts: Counts;
   series: Series;
   span: CountedSpan;
   steps: Steps;
-  said: (ms: number) => string;
+  timeText: (ms: number) => string;
   draft: Chosen | null;
   onDraft: (draft: Chosen | null) => void;
   onApply: (chosen: Chosen) => void;
   children: string;
 }
 
-function Drawn({
+function HistogramChart({
   counts,
   series: { points, total, from, to },
   span,
   steps: { beginMs, stepMs },
-  said,
+  timeText,
   draft,
   onDraft,
   onApply,
   children,
-}: DrawnProps): ReactElement {
+}: HistogramChartProps): ReactElement {
   const frame = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(0);
   useLayoutEffect(() => {
@@ -176,7 +185,7 @@ function Drawn({
     return () => observer.disconnect();
   }, []);
   const area: Area = { width, height: 104, left: 40, right: width - 28, top: 8, bottom: 84 };
-  const sentence = `${counts.sentence(total)} from ${said(Date.parse(from))} to ${said(Date.parse(to))}.`;
+  const sentence = `${counts.sentence(total)} from ${timeText(Date.parse(from))} to ${timeText(Date.parse(to))}.`;
   return (
     <>
       <div className="histogram-space" ref={frame}>
@@ -187,7 +196,7 @@ function Drawn({
               area={area}
               steps={points.length}
               chosen={draft}
-              said={(step) => said(beginMs + step * stepMs)}
+              stepText={(step) => timeText(beginMs + step * stepMs)}
               onChange={onDraft}
               onApply={onApply}
             />
@@ -217,7 +226,7 @@ function Drawn({
             <tbody>
               {points.map((point) => (
                 <tr key={point.at}>
-                  <th scope="row">{said(Date.parse(point.at))}</th>
+                  <th scope="row">{timeText(Date.parse(point.at))}</th>
                   {counts.layers.map(({ word, value }) => (
                     <td key={word} className="num">
                       {count(value(point))}

@@ -2,11 +2,11 @@ import { Link } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
 import { useOrganization } from '../app/use-api.ts';
 import { AnswerLine } from '../ui/answer.tsx';
-import { count } from '../ui/format.ts';
+import { count, quantity } from '../ui/format.ts';
 import { toneOfState } from '../ui/state.tsx';
 import { Ago } from '../ui/time.tsx';
-import { type CutOff, type End, isWrong, type Lead, leadsOf, rateText, sideOf, type Wiring } from './topology-graph.ts';
-import { plural, summaryOf } from './topology-summary.ts';
+import { type CutOff, type End, isWrong, rateText, routesAt, sideOf, type WiredRoute, type Wiring } from './topology-graph.ts';
+import { summaryOf } from './topology-summary.ts';
 
 export interface AnswerProps {
   wiring: Wiring;
@@ -38,16 +38,16 @@ export function TopologyAnswer({ wiring, isPart, selected, isGone, clear: drop }
 
 function Selected({ wiring, at, clear }: { wiring: Wiring; at: string; clear: ReactElement }): ReactElement {
   const org = useOrganization();
-  const leads = leadsOf(wiring, at) ?? [];
+  const routes = routesAt(wiring, at) ?? [];
   const names = new Map([...wiring.sources, ...wiring.destinations].map(({ id, name }) => [id, name]));
   const side = sideOf(at);
   const end = [...wiring.sources, ...wiring.destinations].find(({ id }) => id === at);
-  const [first] = leads;
-  const worstOf = end ?? leads.find(isWrong) ?? first;
-  const cutOff = leads.flatMap((lead) =>
-    [...lead.cutOff].filter(([id]) => side !== 'destinations' || id === at).map(([id, of]) => ({ lead, id, of })),
+  const [first] = routes;
+  const worstOf = end ?? routes.find(isWrong) ?? first;
+  const cutOff = routes.flatMap((route) =>
+    [...route.cutOff].filter(([id]) => side !== 'destinations' || id === at).map(([id, of]) => ({ route, id, of })),
   );
-  const tone = cutOff.length > 0 ? 'open' : toneOfState((leads.find(isWrong) ?? worstOf)?.state ?? 'idle');
+  const tone = cutOff.length > 0 ? 'open' : toneOfState((routes.find(isWrong) ?? worstOf)?.state ?? 'idle');
   return (
     <AnswerLine
       tone={tone}
@@ -64,10 +64,10 @@ function Selected({ wiring, at, clear }: { wiring: Wiring; at: string; clear: Re
         </>
       }
     >
-      <p>{end === undefined ? routeSentence(leads, at, names) : endSentence(end, leads, side)}</p>
-      {cutOff.slice(0, 3).map(({ lead, id, of }) => (
-        <p key={`${lead.id} ${id}`} className="small">
-          {lead.name} to {names.get(id) ?? id}: <CircuitWords cutOff={of} />
+      <p>{end === undefined ? routeSentence(routes, at, names) : endSentence(end, routes, side)}</p>
+      {cutOff.slice(0, 3).map(({ route, id, of }) => (
+        <p key={`${route.id} ${id}`} className="small">
+          {route.name} to {names.get(id) ?? id}: <CircuitWords cutOff={of} />
         </p>
       ))}
       {cutOff.length > 3 ? <p className="small">{count(cutOff.length - 3)} more circuits are not closed.</p> : null}
@@ -76,7 +76,10 @@ function Selected({ wiring, at, clear }: { wiring: Wiring; at: string; clear: Re
 }
 
 /** The filters of the list of routes that show those of a group. */
-function commonSearch(at: string, { sourceId, destinationIds: [destinationId] }: Lead): { sourceId?: string; destinationId?: string } {
+function commonSearch(
+  at: string,
+  { sourceId, destinationIds: [destinationId] }: WiredRoute,
+): { sourceId?: string; destinationId?: string } {
   return { ...(at.startsWith('destination.') ? {} : { sourceId }), ...(at.startsWith('source.') ? {} : { destinationId }) };
 }
 
@@ -124,16 +127,16 @@ function CircuitWords({ cutOff: { state, openedAt } }: { cutOff: CutOff }): Reac
   );
 }
 
-function endSentence({ name, perMinute }: End, leads: readonly Lead[], side: 'sources' | 'routes' | 'destinations'): string {
+function endSentence({ name, perMinute }: End, routes: readonly WiredRoute[], side: 'sources' | 'routes' | 'destinations'): string {
   const rate = atRate(perMinute);
   if (side === 'sources') {
-    if (leads.length === 0) return `No route begins at ${name}: its events are kept and go nowhere.`;
-    const ends = new Set(leads.flatMap(({ destinationIds }) => destinationIds)).size;
-    return `${name} feeds ${plural(leads.length, 'route')} to ${plural(ends, 'destination')}${rate}.`;
+    if (routes.length === 0) return `No route begins at ${name}: its events are kept and go nowhere.`;
+    const ends = new Set(routes.flatMap(({ destinationIds }) => destinationIds)).size;
+    return `${name} feeds ${quantity(routes.length, 'route')} to ${quantity(ends, 'destination')}${rate}.`;
   }
-  if (leads.length === 0) return `No route leads to ${name}.`;
-  const sources = new Set(leads.map(({ sourceId }) => sourceId)).size;
-  return `${name} gets events by ${plural(leads.length, 'route')} from ${plural(sources, 'source')}${rate}.`;
+  if (routes.length === 0) return `No route leads to ${name}.`;
+  const sources = new Set(routes.map(({ sourceId }) => sourceId)).size;
+  return `${name} gets events by ${quantity(routes.length, 'route')} from ${quantity(sources, 'source')}${rate}.`;
 }
 
 function atRate(perMinute: number | null): string {
@@ -141,21 +144,21 @@ function atRate(perMinute: number | null): string {
   return perMinute === 0 ? '; nothing in the last hour' : `, at ${rateText(perMinute)} a minute`;
 }
 
-function routeSentence(leads: readonly Lead[], at: string, names: ReadonlyMap<string, string>): string {
-  const [first] = leads;
+function routeSentence(routes: readonly WiredRoute[], at: string, names: ReadonlyMap<string, string>): string {
+  const [first] = routes;
   if (first === undefined) return '';
   const nameOf = (id: string): string => names.get(id) ?? id;
   const spare = first.failoverIds.length === 0 ? '' : `, or else to ${inWords(first.failoverIds.map(nameOf))}`;
-  const from = [...new Set(leads.map(({ sourceId }) => sourceId))];
-  const to = [...new Set(leads.flatMap(({ destinationIds }) => destinationIds))];
+  const from = [...new Set(routes.map(({ sourceId }) => sourceId))];
+  const to = [...new Set(routes.flatMap(({ destinationIds }) => destinationIds))];
   const way = `from ${inWords(from.map(nameOf))} to ${inWords(to.map(nameOf))}${first.id === at ? spare : ''}`;
-  const perMinute = leads.reduce((sum, lead) => sum + (lead.perMinute ?? 0), 0);
-  const who = first.id === at ? `${first.name} leads` : `${plural(leads.length, 'route')} lead`;
+  const perMinute = routes.reduce((sum, route) => sum + (route.perMinute ?? 0), 0);
+  const who = first.id === at ? `${first.name} leads` : `${quantity(routes.length, 'route')} lead`;
   return `${who} ${way}${atRate(perMinute)}.`;
 }
 
-function toneOfAll({ leads, destinations }: Wiring): 'open' | 'bad' | 'warn' | 'ok' {
-  const wrong = [...leads, ...destinations].filter(isWrong);
+function toneOfAll({ routes, destinations }: Wiring): 'open' | 'bad' | 'warn' | 'ok' {
+  const wrong = [...routes, ...destinations].filter(isWrong);
   if (wrong.some(({ state }) => toneOfState(state) === 'open')) return 'open';
   if (wrong.some(({ state }) => state === 'failed')) return 'bad';
   return wrong.length > 0 ? 'warn' : 'ok';

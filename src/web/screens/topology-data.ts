@@ -2,7 +2,7 @@ import { useEffect, useMemo, useRef } from 'react';
 import type { Answer, ApiError } from '../api/client.ts';
 import { type CursorList, useOrganization, usePages, useRead } from '../app/use-api.ts';
 import { type Circuit, destinationState, useCircuitsOf } from './target-data.ts';
-import type { CutOff, End, Lead, Wiring } from './topology-graph.ts';
+import type { CutOff, End, WiredRoute, Wiring } from './topology-graph.ts';
 
 type Source = Answer<'GET /sources'>['data'][number];
 type Route = Answer<'GET /routes'>['data'][number];
@@ -14,7 +14,7 @@ export interface Topology {
   isLoading: boolean;
   error: ApiError | null;
   refresh: () => void;
-  /** Kinds of which there are more than are read. */
+  /** Kinds with more than `readAtMost` objects: only the first of them are shown. */
   cut: readonly string[];
 }
 
@@ -42,7 +42,7 @@ export function useTopology(at: string | null): Topology {
   const events = new Map((ofSources.data?.sources ?? none).map((each) => [each.sourceId, each.eventsCount]));
   const healths = new Map((health.data?.destinations ?? none).map((each) => [each.destinationId, each]));
   const rate = (count: number | undefined): number | null => (count === undefined ? null : count / minutes);
-  const led = new Set(routes.rows.map(({ sourceId }) => sourceId));
+  const withRoutes = new Set(routes.rows.map(({ sourceId }) => sourceId));
   const lists = [sources, routes, destinations];
   const reads = [ofSources, ofRoutes, health];
   return {
@@ -52,11 +52,11 @@ export function useTopology(at: string | null): Topology {
           id,
           name,
           sub: provider,
-          state: sourceState(enabled, led.has(id), events.get(id)),
+          state: sourceState(enabled, withRoutes.has(id), events.get(id)),
           perMinute: rate(events.get(id)),
         }),
       ),
-      leads: routes.rows.map((route): Lead => {
+      routes: routes.rows.map((route): WiredRoute => {
         const own = figures.get(route.id);
         return {
           id: route.id,
@@ -164,9 +164,9 @@ function targetsOf({ destinationIds, failoverDestinationIds }: Route): string[] 
   return [...new Set([...destinationIds, ...failoverDestinationIds])];
 }
 
-function sourceState(enabled: boolean, isLed: boolean, events: number | undefined): string {
+function sourceState(enabled: boolean, hasRoutes: boolean, events: number | undefined): string {
   if (!enabled) return 'disabled';
-  if (!isLed) return 'no_routes';
+  if (!hasRoutes) return 'no_routes';
   return (events ?? 0) === 0 ? 'idle' : 'healthy';
 }
 

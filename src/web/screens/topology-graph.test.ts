@@ -2,12 +2,12 @@ import { describe, expect, test } from '@jest/globals';
 import {
   columnsOf,
   type End,
-  type Lead,
-  leadsOf,
   linesOf,
   narrowed,
   rateText,
+  routesAt,
   selectedIn,
+  type WiredRoute,
   type Wiring,
   widthOf,
 } from './topology-graph.ts';
@@ -17,7 +17,7 @@ function end(id: string, more: Partial<End> = {}): End {
   return { id, name: id.slice(4), sub: '', state: 'healthy', perMinute: 0, ...more };
 }
 
-function lead(id: string, from: string, to: string[], more: Partial<Lead> = {}): Lead {
+function route(id: string, from: string, to: string[], more: Partial<WiredRoute> = {}): WiredRoute {
   return {
     id: `rte_${id}`,
     name: id,
@@ -34,10 +34,10 @@ function lead(id: string, from: string, to: string[], more: Partial<Lead> = {}):
 const open = { state: 'circuit_open', cutOff: new Map([['dst_billing', { state: 'open' as const, openedAt: null }]]) };
 const wiring: Wiring = {
   sources: [end('src_shop'), end('src_erp'), end('src_idle', { state: 'no_routes' })],
-  leads: [
-    lead('1', 'shop', ['billing']),
-    lead('2', 'shop', ['billing', 'lake'], open),
-    lead('3', 'erp', ['lake'], { failoverIds: ['dst_spare'] }),
+  routes: [
+    route('1', 'shop', ['billing']),
+    route('2', 'shop', ['billing', 'lake'], open),
+    route('3', 'erp', ['lake'], { failoverIds: ['dst_spare'] }),
   ],
   destinations: [end('dst_spare'), end('dst_lake'), end('dst_billing', { state: 'circuit_open' })],
 };
@@ -88,9 +88,9 @@ describe('a selection', () => {
   });
 
   test('of what is not there is null', () => {
-    expect(leadsOf(wiring, 'rte_9')).toBeNull();
-    expect(leadsOf(wiring, 'src_9')).toBeNull();
-    expect(leadsOf(wiring, 'pair.src_shop.dst_billing')?.map(({ name }) => name)).toEqual(['1', '2']);
+    expect(routesAt(wiring, 'rte_9')).toBeNull();
+    expect(routesAt(wiring, 'src_9')).toBeNull();
+    expect(routesAt(wiring, 'pair.src_shop.dst_billing')?.map(({ name }) => name)).toEqual(['1', '2']);
   });
 });
 
@@ -104,7 +104,7 @@ describe('a selected group', () => {
     ['is that of a first destination', wiring, 'destination.dst_billing', 'destination', 'destination.dst_billing'],
     ['of which one route is left is that route', narrowed(wiring, { text: '1', onlyWrong: false }), key, 'pair', 'rte_1'],
     ['of which nothing is left is none', narrowed(wiring, { text: 'erp', onlyWrong: false }), key, 'pair', null],
-    ['is the same when its first route comes back', { ...wiring, leads: wiring.leads.toReversed() }, key, 'pair', key],
+    ['is the same when its first route comes back', { ...wiring, routes: wiring.routes.toReversed() }, key, 'pair', key],
   ] as const)('%s', (_, each, at, grouping, selected) => {
     expect(selectedIn(each, at, grouping)).toBe(selected);
     const { routes } = columnsOf(each, selected, grouping);
@@ -118,7 +118,7 @@ describe('a selected group', () => {
 
 test('a search keeps what has the text and what is joined to it, and drops the rest', () => {
   const found = narrowed(wiring, { text: ' ERP ', onlyWrong: false });
-  expect([found.sources, found.leads, found.destinations].map((each) => each.map(({ id }) => id))).toEqual([
+  expect([found.sources, found.routes, found.destinations].map((each) => each.map(({ id }) => id))).toEqual([
     ['src_erp'],
     ['rte_3'],
     ['dst_spare', 'dst_lake'],
@@ -128,7 +128,7 @@ test('a search keeps what has the text and what is joined to it, and drops the r
 
 test('only what is wrong is what has trouble, and what is joined to that', () => {
   const found = narrowed(wiring, { text: '', onlyWrong: true });
-  expect(found.leads.map(({ id }) => id)).toEqual(['rte_1', 'rte_2']);
+  expect(found.routes.map(({ id }) => id)).toEqual(['rte_1', 'rte_2']);
   expect(found.sources.map(({ id }) => id)).toEqual(['src_shop']);
 });
 
@@ -148,7 +148,7 @@ describe('lines', () => {
   });
 
   test('of a group with many ends are drawn only where they are asked for', () => {
-    const many = { ...wiring, leads: ['a', 'b', 'c', 'd'].map((to) => lead(to, 'shop', [to])) };
+    const many = { ...wiring, routes: ['a', 'b', 'c', 'd'].map((to) => route(to, 'shop', [to])) };
     const { routes } = columnsOf(many, null, 'source');
     expect(linesOf(routes, 'destinations', new Set())).toEqual([]);
     expect(linesOf(routes, 'destinations', new Set(['source.src_shop']))).toHaveLength(4);
@@ -158,9 +158,9 @@ describe('lines', () => {
 
 describe('the summary', () => {
   const all = '3 routes from 3 sources to 3 destinations.';
-  const of = (...leads: Partial<Lead>[]): Wiring => ({
+  const of = (...routes: Partial<WiredRoute>[]): Wiring => ({
     ...wiring,
-    leads: wiring.leads.map((each, i) => ({ ...each, state: 'healthy', cutOff: new Map(), ...leads[i] })),
+    routes: wiring.routes.map((each, i) => ({ ...each, state: 'healthy', cutOff: new Map(), ...routes[i] })),
     destinations: wiring.destinations.map((each) => ({ ...each, state: 'healthy' })),
   });
   const unknown = { state: 'circuit_open' };

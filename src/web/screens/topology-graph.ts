@@ -10,7 +10,7 @@ export interface End {
 }
 
 /** A route, and what it leads to. */
-export interface Lead {
+export interface WiredRoute {
   id: string;
   name: string;
   sourceId: string;
@@ -30,7 +30,7 @@ export interface CutOff {
 
 export interface Wiring {
   sources: readonly End[];
-  leads: readonly Lead[];
+  routes: readonly WiredRoute[];
   destinations: readonly End[];
 }
 
@@ -47,7 +47,7 @@ export interface Node {
   state: string;
   perMinute: number | null;
   /** The routes that it stands for, or that begin or end at it. */
-  leads: readonly Lead[];
+  routes: readonly WiredRoute[];
   /** 2 of a route below its group. */
   level: 1 | 2;
   /** Of a group: whether its routes stand below it. */
@@ -84,32 +84,32 @@ export function narrowed(wiring: Wiring, { text, onlyWrong }: { text: string; on
   if (wanted === '' && !onlyWrong) return wiring;
   const has = ({ name }: { name: string }): boolean => wanted === '' || name.toLowerCase().includes(wanted);
   const ends = new Map([...wiring.sources, ...wiring.destinations].map((each) => [each.id, each]));
-  const leads = wiring.leads.filter((lead) => {
-    const joined = [lead, ...endIdsOf(lead).flatMap((id) => ends.get(id) ?? [])];
+  const routes = wiring.routes.filter((route) => {
+    const joined = [route, ...endIdsOf(route).flatMap((id) => ends.get(id) ?? [])];
     return joined.some(has) && (!onlyWrong || joined.some(isWrong));
   });
-  const joined = new Set(leads.flatMap(endIdsOf));
+  const joined = new Set(routes.flatMap(endIdsOf));
   const stays = (end: End): boolean => joined.has(end.id) || (has(end) && (!onlyWrong || isWrong(end)));
-  return { sources: wiring.sources.filter(stays), leads, destinations: wiring.destinations.filter(stays) };
+  return { sources: wiring.sources.filter(stays), routes, destinations: wiring.destinations.filter(stays) };
 }
 
 /** The routes that begin or end at a node, or that it stands for; null where nothing has the key. */
-export function leadsOf({ sources, leads, destinations }: Wiring, key: string): readonly Lead[] | null {
+export function routesAt({ sources, routes, destinations }: Wiring, key: string): readonly WiredRoute[] | null {
   const side = sideOf(key);
   if (side !== 'routes') {
     const exists = (side === 'sources' ? sources : destinations).some(({ id }) => id === key);
-    return exists ? leads.filter((lead) => endIdsOf(lead).includes(key)) : null;
+    return exists ? routes.filter((route) => endIdsOf(route).includes(key)) : null;
   }
   const grouping = groupingOf(key);
-  const found = leads.filter((lead) => (grouping === 'each' ? lead.id : groupKey(lead, grouping)) === key);
+  const found = routes.filter((route) => (grouping === 'each' ? route.id : groupKey(route, grouping)) === key);
   return found.length === 0 ? null : found;
 }
 
 /** The key of the node that the address selects; null where no column has one. Of a group that has one route left, it is that route. */
 export function selectedIn(wiring: Wiring, at: string | null, grouping: Grouping): string | null {
-  const leads = at === null || !standsIn(at, grouping) ? null : leadsOf(wiring, at);
-  if (at === null || leads === null) return null;
-  const [first, ...more] = leads;
+  const routes = at === null || !standsIn(at, grouping) ? null : routesAt(wiring, at);
+  if (at === null || routes === null) return null;
+  const [first, ...more] = routes;
   return groupingOf(at) !== 'each' && first !== undefined && more.length === 0 ? first.id : at;
 }
 
@@ -120,11 +120,11 @@ export function standsIn(key: string, grouping: Grouping): boolean {
 }
 
 /**
- * The rows of the three columns, worst first. The column of the selected node has all its nodes, so that the keyboard goes on from it; the others have
- * those that are joined to it. The routes of a selected end stand each alone.
+ * The rows of the three columns, worst first. The column of the selected node keeps all its nodes, so that the arrow keys work there. The other
+ * columns have only the nodes that a route connects to it. The routes of a selected source or destination are not grouped.
  */
 export function columnsOf(wiring: Wiring, selected: string | null, grouping: Grouping): Columns {
-  const chosen = selected === null ? null : leadsOf(wiring, selected);
+  const chosen = selected === null ? null : routesAt(wiring, selected);
   const side = selected === null || chosen === null ? null : sideOf(selected);
   const joined = new Set((chosen ?? []).flatMap(endIdsOf));
   const of = (own: Side, ends: readonly End[]): Node[] => {
@@ -132,14 +132,14 @@ export function columnsOf(wiring: Wiring, selected: string | null, grouping: Gro
     const kind = own === 'sources' ? 'source' : 'destination';
     const nodes = shown.map((end) => ofEnd(end, kind, byEnd.get(end.id) ?? [])).toSorted(inOrder);
     // A source has no trouble of its own: its routes have.
-    return own === 'sources' ? nodes.toSorted((one, other) => wrongLeads(other) - wrongLeads(one)) : nodes;
+    return own === 'sources' ? nodes.toSorted((one, other) => troubleAt(other) - troubleAt(one)) : nodes;
   };
-  const byEnd = leadsByEnd(wiring.leads);
-  const shownLeads = side === null || side === 'routes' ? wiring.leads : (chosen ?? []);
+  const byEnd = routesBy(wiring.routes, endIdsOf);
+  const shownRoutes = side === null || side === 'routes' ? wiring.routes : (chosen ?? []);
   const names = new Map([...wiring.sources, ...wiring.destinations].map(({ id, name }) => [id, name]));
   return {
     sources: of('sources', wiring.sources),
-    routes: grouped(shownLeads, names, side === null || side === 'routes' ? grouping : 'each', side === 'routes' ? selected : null),
+    routes: grouped(shownRoutes, names, side === null || side === 'routes' ? grouping : 'each', side === 'routes' ? selected : null),
     destinations: of('destinations', wiring.destinations),
   };
 }
@@ -154,13 +154,13 @@ export function linesOf(nodes: readonly Node[], to: 'sources' | 'destinations', 
   return nodes.flatMap((node) => {
     const ends = endsOf(node, to);
     if (ends.size > linesAtMost && !wanted.has(node.key)) return [];
-    return [...ends].map(([end, leads]): Line => {
-      const main = to === 'sources' ? leads : leads.filter(({ destinationIds }) => destinationIds.includes(end));
+    return [...ends].map(([end, routes]): Line => {
+      const main = to === 'sources' ? routes : routes.filter(({ destinationIds }) => destinationIds.includes(end));
       return {
         key: `${node.key} ${end}`,
         from: node.key,
         to: end,
-        state: to === 'sources' ? sourceLine(leads) : destinationLine(leads, end),
+        state: to === 'sources' ? sourceLine(routes) : destinationLine(routes, end),
         isFailover: main.length === 0,
         perMinute: sumOf(main),
       };
@@ -168,22 +168,19 @@ export function linesOf(nodes: readonly Node[], to: 'sources' | 'destinations', 
   });
 }
 
-function endsOf({ leads }: Node, to: 'sources' | 'destinations'): Map<string, Lead[]> {
-  const found = new Map<string, Lead[]>();
-  for (const lead of leads) {
-    const ids = to === 'sources' ? [lead.sourceId] : new Set([...lead.destinationIds, ...lead.failoverIds]);
-    for (const id of ids) found.set(id, [...(found.get(id) ?? []), lead]);
-  }
-  return found;
+function endsOf({ routes }: Node, to: 'sources' | 'destinations'): Map<string, WiredRoute[]> {
+  return routesBy(routes, ({ sourceId, destinationIds, failoverIds }) =>
+    to === 'sources' ? [sourceId] : [...destinationIds, ...failoverIds],
+  );
 }
 
-function sourceLine(leads: readonly Lead[]): string {
-  if (leads.every(({ state }) => state === 'disabled')) return 'disabled';
-  return sumOf(leads) === 0 ? 'idle' : 'healthy';
+function sourceLine(routes: readonly WiredRoute[]): string {
+  if (routes.every(({ state }) => state === 'disabled')) return 'disabled';
+  return sumOf(routes) === 0 ? 'idle' : 'healthy';
 }
 
-function destinationLine(leads: readonly Lead[], end: string): string {
-  const states = leads.map(({ state, cutOff }) => {
+function destinationLine(routes: readonly WiredRoute[], end: string): string {
+  const states = routes.map(({ state, cutOff }) => {
     const cut = cutOff.get(end)?.state;
     if (cut !== undefined) return cut === 'open' ? 'circuit_open' : 'half_open';
     // An open circuit to another destination says nothing of this one.
@@ -193,7 +190,7 @@ function destinationLine(leads: readonly Lead[], end: string): string {
 }
 
 /** The ends of a route: its source, its destinations and those that it fails over to. */
-function endIdsOf({ sourceId, destinationIds, failoverIds }: Lead): string[] {
+function endIdsOf({ sourceId, destinationIds, failoverIds }: WiredRoute): string[] {
   return [sourceId, ...destinationIds, ...failoverIds];
 }
 
@@ -209,11 +206,11 @@ export function widthOf(perMinute: number): number {
   return Math.min(7, 1.25 + 1.5 * Math.log10(1 + perMinute));
 }
 
-function grouped(leads: readonly Lead[], names: ReadonlyMap<string, string>, grouping: Grouping, selected: string | null): Node[] {
-  if (grouping === 'each') return leads.map(ofLead).toSorted(inOrder);
-  const groups = [...Map.groupBy(leads, (lead) => groupKey(lead, grouping)).values()].map((own): Node => {
+function grouped(routes: readonly WiredRoute[], names: ReadonlyMap<string, string>, grouping: Grouping, selected: string | null): Node[] {
+  if (grouping === 'each') return routes.map(ofRoute).toSorted(inOrder);
+  const groups = [...Map.groupBy(routes, (route) => groupKey(route, grouping)).values()].map((own): Node => {
     const [first] = own;
-    if (first !== undefined && own.length === 1) return ofLead(first);
+    if (first !== undefined && own.length === 1) return ofRoute(first);
     const key = first === undefined ? '' : groupKey(first, grouping);
     return {
       key,
@@ -222,7 +219,7 @@ function grouped(leads: readonly Lead[], names: ReadonlyMap<string, string>, gro
       sub: `${own.length} routes`,
       state: worst(own.map(({ state }) => state)),
       perMinute: sumOf(own),
-      leads: own,
+      routes: own,
       level: 1,
       isOpen: selected === key || own.some(({ id }) => id === selected),
     };
@@ -230,11 +227,11 @@ function grouped(leads: readonly Lead[], names: ReadonlyMap<string, string>, gro
   return groups
     .toSorted(inOrder)
     .flatMap((node) =>
-      node.isOpen ? [node, ...node.leads.map((lead): Node => ({ ...ofLead(lead), level: 2 })).toSorted(inOrder)] : [node],
+      node.isOpen ? [node, ...node.routes.map((route): Node => ({ ...ofRoute(route), level: 2 })).toSorted(inOrder)] : [node],
     );
 }
 
-function groupName({ sourceId, destinationIds }: Lead, names: ReadonlyMap<string, string>, grouping: Grouping): string {
+function groupName({ sourceId, destinationIds }: WiredRoute, names: ReadonlyMap<string, string>, grouping: Grouping): string {
   const source = names.get(sourceId) ?? sourceId;
   const [first = ''] = destinationIds;
   const destination = names.get(first) ?? first;
@@ -242,29 +239,30 @@ function groupName({ sourceId, destinationIds }: Lead, names: ReadonlyMap<string
   return grouping === 'destination' ? `to ${destination}` : `${source} to ${destination}`;
 }
 
-function ofLead(lead: Lead): Node {
-  const { id, name, state, perMinute } = lead;
-  return { key: id, kind: 'route', name, sub: '', state, perMinute, leads: [lead], level: 1, isOpen: false };
+function ofRoute(route: WiredRoute): Node {
+  const { id, name, state, perMinute } = route;
+  return { key: id, kind: 'route', name, sub: '', state, perMinute, routes: [route], level: 1, isOpen: false };
 }
 
-function ofEnd({ id, name, sub, state, perMinute }: End, kind: 'source' | 'destination', leads: readonly Lead[]): Node {
-  return { key: id, kind, name, sub, state, perMinute, leads, level: 1, isOpen: false };
+function ofEnd({ id, name, sub, state, perMinute }: End, kind: 'source' | 'destination', routes: readonly WiredRoute[]): Node {
+  return { key: id, kind, name, sub, state, perMinute, routes, level: 1, isOpen: false };
 }
 
-function leadsByEnd(leads: readonly Lead[]): Map<string, Lead[]> {
-  const found = new Map<string, Lead[]>();
-  for (const lead of leads) {
-    for (const id of new Set(endIdsOf(lead))) {
+/** The routes by each of their ends that `idsOf` names. */
+function routesBy(routes: readonly WiredRoute[], idsOf: (route: WiredRoute) => readonly string[]): Map<string, WiredRoute[]> {
+  const found = new Map<string, WiredRoute[]>();
+  for (const route of routes) {
+    for (const id of new Set(idsOf(route))) {
       const own = found.get(id);
-      if (own === undefined) found.set(id, [lead]);
-      else own.push(lead);
+      if (own === undefined) found.set(id, [route]);
+      else own.push(route);
     }
   }
   return found;
 }
 
-function wrongLeads({ leads }: Node): number {
-  return leads.some(isWrong) ? 1 : 0;
+function troubleAt({ routes }: Node): number {
+  return routes.some(isWrong) ? 1 : 0;
 }
 
 function inOrder(one: { state: string; name: string }, other: { state: string; name: string }): number {
@@ -280,12 +278,12 @@ function worst(states: readonly string[]): string {
   return states.reduce((found, state) => (rank(state) < rank(found) ? state : found), states[0] ?? 'idle');
 }
 
-function sumOf(leads: readonly Lead[]): number {
-  return leads.reduce((sum, { perMinute }) => sum + (perMinute ?? 0), 0);
+function sumOf(routes: readonly WiredRoute[]): number {
+  return routes.reduce((sum, { perMinute }) => sum + (perMinute ?? 0), 0);
 }
 
 /** Of what the routes of a group have in common, so that it stays the same whichever of them are shown. */
-function groupKey({ sourceId, destinationIds }: Lead, grouping: Grouping): string {
+function groupKey({ sourceId, destinationIds }: WiredRoute, grouping: Grouping): string {
   const [first = ''] = destinationIds;
   if (grouping === 'source') return `source.${sourceId}`;
   return grouping === 'destination' ? `destination.${first}` : `pair.${sourceId}.${first}`;

@@ -102,18 +102,18 @@ function litBy(columns: Columns, pointed: string | null): ReadonlySet<string> | 
   const node = columns[sideOf(pointed)].find(({ key }) => key === pointed);
   if (node === undefined) return null;
   const ids = new Set(
-    node.leads.flatMap(({ id, sourceId, destinationIds, failoverIds }) => [id, sourceId, ...destinationIds, ...failoverIds]),
+    node.routes.flatMap(({ id, sourceId, destinationIds, failoverIds }) => [id, sourceId, ...destinationIds, ...failoverIds]),
   );
-  const isOf = ({ key, kind, leads }: Node): boolean =>
-    kind === 'group' || kind === 'route' ? leads.some(({ id }) => ids.has(id)) : sideOf(pointed) === 'routes' && ids.has(key);
+  const isOf = ({ key, kind, routes }: Node): boolean =>
+    kind === 'group' || kind === 'route' ? routes.some(({ id }) => ids.has(id)) : sideOf(pointed) === 'routes' && ids.has(key);
   const joined = sides.flatMap((side) => columns[side]).filter(isOf);
   const ends = joined
     .filter(({ kind }) => kind === 'group' || kind === 'route')
-    .flatMap(({ leads }) => leads.filter(({ id }) => ids.has(id)));
+    .flatMap(({ routes }) => routes.filter(({ id }) => ids.has(id)));
   return new Set([
     pointed,
     ...joined.map(({ key }) => key),
-    ...ends.flatMap((lead) => [lead.sourceId, ...lead.destinationIds, ...lead.failoverIds]),
+    ...ends.flatMap((route) => [route.sourceId, ...route.destinationIds, ...route.failoverIds]),
   ]);
 }
 
@@ -173,7 +173,7 @@ function Column({ side, nodes, total, items, frame, selected, lit, select, open,
   const before = items[0]?.start ?? 0;
   const after = nodes.length * rowHeight - (items.at(-1)?.end ?? 0);
   const title = titles[side];
-  const shown = new Set(nodes.flatMap(({ key, leads }) => (side === 'routes' ? leads.map(({ id: lead }) => lead) : [key]))).size;
+  const shown = new Set(nodes.flatMap(({ key, routes }) => (side === 'routes' ? routes.map(({ id: route }) => route) : [key]))).size;
   return (
     <section className={`topo-column is-${side}`} aria-label={title}>
       <h2>

@@ -12,7 +12,7 @@ import { Segments } from '../ui/segments.tsx';
 import { State } from '../ui/state.tsx';
 import { TopologyAnswer } from './topology-answer.tsx';
 import { type Topology as Read, readAtMost, useTopology } from './topology-data.ts';
-import { columnsOf, leadsOf, type Node, narrowed, selectedIn, sideOf, standsIn } from './topology-graph.ts';
+import { columnsOf, type Node, narrowed, routesAt, selectedIn, sideOf, standsIn } from './topology-graph.ts';
 import { TopologyMap } from './topology-map.tsx';
 
 const groupings = [
@@ -28,7 +28,7 @@ export function Topology(): ReactElement {
   const { at = null } = useSearch({ from: '/o/$org/topology' });
   const topology = useTopology(at);
   const { wiring, isLoading, error, refresh, cut } = topology;
-  const isRead = !isLoading && wiring.sources.length + wiring.leads.length + wiring.destinations.length > 0;
+  const isRead = !isLoading && wiring.sources.length + wiring.routes.length + wiring.destinations.length > 0;
   return (
     <Page
       title="Topology"
@@ -66,7 +66,7 @@ function Wired({ topology: { wiring } }: { topology: Read }): ReactElement {
   const open = useCallback(
     (key: string) => {
       const side = sideOf(key);
-      const first = leadsOf(shown, key)?.[0];
+      const first = routesAt(shown, key)?.[0];
       if (side === 'destinations') void navigate({ to: '/o/$org/targets/$id', params: { org, id: key } });
       else if (side === 'sources') void navigate({ to: '/o/$org/sources', params: { org }, search: { at: key } });
       else if (first?.id === key) void navigate({ to: '/o/$org/routes', params: { org }, search: { at: key } });
@@ -107,7 +107,7 @@ function Wired({ topology: { wiring } }: { topology: Read }): ReactElement {
         <span className="small muted">rates of the last hour</span>
       </search>
       <div className="topo-page">
-        {wiring.leads.length === 0 ? (
+        {wiring.routes.length === 0 ? (
           <NoRoutes />
         ) : (
           <TopologyAnswer
@@ -127,7 +127,7 @@ function Wired({ topology: { wiring } }: { topology: Read }): ReactElement {
         ) : (
           <TopologyMap
             columns={columns}
-            totals={{ sources: wiring.sources.length, routes: wiring.leads.length, destinations: wiring.destinations.length }}
+            totals={{ sources: wiring.sources.length, routes: wiring.routes.length, destinations: wiring.destinations.length }}
             selected={selected}
             select={select}
             open={open}

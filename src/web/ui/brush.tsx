@@ -14,7 +14,7 @@ export interface BrushProps {
   /** Null: all of them. */
   chosen: Chosen | null;
   /** When a step begins, in words. */
-  said: (step: number) => string;
+  stepText: (step: number) => string;
   onChange: (chosen: Chosen | null) => void;
   onApply: (chosen: Chosen) => void;
 }
@@ -34,7 +34,7 @@ const edgeWidth = 24;
 const dragsFromPx = 4;
 
 /** Chooses a range of a chart, which it lies on: by dragging, or with the keys of its two edges. */
-export function Brush({ area, steps, chosen, said, onChange, onApply }: BrushProps): ReactElement {
+export function Brush({ area, steps, chosen, stepText, onChange, onApply }: BrushProps): ReactElement {
   const drag = useRef<Drag | null>(null);
   const { begin, end } = chosen ?? { begin: 0, end: steps };
   const slot = (area.right - area.left) / Math.max(1, steps);
@@ -109,7 +109,7 @@ export function Brush({ area, steps, chosen, said, onChange, onApply }: BrushPro
             aria-valuemin={edge === 'begin' ? 0 : begin + 1}
             aria-valuemax={edge === 'begin' ? end - 1 : steps}
             aria-valuenow={step}
-            aria-valuetext={said(step)}
+            aria-valuetext={stepText(step)}
             onKeyDown={keyed(edge)}
           >
             <rect x={edge === 'begin' ? x - edgeWidth : x} y={area.top} width={edgeWidth} height={area.bottom - area.top} />

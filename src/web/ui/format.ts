@@ -5,6 +5,11 @@ export function count(value: number): string {
   return grouped.format(value);
 }
 
+/** A number with its noun, such as `1 route` and `1,204 deliveries`. `several`: the plural; default: the noun with an s. */
+export function quantity(value: number, one: string, several = `${one}s`): string {
+  return `${count(value)} ${value === 1 ? one : several}`;
+}
+
 /** Bytes, such as `1.8 KB`. */
 export function bytes(value: number): string {
   if (value < 1000) return `${value} B`;

@@ -2,13 +2,12 @@ import { z } from 'zod';
 import { PosthornError } from '../../../core/errors.ts';
 import { cronRunTask, triggeredExecution } from '../../../data/cron/cron-run-task.ts';
 import { cronJobBeyondPlan } from '../../../resources/plan-gates.ts';
-import { parseBody } from '../../http/body.ts';
 import { type Family, operation } from '../../http/operation.ts';
 import { cutWholeList, wholeListQuery } from '../../http/pagination.ts';
 import { queryBoolean, queryInteger, querySearch } from '../../http/query.ts';
 import { cachedObjects, find, findToRead, idOf } from '../../records/lookup.ts';
 import { newSlug } from '../../records/record-fields.ts';
-import { changeRecord, createRecord, deleteRecord, specOfChange } from '../../records/resource-writes.ts';
+import { changePlan, changeRecord, createRecord, deleteRecord } from '../../records/resource-writes.ts';
 import { matchesText } from '../../records/search.ts';
 import { deleted } from '../shared/envelope.ts';
 import { cronJobBody, cronJobToSpec } from './cron-job-body.ts';
@@ -43,10 +42,7 @@ export const cronJobs: Family = {
   noun: 'cron job',
   description: 'HTTP requests that are sent repeatedly, and their results.',
   common: [cronJobSettings],
-  changes: {
-    kind: 'HttpCronJob',
-    judge: (call, sent) => specOfChange(cronJobDefinition, call, parseBody(cronJobBody, sent, { readOnly })),
-  },
+  changes: changePlan(cronJobDefinition, cronJobBody, { readOnly }),
   operations: [
     operation({
       method: 'GET',

@@ -131,8 +131,8 @@ export function toAnswer(object: PosthornObject<ManifestKind>, id: string): z.in
 }
 
 /**
- * The fields of others of which a change is refused. A manager that updates owns the objects and lists around its fields, too; others may
- * change and add what stands beside these.
+ * The fields that another manager owns and that the API therefore refuses to change. An update makes its manager the owner of the enclosing objects
+ * and lists, too. These are left out: the API may change and add other members of them.
  */
 function refusedFields(managedFields: readonly ManagedFieldsEntry[]): ForeignField[] {
   const owned = managedFields.filter(({ subresource }) => subresource === undefined).flatMap(({ fieldsV1 }) => [...fromFieldsV1(fieldsV1)]);

@@ -1,9 +1,8 @@
 import { z } from 'zod';
-import { parseBody } from '../../http/body.ts';
 import { type Family, operation } from '../../http/operation.ts';
 import { cutPage, pageOf, pageQuery } from '../../http/pagination.ts';
 import { findToRead, newestFirst } from '../../records/lookup.ts';
-import { changeRecord, createRecord, deleteRecord, specOfChange } from '../../records/resource-writes.ts';
+import { changePlan, changeRecord, createRecord, deleteRecord } from '../../records/resource-writes.ts';
 import { newReplayBody, replayBody, replayDefinition, slugOfReplay } from './replay-body.ts';
 import { replayPhase, replayRecord, toRecord, toRecords } from './replay-records.ts';
 
@@ -28,10 +27,7 @@ export const replays: Family = {
     failure: null,
     completedAt: null,
   },
-  changes: {
-    kind: 'Replay',
-    judge: (call, sent) => specOfChange(replayDefinition, call, parseBody(replayBody, sent, { readOnly })),
-  },
+  changes: changePlan(replayDefinition, replayBody, { readOnly }),
   operations: [
     operation({
       method: 'GET',

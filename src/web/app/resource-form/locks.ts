@@ -37,7 +37,7 @@ export function withoutLocked(fields: readonly FormField[], owned: Owned, start:
       typed,
     );
   const back = lockedBack(fields, start, body, '');
-  // The fields of a branch are those that the whole body chooses, once that is put back.
+  // The restored body decides which fields a branch has.
   const whole = { fields, body: back };
   const deep = (within: readonly FormField[], began: Body, typed: Body, path: string): Body => {
     let all = lockedBack(within, began, typed, path);

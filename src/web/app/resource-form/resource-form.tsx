@@ -141,7 +141,7 @@ export function ResourceForm({ family, fields: all, record, withheld, manifest: 
     setBody(next);
     setMissing({});
   };
-  /** What was typed in locked fields cannot be undone there. */
+  /** Restores the locked fields: nobody could undo there what was typed. */
   const leaveGit = (): void => {
     setBody(withoutLocked(fields, manifest, start, json === null ? body : mergedInto(fields, start, json)));
     setJson(null);

@@ -7,14 +7,13 @@ import type { PosthornObject, SpecInputOf } from '../../../../resources/kinds.ts
 import { eventTypeSlug, isReservedSlug } from '../../../../resources/names.ts';
 import { text } from '../../../../resources/text.ts';
 import { webhookEventType } from '../../../../resources/webhook-event-type.ts';
-import { parseBody } from '../../../http/body.ts';
 import { type Call, type Family, operation } from '../../../http/operation.ts';
 import { cursorPageOf, cursorPagination, cursorQuery } from '../../../http/pagination.ts';
 import { queryBoolean, querySearch } from '../../../http/query.ts';
 import { settingNotHad } from '../../../http/setting-not-had.ts';
 import { findToRead, idOf, newestFirst } from '../../../records/lookup.ts';
 import { clearableToSpec } from '../../../records/record-fields.ts';
-import { changeRecord, createRecord, deleteRecord, specOfChange } from '../../../records/resource-writes.ts';
+import { changePlan, changeRecord, createRecord, deleteRecord } from '../../../records/resource-writes.ts';
 import { matchesText } from '../../../records/search.ts';
 import { specField } from '../../../records/spec-field.ts';
 import { sentHttpUrl } from '../../../records/url-fields.ts';
@@ -58,10 +57,7 @@ const definition = {
 export const eventTypes: Family = {
   name: 'Event types',
   noun: 'event type',
-  changes: {
-    kind: 'WebhookEventType',
-    judge: (call, sent) => specOfChange(definition, call, parseBody(body, sent, { readOnly })),
-  },
+  changes: changePlan(definition, body, { readOnly }),
   description: 'Kinds of events that customers subscribe to with their webhook endpoints.',
   shown: {
     name: 'order.paid',
