@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { acceptOnly } from '../../../test/support/accept-only.ts';
 import { eventForShards, newEvent } from '../../../test/support/new-event.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { dead, delivered, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
@@ -55,6 +56,11 @@ const complaintOf = async (key: string): Promise<string[]> =>
 
 test('a shard whose messages are each in one place has no findings', async () => {
   expect(await check()).toEqual({ messages: 5, unfinished: 3, findings: [] });
+});
+
+test('messages that an outbox still has to have made in another shard are unfinished', async () => {
+  await acceptOnly(redis.client, prefix, eventForShards([0, 1, 1]));
+  expect(await checkShards({ redis: redis.client, prefix, shards: 2 })).toEqual({ messages: 6, unfinished: 6, findings: [] });
 });
 
 test('an empty shard has no findings', async () => {

@@ -19,6 +19,7 @@ export interface Finding {
 
 export interface CheckReport {
   messages: number;
+  /** Messages that have not ended, and those that an outbox still has to have made. An outbox entry that finds further targets counts as one. */
   unfinished: number;
   findings: Finding[];
 }
@@ -64,8 +65,10 @@ async function look(redis: RedisClient, prefix: string, shards: number) {
   const findings = new Map<string, Finding>();
   const sum = { messages: 0, unfinished: 0 };
   const moved: MessageLocation[] = [];
-  for (let shard = 0; shard < shards; shard++) {
-    const walk = new ShardWalk(redis, prefix, shard);
+  const walks = Array.from({ length: shards }, (_, shard) => new ShardWalk(redis, prefix, shard));
+  // Before the records of any shard: what is carried meanwhile is counted twice rather than not at all.
+  for (const walk of walks) sum.unfinished += await walk.toBeMade();
+  for (const [shard, walk] of walks.entries()) {
     const seen = await walk.findings();
     for (const [key, finding] of seen.findings) findings.set(`${shard} ${key}`, finding);
     sum.messages += seen.messages;
@@ -102,6 +105,17 @@ class ShardWalk {
     this.#prefix = prefix;
     this.#base = shardBase(prefix, shard);
     this.#shard = shard;
+  }
+
+  /** How many messages the outbox still has to have made, here or in other shards. */
+  async toBeMade(): Promise<number> {
+    let count = 0;
+    await this.#pages(`${this.#base}out`, (_, flat) => {
+      const kind = fieldOf(flat, 'k');
+      if (kind === 'x') count += fieldOf(flat, 't').split('\n').length;
+      if (kind === 'w') count++;
+    });
+    return count;
   }
 
   async findings(): Promise<{ findings: Map<string, Finding>; messages: number; unfinished: number }> {
@@ -165,11 +179,11 @@ class ShardWalk {
 
   async #walkOutbox(): Promise<void> {
     await this.#pages(`${this.#base}out`, (_, flat) => {
-      const field = (name: string): string => flat[flat.indexOf(name) + 1] ?? '';
-      if (field('k') === 'v') this.#note(field('m'), 'moving');
-      if (field('k') === 'x' && Number(field('s')) === this.#shard) {
-        const event = field('e');
-        this.#toBeMade.set(event, (this.#toBeMade.get(event) ?? 0) + field('t').split('\n').length);
+      const kind = fieldOf(flat, 'k');
+      if (kind === 'v') this.#note(fieldOf(flat, 'm'), 'moving');
+      if (kind === 'x' && Number(fieldOf(flat, 's')) === this.#shard) {
+        const event = fieldOf(flat, 'e');
+        this.#toBeMade.set(event, (this.#toBeMade.get(event) ?? 0) + fieldOf(flat, 't').split('\n').length);
       }
     });
   }
@@ -287,6 +301,11 @@ function expectedPlaces(status: string): string[] {
   if (status === 'e') return ['ended'];
   if (status === 'm') return ['moving'];
   return [status === 'q' ? 'dead' : 'finished'];
+}
+
+/** Of an entry of a stream: its names and values, in turn. */
+function fieldOf(flat: readonly string[], name: string): string {
+  return flat[flat.findIndex((field, i) => i % 2 === 0 && field === name) + 1] ?? '';
 }
 
 /** Entry ids are `<number>-<number>`. */

@@ -48,7 +48,7 @@ local function circuit_begin(n, state)
       note_own(state, t[1], t[2], t[3], '-', '')
     end
   end
-  call('XADD', P .. 'circuits', 'MAXLEN', '~', transitions_kept, counter() .. '-1',
+  call('XADD', P .. 'circuits', 'MAXLEN', '~', transitions_kept, new_entry(),
     'r', t[2], 'd', t[3], 's', state, 'at', whole(now), 'f', t[7] or '0')
 end
 

@@ -17,7 +17,7 @@ local function note_end(route, destination, kind, count, id)
     note_end(before[1], before[2], 's', before[3], before[4])
   end
   hints.ends = 1
-  call('XADD', P .. 'ends', 'MAXLEN', '~', ends_kept, counter() .. '-1',
+  call('XADD', P .. 'ends', 'MAXLEN', '~', ends_kept, new_entry(),
     'r', route, 'd', destination, 'at', whole(now), 'k', kind, 'n', count, 'm', id)
 end
 

@@ -14,7 +14,7 @@
 -- The key of a record whose id names another shard begins with the two characters of that shard: it has 27 characters.
 local function send(shard, kind, ...)
   hints.outbox = 1
-  local entry = counter() .. '-1'
+  local entry = new_entry()
   call('XADD', P .. 'out', entry, 's', shard, 'a', whole(now), 'k', kind, ...)
   return entry
 end

@@ -30,6 +30,6 @@ local function note_own(kind, org, route, destination, id, reason)
   call('HSET', key, kind, minute .. ' ' .. whole(count + 1) .. ' 0')
   keep_own(key, own_kept_ms)
   hints.ends = 1
-  call('XADD', P .. 'ends', 'MAXLEN', '~', ends_kept, counter() .. '-1', 'w', org, 'rt', route, 'd', destination, 'at', whole(now),
+  call('XADD', P .. 'ends', 'MAXLEN', '~', ends_kept, new_entry(), 'w', org, 'rt', route, 'd', destination, 'at', whole(now),
     'k', kind, 'n', 1, 'm', id, 'y', reason, 'x', left or '0')
 end

@@ -18,7 +18,7 @@ local function enqueue_in(lane, id)
       end
     end
   end
-  call('XADD', w, counter() .. '-1', 'i', id)
+  call('XADD', w, new_entry(), 'i', id)
 end
 
 local function enqueue(n, id)

@@ -17,7 +17,7 @@ local function whole(number)
   return string.format('%.0f', number)
 end
 
--- The next number of the shard: never used twice, so that an entry id is never given to two entries. Numbers are taken in
+-- The next number of the shard. A number is used twice only when a failover to a replica has lost its first use. Numbers are taken in
 -- blocks, because a call costs more than a gap. `count`: so many in a row are taken; returns the first.
 local counter_next, counter_last = 1, 0
 local function counter(count)
@@ -29,6 +29,12 @@ local function counter(count)
   end
   counter_next = counter_next + count
   return counter_next - count
+end
+
+-- The id of a new entry of a stream, `<number>-<ms>`. No two entries have the same one: a number that a failover has lost is used again, but some
+-- seconds later. Other shards and processes remember such ids: what has already been carried, settled or read.
+local function new_entry()
+  return whole(counter()) .. '-' .. whole(now)
 end
 
 -- A new stamp `<ms>-<number>`, the id of an entry of an index or of the history: its milliseconds are never smaller than those of one given
