@@ -5,6 +5,7 @@ import {
   type HttpAuthRecord,
   type HttpDestinationRecord,
   type Plan,
+  type RetryPolicyRecord,
   recordLayoutVersion,
 } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
@@ -81,11 +82,16 @@ export function compileDestination(object: PosthornObject<'Destination'>, inputs
       queueLimit: spec.throttle?.queueLimit ?? null,
       ...(spec.throttle?.strict === true && { strict: true }),
     },
-    retryPolicy: { ...(spec.retryPolicy ?? definition.spec.shape.retryPolicy.unwrap().parse({})) },
+    retryPolicy: compileRetryPolicy(spec.retryPolicy),
     generation: metadata.generation,
   };
   const beyondPlan = destinationBeyondPlan(spec, organization.plan);
   return suspendable(beyondPlan === null ? record : { ...record, suspended: true }, beyondPlan);
+}
+
+function compileRetryPolicy(policy: SpecOf<'Destination'>['retryPolicy']): RetryPolicyRecord {
+  const { delaysMs, ...growing } = policy ?? definition.spec.shape.retryPolicy.unwrap().parse({});
+  return delaysMs === undefined ? growing : { ...growing, maxRetries: delaysMs.length, delaysMs };
 }
 
 function compileHttp(

@@ -30,4 +30,10 @@ describe('the delay before the next attempt', () => {
     ]);
     expect(retryDelayMs(schedule, 1, () => 0)).toBe(4000);
   });
+
+  test('the delay before the next attempt of a policy with a schedule is that of the schedule', () => {
+    const own = { ...policy, maxRetries: 2, delaysMs: [7000, 500] };
+    expect(retryCount(own)).toBe(2);
+    expect([1, 2].map((made) => retryDelayMs(own, made, middle))).toEqual([7000, 500]);
+  });
 });

@@ -1,4 +1,4 @@
-import type { RetryPolicyRecord } from './records.ts';
+import type { GrowingDelays, RetryPolicyRecord } from './records.ts';
 
 const jitterShare = 0.2;
 
@@ -7,9 +7,13 @@ export interface RetrySchedule {
   delaysMs: readonly number[];
 }
 
+function isGrowing(policy: RetryPolicyRecord | RetrySchedule): policy is GrowingDelays {
+  return policy.delaysMs === undefined;
+}
+
 /** How many attempts may follow the first one. */
 export function retryCount(policy: RetryPolicyRecord | RetrySchedule): number {
-  return 'delaysMs' in policy ? policy.delaysMs.length : policy.maxRetries;
+  return isGrowing(policy) ? policy.maxRetries : policy.delaysMs.length;
 }
 
 /**
@@ -21,7 +25,7 @@ export function retryDelayMs(policy: RetryPolicyRecord | RetrySchedule, attempts
 }
 
 function exactDelayMs(policy: RetryPolicyRecord | RetrySchedule, attemptsMade: number): number {
-  if ('delaysMs' in policy) return policy.delaysMs[attemptsMade - 1] ?? policy.delaysMs.at(-1) ?? 0;
+  if (!isGrowing(policy)) return policy.delaysMs[attemptsMade - 1] ?? policy.delaysMs.at(-1) ?? 0;
   return Math.min(policy.maxDelayMs, policy.initialDelayMs * policy.backoffMultiplier ** (attemptsMade - 1));
 }
 

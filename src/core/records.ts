@@ -192,12 +192,16 @@ export interface TlsRecord {
   clientKey: string | null;
 }
 
-export interface RetryPolicyRecord {
+export interface GrowingDelays {
   maxRetries: number;
   initialDelayMs: number;
   maxDelayMs: number;
   backoffMultiplier: number;
+  delaysMs?: undefined;
 }
+
+/** With `delaysMs` the delays are these, and `maxRetries` is their number, which is all that ingest reads. */
+export type RetryPolicyRecord = GrowingDelays | (Omit<GrowingDelays, 'delaysMs'> & { delaysMs: readonly number[] });
 
 export interface ThrottleRecord {
   mode: 'off' | 'rate' | 'concurrency';

@@ -82,6 +82,15 @@ const retryPolicy = z.strictObject({
   initialDelayMs: z.int().min(100).max(3_600_000).default(1000).describe('Wait before the first retry, in milliseconds.'),
   maxDelayMs: z.int().min(100).max(86_400_000).default(3_600_000).describe('Longest wait between two attempts, in milliseconds.'),
   backoffMultiplier: z.number().min(1).max(10).default(4).describe('Each wait is this many times the one before.'),
+  delaysMs: z
+    .array(z.int().min(100).max(86_400_000))
+    .min(1)
+    .max(25)
+    .meta({ 'x-kubernetes-list-type': 'atomic' })
+    .optional()
+    .describe(
+      'Waits before the retries, in milliseconds: one for each retry, and no further one. With it the other fields of the policy are not used.',
+    ),
 });
 
 const warehouse = z.strictObject({

@@ -681,6 +681,8 @@ export type DedupStrategyField = "auto" | "provider_id" | "payload_hash" | "idem
 
 export type DedupWindowHoursField = number;
 
+export type DelaysField = Array<number> | null;
+
 export type Delivery = { id: string; organizationId: OrganizationIdField; eventId: string; routeId: string; destinationId: string | null; status: "pending" | "processing" | "retrying" | "circuit_open" | "delivered" | "failed" | "filtered" | "schema_failed" | "transform_failed" | "dlq"; attempts: number; maxAttempts: number; nextAttemptAt: string | null; waitingFor: "route_disabled" | "destination_disabled" | "destination_suspended" | "destination_missing" | "transform_missing" | "endpoint_disabled" | "application_disabled" | "circuit_open" | "retry" | "rate_limit" | "concurrency" | "application_rate_limit" | "batch" | "capacity" | "queue" | null; waitingUntil: WaitingUntilField; lastResponseStatus: number | null; lastErrorType: string | null; lastErrorMessage: string | null; deadLetterReason: string | null; failedOverFrom: string | null; replayedFrom: string | null; createdAt: CreatedAtField; completedAt: string | null; attemptCount: number; nextRetryAt: string | null; responseStatus: number | null; errorMessage: string | null; deliveredAt: string | null };
 
 export type DeprecatedMessageField = string | null;
@@ -1013,11 +1015,11 @@ export type ResponseBodyField = string | null;
 
 export type ResponseStatusField = number | null;
 
-export type RetryPolicy = { maxRetries: number; initialDelay: number; maxDelay: number; backoffMultiplier: number };
+export type RetryPolicy = { maxRetries: number; initialDelay: number; maxDelay: number; backoffMultiplier: number; delays: Array<number> | null };
 
-export type RetryPolicyBody = { maxRetries?: number; initialDelay?: number; maxDelay?: MaxDelayField; backoffMultiplier?: number };
+export type RetryPolicyBody = { maxRetries?: number; initialDelay?: number; maxDelay?: MaxDelayField; backoffMultiplier?: number; delays?: DelaysField };
 
-export type RetryPolicyBodyChange = { maxRetries?: number; initialDelay?: number; maxDelay?: MaxDelayField; backoffMultiplier?: number };
+export type RetryPolicyBodyChange = { maxRetries?: number; initialDelay?: number; maxDelay?: MaxDelayField; backoffMultiplier?: number; delays?: DelaysField };
 
 export type RoleField = "admin" | "developer" | "viewer";
 

@@ -151,7 +151,7 @@ export function DestinationFacts({ destination }: { destination: Destination }):
           <dd>{throttleWords(throttle)}</dd>
           <dt>Retries</dt>
           <dd>
-            {count(retryPolicy.maxRetries)}, after {duration(retryPolicy.initialDelay)} to {duration(retryPolicy.maxDelay)}
+            {retryWords(retryPolicy)}
             {timeoutMs === undefined ? '' : `; an attempt has ${duration(timeoutMs)}`}
           </dd>
         </dl>
@@ -311,6 +311,11 @@ function throttleWords({ mode, rateLimit, rateUnit, strict, maxConcurrency, queu
   if (mode === 'rate') return `${count(rateLimit ?? 0)} per ${rateUnit}${strict === true ? ', never more' : ''}${queue}`;
   if (mode === 'concurrency') return `${count(maxConcurrency ?? 0)} at a time${queue}`;
   return `none${queue}`;
+}
+
+function retryWords({ maxRetries, initialDelay, maxDelay, delays }: Destination['retryPolicy']): string {
+  if (delays !== null) return `${count(delays.length)}, after ${delays.map(duration).join(', ')}`;
+  return `${count(maxRetries)}, after ${duration(initialDelay)} to ${duration(maxDelay)}`;
 }
 
 function useDayBegin(): string {

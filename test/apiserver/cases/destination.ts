@@ -251,6 +251,10 @@ const throttleAndRetry: ValidationCase[] = [
   valid('a multiplier with a fraction', retry({ backoffMultiplier: 1.5 })),
   invalid('a multiplier below 1', retry({ backoffMultiplier: 0.99 }), 'spec.retryPolicy.backoffMultiplier'),
   invalid('a multiplier above 10', retry({ backoffMultiplier: 10.1 }), 'spec.retryPolicy.backoffMultiplier'),
+  valid('a schedule of 25 delays', retry({ delaysMs: Array(25).fill(86_400_000) })),
+  invalid('a schedule of 26 delays', retry({ delaysMs: Array(26).fill(1000) }), 'spec.retryPolicy.delaysMs'),
+  invalid('a schedule without delays', retry({ delaysMs: [] }), 'spec.retryPolicy.delaysMs'),
+  invalid('a delay of 99 ms in a schedule', retry({ delaysMs: [1000, 99] }), 'spec.retryPolicy.delaysMs[1]'),
 ];
 
 const files: ValidationCase[] = [

@@ -14,6 +14,7 @@ const signingSecret = (bytes: number) => `whsec_${Buffer.alloc(bytes, 7).toStrin
 
 const rateOf = (rateLimit: number) => ({ mode: 'rate', rateLimit, rateUnit: 'hour' });
 const concurrencyOf = (maxConcurrency: number) => ({ mode: 'concurrency', maxConcurrency });
+const shownRetryPolicy = { maxRetries: 10, initialDelay: 1000, maxDelay: 3_600_000, backoffMultiplier: 4 };
 const shownThrottle = { mode: 'off', rateLimit: null, rateUnit: null, strict: null, maxConcurrency: null, queueLimit: null };
 
 export const acceptedOfDestinations: readonly Accepted[] = [
@@ -56,8 +57,10 @@ export const acceptedOfDestinations: readonly Accepted[] = [
     { mode: 'rate', rateLimit: 1_000_000, rateUnit: 'hour', strict: false, maxConcurrency: null, queueLimit: null },
   ],
   ['destinations', 'throttle', { mode: 'concurrency', rateLimit: null, rateUnit: null, strict: null, maxConcurrency: 1, queueLimit: 10 }],
-  ['destinations', 'retryPolicy', { maxRetries: 0, initialDelay: 100, maxDelay: 100, backoffMultiplier: 1 }],
-  ['destinations', 'retryPolicy', { maxRetries: 25, initialDelay: 3_600_000, maxDelay: 86_400_000, backoffMultiplier: 10 }],
+  ['destinations', 'retryPolicy', { maxRetries: 0, initialDelay: 100, maxDelay: 100, backoffMultiplier: 1, delays: null }],
+  ['destinations', 'retryPolicy', { maxRetries: 25, initialDelay: 3_600_000, maxDelay: 86_400_000, backoffMultiplier: 10, delays: null }],
+  ['destinations', 'retryPolicy', { delays: [100] }, {}, { ...shownRetryPolicy, delays: [100] }],
+  ['destinations', 'retryPolicy', { delays: Array(25).fill(86_400_000) }, {}, { ...shownRetryPolicy, delays: Array(25).fill(86_400_000) }],
 ];
 
 export const refusedOfDestinations: readonly Refused[] = [
@@ -120,6 +123,12 @@ export const refusedOfDestinations: readonly Refused[] = [
   ['destinations', 'retryPolicy', { backoffMultiplier: 0.5 }, 'backoffMultiplier'],
   ['destinations', 'retryPolicy', { backoffMultiplier: 11 }, 'backoffMultiplier'],
   ['destinations', 'retryPolicy', { retries: 1 }, 'retryPolicy.retries'],
+  ['destinations', 'retryPolicy', { delays: [] }, 'retryPolicy.delays'],
+  ['destinations', 'retryPolicy', { delays: Array(26).fill(1000) }, 'retryPolicy.delays'],
+  ['destinations', 'retryPolicy', { delays: [1000, 99] }, 'retryPolicy.delays'],
+  ['destinations', 'retryPolicy', { delays: [86_400_001] }, 'retryPolicy.delays'],
+  ['destinations', 'retryPolicy', { delays: [1000.5] }, 'retryPolicy.delays'],
+  ['destinations', 'retryPolicy', { delays: ['1s'] }, 'retryPolicy.delays'],
   ['destinations', 'signingSecret', 'short'],
   ['destinations', 'description', 'd'.repeat(1001)],
   ['destinations', 'useStaticIp', 'true'],

@@ -18,6 +18,37 @@ export function describePartialSettings(start: () => Promise<FacadeWorld>): void
   const nothing = { rateLimit: null, rateUnit: null, strict: null, maxConcurrency: null, queueLimit: null };
   const rate = { mode: 'rate', rateLimit: 5, rateUnit: 'minute', strict: true, queueLimit: 10 };
 
+  describe('a part of a retry policy', () => {
+    const shown = { maxRetries: 3, initialDelay: 1000, maxDelay: 3_600_000, backoffMultiplier: 4, delays: [5000, 60_000] };
+
+    test.each([
+      [{}, shown],
+      [{ delays: [7000] }, { ...shown, delays: [7000] }],
+      [{ delays: null }, { ...shown, delays: null }],
+      [
+        { delays: null, maxRetries: 5 },
+        { ...shown, delays: null, maxRetries: 5 },
+      ],
+      [{ maxRetries: 3 }, shown],
+      [shown, shown],
+    ])('%j changes that and keeps the rest', async (sent, expected) => {
+      const id = await made({ retryPolicy: { maxRetries: 3, delays: [5000, 60_000] } });
+      const { status, body } = await patch(id, { retryPolicy: sent });
+      expect([status, body.retryPolicy]).toEqual([200, expected]);
+      expect((await read(id)).retryPolicy).toEqual(expected);
+    });
+
+    test('beside delays, which do not use it, is refused, and nothing changes', async () => {
+      const id = await made({ retryPolicy: { maxRetries: 3, delays: [5000, 60_000] } });
+      for (const [field, value] of Object.entries({ maxRetries: 4, initialDelay: 500, maxDelay: 2000, backoffMultiplier: 2 })) {
+        const answer = await patch(id, { retryPolicy: { [field]: value } });
+        expect([answer.status, answer.body.code]).toEqual([400, 'VALIDATION_FAILED']);
+        expect(answer.body.message).toContain(`retryPolicy.${field} is not used beside retryPolicy.delays`);
+      }
+      expect((await read(id)).retryPolicy).toEqual(shown);
+    });
+  });
+
   describe('a part of a throttle', () => {
     test.each([
       [{ rateLimit: 20 }, { ...nothing, ...rate, rateLimit: 20 }],

@@ -112,8 +112,17 @@ export const retryPolicyBody = z
     initialDelay: specField(policy.initialDelayMs),
     maxDelay: specField(policy.maxDelayMs),
     backoffMultiplier: specField(policy.backoffMultiplier),
+    delays: policy.delaysMs
+      .unwrap()
+      .nullable()
+      .optional()
+      .describe(`${textOf(policy.delaysMs)} Null: the other fields are used.`),
   })
-  .meta({ id: 'RetryPolicyBody', description: 'When failed deliveries are tried again. What is not sent stays.' });
+  .meta({
+    id: 'RetryPolicyBody',
+    description:
+      'When failed deliveries are tried again. What is not sent stays. While there are delays, another value for a field that is not used then is refused.',
+  });
 
 export const retryPolicyRecord = z
   .object({
@@ -121,13 +130,19 @@ export const retryPolicyRecord = z
     initialDelay: z.int().describe(textOf(policy.initialDelayMs)),
     maxDelay: z.int().describe(textOf(policy.maxDelayMs)),
     backoffMultiplier: z.number().describe(textOf(policy.backoffMultiplier)),
+    delays: z
+      .array(z.int())
+      .nullable()
+      .describe(`${textOf(policy.delaysMs)} Null: the other fields are used.`),
   })
   .meta({ id: 'RetryPolicy', description: 'When failed deliveries are tried again.' });
 
 export function retryPolicyToRecord(value: Spec['retryPolicy']): z.input<typeof retryPolicyRecord> {
-  const { maxRetries, initialDelayMs, maxDelayMs, backoffMultiplier } = value ?? policySchema.parse({});
-  return { maxRetries, initialDelay: initialDelayMs, maxDelay: maxDelayMs, backoffMultiplier };
+  const { maxRetries, initialDelayMs, maxDelayMs, backoffMultiplier, delaysMs = null } = value ?? policySchema.parse({});
+  return { maxRetries, initialDelay: initialDelayMs, maxDelay: maxDelayMs, backoffMultiplier, delays: delaysMs };
 }
+
+/** VALIDATION_FAILED for what would have no effect: another value of a field that is not used beside delays, which are not sent. */
 
 export function retryPolicyToSpec(
   sent: z.output<typeof retryPolicyBody> | undefined,
@@ -135,11 +150,22 @@ export function retryPolicyToSpec(
 ): SpecInput['retryPolicy'] {
   if (sent === undefined) return current;
   const before = current ?? policySchema.parse({});
+  const shown = retryPolicyToRecord(before);
+  const unused = (['maxRetries', 'initialDelay', 'maxDelay', 'backoffMultiplier'] as const).find(
+    (field) => sent[field] !== undefined && sent[field] !== shown[field],
+  );
+  if (sent.delays === undefined && before.delaysMs !== undefined && unused !== undefined)
+    throw new PosthornError(
+      'VALIDATION_FAILED',
+      `retryPolicy.${unused} is not used beside retryPolicy.delays: send delays, or null, with it.`,
+    );
+  const delaysMs = sent.delays === undefined ? before.delaysMs : (sent.delays ?? undefined);
   const after = {
     maxRetries: sent.maxRetries ?? before.maxRetries,
     initialDelayMs: sent.initialDelay ?? before.initialDelayMs,
     maxDelayMs: sent.maxDelay ?? before.maxDelayMs,
     backoffMultiplier: sent.backoffMultiplier ?? before.backoffMultiplier,
+    ...(delaysMs !== undefined && { delaysMs }),
   };
   if (after.maxDelayMs < after.initialDelayMs)
     throw new PosthornError('VALIDATION_FAILED', 'retryPolicy.maxDelay must be at least initialDelay.');
