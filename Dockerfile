@@ -8,7 +8,7 @@ COPY package.json package-lock.json .npmrc ./
 # hack/lib/toolchain.sh says why this is not `npm ci`.
 RUN --mount=type=secret,id=npmrc NPM_CONFIG_USERCONFIG=/run/secrets/npmrc npm install --no-save --loglevel error
 COPY tsconfig.json tsconfig.build.json ./
-COPY hack/build.ts hack/sbom.ts hack/web.ts hack/web-packages.ts hack/
+COPY hack/build.ts hack/files-digest.ts hack/sbom.ts hack/web.ts hack/web-packages.ts hack/
 COPY src src
 RUN npm run build && npm prune --omit=dev --loglevel error
 

@@ -2,11 +2,11 @@
 //
 //   node hack/web.ts DIRECTORY                builds
 //   node hack/web.ts --if-changed DIRECTORY   builds unless the directory was made of the same sources
-import { createHash } from 'node:crypto';
 import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join, relative, resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 import type { Plugin } from 'vite';
+import { filesBelow, filesDigest } from './files-digest.ts';
 import { webPackages } from './web-packages.ts';
 
 const root = new URL('../src/web/', import.meta.url).pathname;
@@ -91,18 +91,8 @@ function noticeOf(directory: string): string {
 
 /** SHA-256 of the sources, and of the versions of the packages, that the console is built from. */
 export function webSourcesDigest(): string {
-  const digest = createHash('sha256');
-  for (const file of [...filesBelow(root), new URL('../package-lock.json', import.meta.url).pathname, import.meta.filename]) {
-    digest.update(relative(root, file)).update('\0').update(readFileSync(file));
-  }
-  return digest.digest('hex');
-}
-
-function filesBelow(directory: string): string[] {
-  return readdirSync(directory, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map((entry) => join(entry.parentPath, entry.name))
-    .sort();
+  const lock = new URL('../package-lock.json', import.meta.url).pathname;
+  return filesDigest(root, [...filesBelow(root), lock, import.meta.filename]);
 }
 
 if (import.meta.main) {

@@ -1,7 +1,6 @@
 // A circuit storm: the circuits of many routes open at once, and what the API server has to bear until every status says so.
 //   node hack/bench/circuits.ts [routes] [seconds until the receiver answers again]
 // Prints one table. The API server and etcd run on the same cores. The API server's own metrics count the writes.
-import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,6 +8,7 @@ import { Agent, request } from 'undici';
 import { z } from 'zod';
 import { Circuits } from '../../src/data/queue/circuits.ts';
 import { eventually } from '../../test/support/eventually.ts';
+import { buildProgram } from '../lib/built-program.ts';
 import { bareRedisPipeline, redisCeilingRow } from './lib/ceilings.ts';
 import { apiVersion, type ControlPlanePrograms, namespace, startControlPlanePrograms } from './lib/control-plane-programs.ts';
 import { inParallel } from './lib/in-parallel.ts';
@@ -39,7 +39,7 @@ const routeListSchema = z.object({
 
 async function main(): Promise<void> {
   // What is measured is what the image holds.
-  execFileSync('npm', ['run', '--silent', 'build'], { stdio: 'inherit' });
+  buildProgram();
   let isFailing = true;
   const receiver = createServer((incoming, response) => {
     incoming.resume();

@@ -2,7 +2,6 @@
 //   node hack/bench/controllers.ts [routes] [destinations] [quiet seconds]
 // Prints one table. The API server and etcd run on the same cores.
 
-import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -12,6 +11,7 @@ import { type ControlPlane, startControlPlane } from '../../test/support/control
 import { freePort } from '../../test/support/ports.ts';
 import { type Program, startProgram } from '../../test/support/program.ts';
 import { startRedis } from '../../test/support/redis.ts';
+import { buildProgram, builtProgram } from '../lib/built-program.ts';
 import { bareRedisPipeline } from './lib/ceilings.ts';
 import { concurrency, inParallel } from './lib/in-parallel.ts';
 import { perSecond } from './lib/report.ts';
@@ -36,7 +36,7 @@ type Item = z.output<typeof pageSchema>['items'][number];
 
 async function main(): Promise<void> {
   // What is measured is what the image holds.
-  execFileSync('npm', ['run', '--silent', 'build'], { stdio: 'inherit' });
+  buildProgram();
   const plane = await startControlPlane();
   const redis = await startRedis();
   const agent = new Agent({ connections: concurrency, connect: { ca: readFileSync(plane.caFile) } });
@@ -59,7 +59,7 @@ async function main(): Promise<void> {
       POSTHORN_OPS_PORT: String(opsPort),
       POSTHORN_LOG_LEVEL: 'warn',
     };
-    program = startProgram(['controller'], environment, new URL('../../dist/cmd/posthorn.js', import.meta.url).pathname);
+    program = startProgram(['controller'], environment, builtProgram);
     await untilReconciled(opsPort, program);
     const readySeconds = (performance.now() - startedAt) / 1000;
     const cpu = Object.entries(cpuSeconds()).map(([name, value]) => `${name} ${(value - (cpuBefore[name] ?? 0)).toFixed(1)}`);

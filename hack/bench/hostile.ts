@@ -5,7 +5,7 @@
 // with it and not the want of processors. The honest one has a receiver that is known to be fast, and one event each for receivers that nothing was
 // delivered to before. A round is a new installation: first alone, then beside the other. Medians of the rounds.
 // Ends with 1 when a p99 of the honest one is above 50 ms, one of its events is refused, or the hostile one has more than its shares.
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -18,6 +18,7 @@ import { systemClock } from '../../src/runtime/clock.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import { startStandalone } from '../../test/support/program.ts';
 import { startRedis } from '../../test/support/redis.ts';
+import { buildProgram, builtProgram } from '../lib/built-program.ts';
 import { type Ceilings, ceilingRows, measureCeilings } from './lib/ceilings.ts';
 import { costlyType } from './lib/costly-requests.ts';
 import { type Exactness, exactDelivery, exactnessRow, sumOf } from './lib/exact-delivery.ts';
@@ -37,7 +38,6 @@ const redisBytes = 160 * 2 ** 20;
 const [slots, slowShare, unfinishedShare] = [128, 1 / 4 + 1 / 16, 0.4];
 const hangingTimeoutMs = 60_000;
 const warmUpMs = 3000;
-const built = new URL('../../dist/cmd/posthorn.js', import.meta.url).pathname;
 const attacker = new URL('lib/hostile-organization.ts', import.meta.url).pathname;
 
 interface Figures {
@@ -107,7 +107,7 @@ async function run(): Promise<Round> {
       POSTHORN_DELIVERY_CONCURRENCY: String(slots),
       POSTHORN_ALLOW_INSECURE_ENDPOINTS: 'true',
     },
-    file: built,
+    file: builtProgram,
   });
   const sender = new Sender(standalone.url, 64);
   let nextNew = 0;
@@ -193,7 +193,7 @@ async function run(): Promise<Round> {
 }
 
 // What is measured is what the image holds.
-execFileSync('npm', ['run', '--silent', 'build'], { stdio: 'inherit' });
+buildProgram();
 const all: Round[] = [];
 for (let i = 0; i < rounds; i++) all.push(await run());
 

@@ -9,13 +9,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../test/support/ports.ts';
 import { startProgram } from '../../test/support/program.ts';
 import { startRedis } from '../../test/support/redis.ts';
+import { buildProgram, builtProgram } from '../lib/built-program.ts';
 import { bareRedisPipeline, redisCeilingRow } from './lib/ceilings.ts';
 import { withAof } from './lib/redis-options.ts';
 import { report } from './lib/report.ts';
 
 const [seconds = 30, ...named] = process.argv.slice(2).map(Number);
 const settleMs = 15_000;
-const built = new URL('../../dist/cmd/posthorn.js', import.meta.url).pathname;
 const ticksPerSecond = Number(execFileSync('getconf', ['CLK_TCK'], { encoding: 'utf8' }));
 
 interface Usage {
@@ -58,7 +58,7 @@ async function measure(shards: number): Promise<void> {
       POSTHORN_REDIS_MEMORY_LIMIT: '1gb',
       POSTHORN_SHARDS: String(shards),
     },
-    built,
+    builtProgram,
   );
   try {
     await program.waitForOutput(/posthorn ready/);
@@ -101,5 +101,5 @@ async function measure(shards: number): Promise<void> {
   }
 }
 
-execFileSync('npm', ['run', '--silent', 'build'], { stdio: 'inherit' });
+buildProgram();
 for (const shards of named.length > 0 ? named : [1, 16]) await measure(shards);

@@ -1,7 +1,6 @@
 // Lists and imports of the API: 10,000 destinations in standalone, and an import of 1,000 on a real API server of its own.
 //   node hack/bench/lists.ts [destinations] [pages]
 // Prints one table. Everything shares the cores.
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +8,7 @@ import { newApiKey } from '../../src/core/api-keys.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import { freePort } from '../../test/support/ports.ts';
 import { startProgram } from '../../test/support/program.ts';
+import { buildProgram, builtProgram } from '../lib/built-program.ts';
 import { bareRedisPipeline, redisCeilingRow } from './lib/ceilings.ts';
 import { startControlPlanePrograms } from './lib/control-plane-programs.ts';
 import { ms, percentile, report } from './lib/report.ts';
@@ -16,7 +16,6 @@ import { ms, percentile, report } from './lib/report.ts';
 const [destinations = 10_000, pages = 500] = process.argv.slice(2).map(Number);
 const ofOneImport = 1000;
 const pageSize = 100;
-const built = new URL('../../dist/cmd/posthorn.js', import.meta.url).pathname;
 
 interface Api {
   send(method: string, path: string, body?: unknown): Promise<Answer>;
@@ -30,7 +29,7 @@ interface Answer {
 
 async function main(): Promise<void> {
   // What is measured is what the image holds.
-  execFileSync('npm', ['run', '--silent', 'build'], { stdio: 'inherit' });
+  buildProgram();
   const alone = await inStandalone();
   const { importMs, ceiling } = await inKubernetes();
   report('lists', 'lists and imports of destinations', [
@@ -50,7 +49,7 @@ async function inStandalone(): Promise<{ imports: number[]; pages: number[]; sea
   const port = await freePort();
   const key = newApiKey().key;
   const environment = { POSTHORN_PORT: String(port), POSTHORN_DATA_DIR: directory, POSTHORN_API_KEY: key, POSTHORN_LOG_LEVEL: 'warn' };
-  const program = startProgram(['standalone'], environment, built);
+  const program = startProgram(['standalone'], environment, builtProgram);
   try {
     await program.waitForOutput(/^posthorn ready/m, 60_000);
     const api = clientOf(port, key);

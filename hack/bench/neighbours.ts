@@ -2,7 +2,7 @@
 //   node hack/bench/neighbours.ts [seconds] [rounds] [report 0/1]
 // The other one posts events to ingest and sends events to a webhook endpoint, both in an open loop; first alone, then beside each kind of request.
 // Who makes those is niced, so that what is measured is what the product does with them and not the want of processors. Medians of the rounds.
-import { execFileSync, spawn } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,6 +12,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { newApiKey } from '../../src/core/api-keys.ts';
 import { freePort } from '../../test/support/ports.ts';
 import { startProgram } from '../../test/support/program.ts';
+import { buildProgram, builtProgram } from '../lib/built-program.ts';
 import { costlyInputs, costlyType } from './lib/costly-requests.ts';
 import { ms, percentile, report } from './lib/report.ts';
 import { startSink } from './lib/sink.ts';
@@ -22,7 +23,6 @@ const [seconds = 8, rounds = 3, isKept = 1] = process.argv.slice(2).map(Number);
 const rates = { ingest: 50, send: 10 };
 const bounds = { ingest: 50, send: 300 };
 const warmUpMs = 1000;
-const built = new URL('../../dist/cmd/posthorn.js', import.meta.url).pathname;
 const attacker = new URL('lib/costly-requests.ts', import.meta.url).pathname;
 const [own, other] = [newApiKey(), newApiKey()];
 
@@ -71,7 +71,7 @@ async function beside<T>(name: string, run: () => Promise<T>): Promise<{ found: 
 }
 
 // What is measured is what the image holds.
-execFileSync('npm', ['run', '--silent', 'build'], { stdio: 'inherit' });
+buildProgram();
 writeManifests();
 const sink = await startSink();
 const program = startProgram(
@@ -83,7 +83,7 @@ const program = startProgram(
     POSTHORN_ALLOW_INSECURE_ENDPOINTS: 'true',
     POSTHORN_LOG_LEVEL: 'warn',
   },
-  built,
+  builtProgram,
 );
 const senders = {
   ingest: new Sender(origin, 64),

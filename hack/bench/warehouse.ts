@@ -1,7 +1,6 @@
 // How fast a worker writes events into a local S3 server, and its memory while the store is down:
 //   node hack/bench/warehouse.ts [events] [events during the outage]
 // Payload 400 bytes, batches of 1000 records; Redis, the worker and the store share the cores with this process.
-import { execFileSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { Keyring } from '../../src/core/sealing.ts';
 import { recordSealingContext } from '../../src/core/sealing-contexts.ts';
@@ -16,6 +15,7 @@ import { freePort } from '../../test/support/ports.ts';
 import { startProgram } from '../../test/support/program.ts';
 import { organizationRecord, routeRecord, sourceRecord, warehouseRecord } from '../../test/support/records.ts';
 import { startRedis } from '../../test/support/redis.ts';
+import { buildProgram, builtProgram } from '../lib/built-program.ts';
 import { bareRedisPipeline, redisCeilingRow } from './lib/ceilings.ts';
 import { exactnessRow, missing } from './lib/exact-delivery.ts';
 import { meterProcessor, processorRow } from './lib/processes.ts';
@@ -29,7 +29,7 @@ const key = Buffer.alloc(32, 1);
 const payload = Buffer.from(JSON.stringify({ order: 1, text: 'x'.repeat(370) }));
 const retryPolicy = { maxRetries: 25, initialDelayMs: 100, maxDelayMs: 1000, backoffMultiplier: 2 };
 
-execFileSync('npm', ['run', '--silent', 'build'], { stdio: 'inherit' });
+buildProgram();
 const redis = await startRedis(withAof);
 const store = await startS3Server();
 const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: systemClock });
@@ -50,7 +50,7 @@ const worker = () =>
         POSTHORN_OPS_PORT: String(port),
         POSTHORN_HOST: '127.0.0.1',
       },
-      new URL('../../dist/cmd/posthorn.js', import.meta.url).pathname,
+      builtProgram,
     ),
   );
 

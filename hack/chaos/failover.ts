@@ -4,7 +4,6 @@
 // holds shards is killed (SIGKILL), its replica takes over, and the killed one comes back as the replica of the other. What the
 // master had acknowledged and had not sent to its replica is lost with it: that is counted. Ends with 1 when one failover loses more than a second's
 // events, when something arrives that was not sent or under a second webhook-id, or `posthorn check` has findings. --short keeps no figures.
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -20,6 +19,7 @@ import { startProgram } from '../../test/support/program.ts';
 import { hasKey, type RedisGroup, type RedisNode, startRedisCluster, startRedisSentinel } from '../../test/support/redis-group.ts';
 import { ms, percentile, report } from '../bench/lib/report.ts';
 import { changedWebhookIds, repeatedArrivals, startSink, unexpectedArrivals } from '../bench/lib/sink.ts';
+import { buildProgram, builtProgram } from '../lib/built-program.ts';
 import { routesTo } from './routes.ts';
 import { SteadySender } from './steady-sender.ts';
 import { untilSettled } from './until-settled.ts';
@@ -35,7 +35,6 @@ const shards = values.cluster === true ? 16 : 4;
 const patienceMs = 120_000;
 /** Sentinels begin no failover sooner after the last one (twice their failover-timeout, and a little). */
 const betweenKillsMs = values.cluster === true ? 0 : 22_000;
-const built = new URL('../../dist/cmd/posthorn.js', import.meta.url).pathname;
 
 interface Servers {
   group: RedisGroup;
@@ -65,7 +64,7 @@ async function ofSentinel(): Promise<Servers> {
   };
 }
 
-execFileSync('npm', ['run', '--silent', 'build'], { stdio: 'inherit' });
+buildProgram();
 const directory = mkdtempSync(join(tmpdir(), 'posthorn-failover-'));
 const authority = createCertificateAuthority();
 const sinks = await Promise.all([startSink(), startSink(), startSink()]);
@@ -83,7 +82,7 @@ const program = startProgram(
     ...environment,
     POSTHORN_REDIS_MEMORY_LIMIT: '4gb',
   },
-  built,
+  builtProgram,
 );
 const redis = commandConnection(address, { commandTimeoutMs: 30_000 });
 redis.on('error', () => {});

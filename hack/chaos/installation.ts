@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,12 +6,12 @@ import { freePort } from '../../test/support/ports.ts';
 import { type Program, startProgram } from '../../test/support/program.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import type { Sink } from '../bench/lib/sink.ts';
+import { buildProgram, builtProgram } from '../lib/built-program.ts';
 import { type RouteOptions, routesTo } from './routes.ts';
 
 export const roles = ['api', 'ingest', 'controller', 'delivery'] as const;
 export type Role = (typeof roles)[number];
 
-const built = new URL('../../dist/cmd/posthorn.js', import.meta.url).pathname;
 const key = `ph_${'k'.repeat(52)}`;
 
 /** The roles of the built program as processes on a Redis of their own, which holds the resources, too. */
@@ -41,7 +40,7 @@ export interface InstallationOptions {
 /** With a source and a route to each receiver; no role is started yet. */
 export async function prepareInstallation(options: InstallationOptions): Promise<Installation> {
   const { sinks, shards } = options;
-  execFileSync('npm', ['run', '--silent', 'build'], { stdio: 'inherit' });
+  buildProgram();
   const redis = await startRedis([...options.redisArguments]);
   const [port, ingestPort] = [await freePort(), await freePort()];
   const origin = `http://127.0.0.1:${port}`;
@@ -65,7 +64,7 @@ export async function prepareInstallation(options: InstallationOptions): Promise
   };
   try {
     // Standalone makes the organization and the resources; then the roles go on by themselves, so that nobody starts them again.
-    const standalone = startProgram(['standalone'], { ...common, POSTHORN_DATA_DIR: directory, POSTHORN_API_KEY: key }, built);
+    const standalone = startProgram(['standalone'], { ...common, POSTHORN_DATA_DIR: directory, POSTHORN_API_KEY: key }, builtProgram);
     try {
       await standalone.waitForOutput(/^posthorn ready/m, 60_000);
       const ingest = `http://127.0.0.1:${ingestPort}${await routesTo(sinks, { origin, key }, options.routes)}`;
@@ -77,7 +76,7 @@ export async function prepareInstallation(options: InstallationOptions): Promise
           POSTHORN_OPS_PORT: String(await freePort()),
           ...(role === 'ingest' && { POSTHORN_PORT: String(ingestPort) }),
         };
-        programs[role].push(startProgram([role], { ...common, ...own }, built));
+        programs[role].push(startProgram([role], { ...common, ...own }, builtProgram));
       };
       return { redis, prefix: 'posthorn:', shards, ingest, programs, start, stop };
     } finally {

@@ -1,11 +1,11 @@
-import { execFileSync } from 'node:child_process';
 import { namespace, startControlPlanePrograms } from '../bench/lib/control-plane-programs.ts';
 import type { Sink } from '../bench/lib/sink.ts';
+import { buildProgram } from '../lib/built-program.ts';
 import type { Installation } from './installation.ts';
 
 /** As `prepareInstallation`, with all roles started and its resources in a real API server: they outlive Redis. */
 export async function kubernetesInstallation({ origin: url }: Sink): Promise<Omit<Installation, 'start'>> {
-  execFileSync('npm', ['run', '--silent', 'build'], { stdio: 'inherit' });
+  buildProgram();
   const shards = 1;
   const { redis, programs, ingestPort, create, stop } = await startControlPlanePrograms(
     ['controller', 'api', 'ingest', 'delivery', 'delivery'],

@@ -3,10 +3,10 @@ import { type ControlPlane, startControlPlane } from '../../../test/support/cont
 import { freePort } from '../../../test/support/ports.ts';
 import { type Program, startProgram } from '../../../test/support/program.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
+import { builtProgram } from '../../lib/built-program.ts';
 
 export const apiVersion = 'posthorn.dev/v1alpha1';
 export const namespace = 'bench';
-const built = new URL('../../../dist/cmd/posthorn.js', import.meta.url).pathname;
 
 /** Roles of the built program beside a real API server with an organization in the namespace `bench`, on a Redis of their own. */
 export interface ControlPlanePrograms {
@@ -45,7 +45,7 @@ export async function startControlPlanePrograms(
         ...(role === 'ingest' ? { POSTHORN_PORT: String(ingestPort) } : {}),
         ...environment,
       };
-      programs.push(startProgram([role], own, built));
+      programs.push(startProgram([role], own, builtProgram));
     }
     const create: ControlPlanePrograms['create'] = ({ kind, plural }, name, spec) =>
       plane.request('POST', `/apis/${apiVersion}/namespaces/${namespace}/${plural}`, { apiVersion, kind, metadata: { name }, spec });

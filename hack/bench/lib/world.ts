@@ -1,4 +1,3 @@
-import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { hashApiKey, newApiKey } from '../../../src/core/api-keys.ts';
 import { base32 } from '../../../src/core/ids.ts';
@@ -17,13 +16,13 @@ import { freePort } from '../../../test/support/ports.ts';
 import { type Program, startProgram } from '../../../test/support/program.ts';
 import { destinationRecord, organizationRecord, routeRecord, sourceRecord } from '../../../test/support/records.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
+import { buildProgram, builtProgram } from '../../lib/built-program.ts';
 import { meterProcessor, type ProcessorMeter } from './processes.ts';
 import { withAof } from './redis-options.ts';
 
 /** That seals secrets. */
 export const encryptionKey = Buffer.alloc(32, 1);
 const { key: apiKey } = newApiKey();
-const built = new URL('../../../dist/cmd/posthorn.js', import.meta.url).pathname;
 const prefix = 'posthorn:';
 
 /** One source with a route of its own to destinations of its own; deliveries are signed. */
@@ -68,7 +67,7 @@ export async function startWorld(options: {
   environment?: Record<string, string>;
 }): Promise<World> {
   // What is measured is what the image holds.
-  execFileSync('npm', ['run', '--silent', 'build'], { stdio: 'inherit' });
+  buildProgram();
   const redis = await startRedis(options.redisArguments ?? withAof);
   await publish(new RedisRegistryPublisher(redis.client, prefix), options.lanes, options.eventTypes ?? []);
   const environment = {
@@ -83,7 +82,7 @@ export async function startWorld(options: {
     ...options.environment,
   };
   const start = (role: string, own: Record<string, string>): Program =>
-    startProgram([role], { ...environment, ...own, POSTHORN_OPS_PORT: '0' }, built);
+    startProgram([role], { ...environment, ...own, POSTHORN_OPS_PORT: '0' }, builtProgram);
   const ports = { api: await freePort(), ingest: await freePort() };
   const originOf = (role: 'api' | 'ingest'): string => `http://127.0.0.1:${ports[role]}`;
   const startApi = (): Program => start('api', { POSTHORN_PORT: String(ports.api) });
