@@ -242,3 +242,39 @@ test('of 500 events a second Live shows some, counts the others, and still answe
   expect(shown).toBeLessThan(sentEvents);
   expectSound();
 });
+
+test('a list that stays open over midnight shows the dates of its times', async () => {
+  await made('sources', { name: 'midnight' });
+  await sent('midnight', { hello: 'yesterday' });
+  const page = await open('o/default/events?sourceId=midnight');
+  const time = page.getByRole('region', { name: 'events' }).getByRole('time');
+  await eventually(async () => expect(await time.textContent()).toMatch(/^\d\d:\d\d:/));
+  await page.clock.setFixedTime(Date.now() + 86_400_000);
+  await eventually('the list to be read again', 30_000, async () => /^\d{4}-\d\d-\d\d \d\d:\d\d:/.test((await time.textContent()) ?? ''));
+  expectSound();
+});
+
+test('scrolling through a list renders the rows that come into view, and those that stay not again', async () => {
+  const rows = 300;
+  await made('sources', { name: 'many' });
+  await Promise.all(Array.from({ length: rows }, (_none, number) => sent('many', { number })));
+  const page = await open('o/default/events?sourceId=many');
+  const list = page.getByRole('region', { name: 'events' });
+  await list.getByRole('time').first().waitFor();
+  // The time of a row is formatted when the row is rendered.
+  await page.evaluate(`{
+    const format = Date.prototype.toISOString;
+    globalThis.formatted = 0;
+    Date.prototype.toISOString = function () {
+      globalThis.formatted += 1;
+      return format.call(this);
+    };
+  }`);
+  await list.hover();
+  await eventually('the end of the list', 60_000, async () => {
+    await page.mouse.wheel(0, 100);
+    return (await list.locator(`[aria-rowindex="${rows + 1}"]`).count()) === 1;
+  });
+  expect(Number(await page.evaluate('formatted'))).toBeLessThan(6 * rows);
+  expectSound();
+});

@@ -1,4 +1,4 @@
-import { type ReactElement, use, useLayoutEffect, useMemo, useRef, useState } from 'react';
+import { memo, type ReactElement, use, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import type { Answer, ApiError } from '../api/client.ts';
 import { Brush, type Chosen } from '../ui/brush.tsx';
 import { type Area, Bars, Legend } from '../ui/charts.tsx';
@@ -29,8 +29,8 @@ const quickRanges = [
 ];
 const timeOf = ({ at }: Point): string => at;
 
-/** How many there were over the time of the filters; dragging over it chooses a time. */
-export function ListHistogram({ of, fields, filters, onRange }: ListHistogramProps): ReactElement {
+/** How many there were over the time of the filters; dragging over it chooses a time. The pages of the list do not render it again. */
+export const ListHistogram = memo(function ListHistogram({ of, fields, filters, onRange }: ListHistogramProps): ReactElement {
   const counts = countsOf[of];
   const now = useNow(everyMs);
   const [fromName, toName] = counts.times;
@@ -109,7 +109,7 @@ export function ListHistogram({ of, fields, filters, onRange }: ListHistogramPro
       )}
     </section>
   );
-}
+});
 
 /** The series that the list's counts come from. */
 function useSeries(

@@ -1,5 +1,5 @@
 import { useNavigate } from '@tanstack/react-router';
-import { type ReactElement, type ReactNode, useCallback, useState } from 'react';
+import { type ReactElement, type ReactNode, useCallback, useMemo, useState } from 'react';
 import { FilterBar, type FilterField, type FilterValues } from '../ui/filters.tsx';
 import { count } from '../ui/format.ts';
 import { Empty, Failure, Loading } from '../ui/notices.tsx';
@@ -50,15 +50,22 @@ export function ListScreen<Row>({
 }: ListScreenProps<Row>): ReactElement {
   const navigate = useNavigate();
   const { rows, error, isLoading, hasMore, readsOn, isCut, scanned, loadMore, refresh } = list;
-  const { at = null, ...filters } = search;
-  const setSearch = (next: FilterValues): void => {
-    const none = Object.fromEntries(fields.map(({ name }) => [name, undefined]));
-    void navigate({
-      to: '.',
-      search: ((before: FilterValues) => ({ ...before, ...none, at: undefined, ...next })) as never,
-      replace: true,
-    });
-  };
+  const { at = null, filters } = useMemo(() => {
+    const { at: place, ...others } = search;
+    return { at: place, filters: others };
+  }, [search]);
+  const setSearch = useCallback(
+    (next: FilterValues): void => {
+      const none = Object.fromEntries(fields.map(({ name }) => [name, undefined]));
+      void navigate({
+        to: '.',
+        search: ((before: FilterValues) => ({ ...before, ...none, at: undefined, ...next })) as never,
+        replace: true,
+      });
+    },
+    [navigate, fields],
+  );
+  const setRange = useCallback((range: FilterValues) => setSearch({ ...filters, ...range }), [setSearch, filters]);
   const select = useCallback(
     (key: string | null) =>
       void navigate({ to: '.', search: ((before: FilterValues) => ({ ...before, at: key ?? undefined })) as never, replace: true }),
@@ -77,9 +84,7 @@ export function ListScreen<Row>({
         <FilterBar fields={fields} values={filters} onChange={setSearch}>
           {views === undefined ? null : <ViewsMenu list={views} />}
         </FilterBar>
-        {counts === undefined || !hasCounts ? null : (
-          <ListHistogram of={counts} fields={fields} filters={filters} onRange={(range) => setSearch({ ...filters, ...range })} />
-        )}
+        {counts === undefined || !hasCounts ? null : <ListHistogram of={counts} fields={fields} filters={filters} onRange={setRange} />}
         {error === null ? null : <Failure message={error.message} requestId={error.requestId} retry={refresh} />}
         {isLoading ? <Loading what={what} /> : null}
       </div>

@@ -7,6 +7,7 @@ import {
   useQueryClient,
 } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
+import { useCallback, useMemo } from 'react';
 import { type Answer, ApiError, call, type Input, type OperationName, readBytes } from '../api/client.ts';
 import type { Operations } from '../api/schema.ts';
 
@@ -119,17 +120,19 @@ export function useCursorList<Name extends CursorListName>(name: Name, query: In
   });
   const pages = data?.pages ?? [];
   const scanned = pages.reduce((sum, { pagination }) => sum + (pagination.scanned ?? 0), 0);
+  const rows = useMemo(() => data?.pages.flatMap((page): RowOf<Name>[] => page.data) ?? [], [data]);
+  const loadMore = useCallback(() => {
+    if (!isFetching) void fetchNextPage();
+  }, [isFetching, fetchNextPage]);
   return {
-    rows: pages.flatMap((page): RowOf<Name>[] => page.data),
+    rows,
     scanned: pages.some(({ pagination }) => pagination.scanned !== undefined) ? scanned : null,
     error: error instanceof ApiError ? error : null,
     isLoading,
     hasMore: hasNextPage,
     readsOn: hasNextPage && error === null && pages.at(-1)?.data.length === pageSize,
     isCut: pages.length >= mostPages && pages.at(-1)?.pagination.hasMore === true,
-    loadMore: () => {
-      if (!isFetching) void fetchNextPage();
-    },
+    loadMore,
     refresh: () => void refetch(),
   };
 }
@@ -139,7 +142,7 @@ type PagesName = Extract<
   ReadName
 >;
 
-/** A list that the API gives in numbered pages, page after page. `rowsOf` takes the rows out of an answer. */
+/** A list that the API gives in numbered pages, page after page. `rowsOf` takes the rows out of an answer; it is always the same function. */
 export function usePages<Name extends PagesName, Row>(
   name: Name,
   query: Input<Name>['query'],
@@ -157,17 +160,19 @@ export function usePages<Name extends PagesName, Row>(
     getNextPageParam: (answer, all, page) => (rowsOf(answer).length < pageSize || all.length >= mostPages ? undefined : page + 1),
   });
   const pages = data?.pages ?? [];
+  const rows = useMemo(() => data?.pages.flatMap(rowsOf) ?? [], [data, rowsOf]);
+  const loadMore = useCallback(() => {
+    if (!isFetching) void fetchNextPage();
+  }, [isFetching, fetchNextPage]);
   return {
-    rows: pages.flatMap(rowsOf),
+    rows,
     scanned: null,
     error: error instanceof ApiError ? error : null,
     isLoading,
     hasMore: hasNextPage,
     readsOn: hasNextPage && error === null,
     isCut: pages.length >= mostPages,
-    loadMore: () => {
-      if (!isFetching) void fetchNextPage();
-    },
+    loadMore,
     refresh: () => void refetch(),
   };
 }

@@ -1,5 +1,5 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { type ReactElement, useCallback } from 'react';
+import { type ReactElement, useCallback, useMemo } from 'react';
 import { AsCode } from '../app/as-code.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
 import { IdLink } from '../app/names.tsx';
@@ -14,16 +14,29 @@ import { MessageDrawer } from './message-drawer.tsx';
 import { messageColumns, messageFields } from './messages.tsx';
 import { PlanReplay } from './plan-replay.tsx';
 
+const fieldsOfDeliveries = deliveryFields.filter(({ name }) => name !== 'status');
+const fieldsOfMessages = messageFields.filter(({ name }) => name !== 'status');
+const keyOf = ({ id }: { id: string }): string => id;
+
 /** What do I have to recover? */
 export function DeadLetters(): ReactElement {
   const { kind = 'deliveries' } = useSearch({ from: '/o/$org/dead-letters' });
   return kind === 'messages' ? <OfMessages /> : <OfDeliveries />;
 }
 
+/** Filters and the selected row, which both lists have. */
+function useListSearch() {
+  const search = useSearch({ from: '/o/$org/dead-letters' });
+  return useMemo(() => {
+    const { kind: _kind, ...others } = search;
+    return others;
+  }, [search]);
+}
+
 function OfDeliveries(): ReactElement {
   const org = useOrganization();
   const navigate = useNavigate();
-  const { kind: _kind, ...search } = useSearch({ from: '/o/$org/dead-letters' });
+  const search = useListSearch();
   const {
     at: _at,
     status: _status,
@@ -56,8 +69,8 @@ function OfDeliveries(): ReactElement {
         what="dead letters"
         list={list}
         columns={columns}
-        keyOf={({ id }) => id}
-        fields={deliveryFields.filter(({ name }) => name !== 'status')}
+        keyOf={keyOf}
+        fields={fieldsOfDeliveries}
         search={search}
         open={open}
         counts="dead deliveries"
@@ -81,7 +94,7 @@ function OfDeliveries(): ReactElement {
 function OfMessages(): ReactElement {
   const org = useOrganization();
   const navigate = useNavigate();
-  const { kind: _kind, ...search } = useSearch({ from: '/o/$org/dead-letters' });
+  const search = useListSearch();
   const { at: _at, status: _status, errorType, responseStatus, routeId: _route, destinationId: _destination, ...others } = search;
   const query = { ...others, errorType: errorType?.split(','), responseStatus: responseStatus?.split(','), status: ['dlq' as const] };
   const list = useCursorList('GET /outbound-messages', query);
@@ -102,8 +115,8 @@ function OfMessages(): ReactElement {
         what="dead letters"
         list={list}
         columns={messageColumns}
-        keyOf={({ id }) => id}
-        fields={messageFields.filter(({ name }) => name !== 'status')}
+        keyOf={keyOf}
+        fields={fieldsOfMessages}
         search={search}
         open={open}
         counts="dead messages"

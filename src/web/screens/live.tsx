@@ -69,7 +69,7 @@ export function Live(): ReactElement {
   const search = useSearch({ from: '/o/$org/live' });
   const navigate = useNavigate();
   const { topic = 'deliveries', ...filters } = search;
-  const tail = useStream({ topics: topic, ...filters });
+  const query = { topics: topic, ...filters };
   const setSearch = (next: FilterValues): void => void navigate({ to: '.', search: { topic, ...next } as never, replace: true });
   return (
     <Page
@@ -88,19 +88,21 @@ export function Live(): ReactElement {
               </button>
             ))}
           </span>
-          <AsStream query={{ topics: topic, ...filters }} />
+          <AsStream query={query} />
         </>
       }
       isFull
     >
-      <Follow key={JSON.stringify(search)} tail={tail}>
+      <Follow key={JSON.stringify(query)} query={query}>
         <FilterBar fields={fields} values={filters} onChange={setSearch} />
       </Follow>
     </Page>
   );
 }
 
-function Follow({ tail, children }: { tail: Tail; children: ReactNode }): ReactElement {
+/** The rows of a stream. They come four times a second, which renders this and not the screen around it. */
+function Follow({ query, children }: { query: Record<string, string | undefined>; children: ReactNode }): ReactElement {
+  const tail = useStream(query);
   const { rows, waiting, state, hold } = tail;
   const [selected, setSelected] = useState<string | null>(null);
   const [isPaused, setPaused] = useState(false);

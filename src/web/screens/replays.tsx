@@ -1,5 +1,6 @@
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
 import { type ReactElement, useCallback } from 'react';
+import type { Answer } from '../api/client.ts';
 import { AsCode } from '../app/as-code.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
 import { Page } from '../app/page.tsx';
@@ -23,6 +24,7 @@ const columns: readonly Column<Replay>[] = [
   { title: 'Created', className: 'p2 muted', cell: ({ createdAt }) => <Ago at={createdAt} /> },
 ];
 const keyOf = ({ id }: Replay): string => id;
+const rowsOf = ({ data }: Answer<'GET /replays'>): Replay[] => data;
 const command = `curl -X POST "$URL/api/replays" -H "x-api-key: $KEY" -H 'content-type: application/json' \\
   -d '{"what":"deliveries","filter":{"status":["dlq"]},"dryRun":true}'`;
 
@@ -31,7 +33,7 @@ export function Replays(): ReactElement {
   const org = useOrganization();
   const navigate = useNavigate();
   const search = useSearch({ from: '/o/$org/replays' });
-  const list = usePages('GET /replays', {}, ({ data }) => data);
+  const list = usePages('GET /replays', {}, rowsOf);
   const open = useCallback((id: string) => void navigate({ to: '/o/$org/replays/$id', params: { org, id } }), [navigate, org]);
   return (
     <Page title="Replays" actions={<AsCode name="GET /replays" input={{}} />} isFull>

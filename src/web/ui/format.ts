@@ -2,7 +2,8 @@ const grouped = new Intl.NumberFormat('en');
 
 /** A number with separators of thousands, such as `184,206`. */
 export function count(value: number): string {
-  return grouped.format(value);
+  // A formatter takes long, and most numbers of a table have nothing to separate.
+  return Number.isInteger(value) && value >= 0 && value < 1000 ? String(value) : grouped.format(value);
 }
 
 /** A number with its noun, such as `1 route` and `1,204 deliveries`. `several`: the plural; default: the noun with an s. */

@@ -1,5 +1,6 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
-import { type KeyboardEvent, type ReactElement, type ReactNode, useEffect, useRef } from 'react';
+import { type KeyboardEvent, memo, type ReactElement, type ReactNode, use, useEffect, useRef } from 'react';
+import { dayOf, ZoneContext } from './time.tsx';
 
 export interface Column<Row> {
   title: string;
@@ -32,6 +33,7 @@ const nearEnd = 20;
 export function Rows<Row>(props: RowsProps<Row>): ReactElement {
   const { label, columns, rows, keyOf, selected, onSelect, onEnd, isDense = false, toTop = 0, onTop } = props;
   const frame = useRef<HTMLElement>(null);
+  const today = dayOf(new Date(), use(ZoneContext));
   const height = isDense ? denseHeight : rowHeight;
   const virtual = useVirtualizer({ count: rows.length, getScrollElement: () => frame.current, estimateSize: () => height, overscan: 12 });
   const items = virtual.getVirtualItems();
@@ -63,7 +65,7 @@ export function Rows<Row>(props: RowsProps<Row>): ReactElement {
       tabIndex={0}
       aria-label={label}
       onKeyDown={pressed}
-      onScroll={({ currentTarget }) => onTop?.(currentTarget.scrollTop < height)}
+      onScroll={onTop === undefined ? undefined : ({ currentTarget }) => onTop(currentTarget.scrollTop < height)}
     >
       <table className={isDense ? 'table is-dense' : 'table'} aria-rowcount={rows.length + 1}>
         <thead>
@@ -83,11 +85,7 @@ export function Rows<Row>(props: RowsProps<Row>): ReactElement {
             const key = keyOf(row);
             return (
               <tr key={key} aria-rowindex={index + 2} aria-selected={key === selected ? true : undefined} onClick={() => onSelect(key)}>
-                {columns.map(({ title, className, cell }) => (
-                  <td key={title} className={className}>
-                    {cell(row)}
-                  </td>
-                ))}
+                <Cells row={row} columns={columns} today={today} />
               </tr>
             );
           })}
@@ -97,6 +95,26 @@ export function Rows<Row>(props: RowsProps<Row>): ReactElement {
     </section>
   );
 }
+
+interface CellsProps<Row> {
+  row: Row;
+  columns: readonly Column<Row>[];
+  /** On another day, times have their dates. */
+  today: string;
+}
+
+/** A row that stays in view is not rendered again while others come and go. */
+const Cells = memo(function Cells<Row>({ row, columns }: CellsProps<Row>): ReactElement {
+  return (
+    <>
+      {columns.map(({ title, className, cell }) => (
+        <td key={title} className={className}>
+          {cell(row)}
+        </td>
+      ))}
+    </>
+  );
+}) as <Row>(props: CellsProps<Row>) => ReactElement;
 
 /** The room of rows that are not in the page. */
 function Spacer({ height, columns }: { height: number; columns: number }): ReactElement | null {

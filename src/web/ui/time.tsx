@@ -86,9 +86,8 @@ export function Until({ at }: { at: string }): ReactElement {
 
 /** Such as `2026-01-31 14:02:11.884 UTC`. */
 function exactTime(at: string, zone: Zone): string {
-  const date = new Date(at);
-  if (Number.isNaN(date.getTime())) return at;
-  return `${dayOf(date, zone)} ${clockOf(date, zone)}${zone === 'UTC' ? ' UTC' : ''}`;
+  const iso = isoIn(new Date(at), zone);
+  return iso === '' ? at : `${iso.slice(0, 10)} ${iso.slice(11, 23)}${zone === 'UTC' ? ' UTC' : ''}`;
 }
 
 /** As an axis shows it: the time of the day where the axis spans up to a day, else the day. */
@@ -104,9 +103,9 @@ export function minuteLabel(at: string, zone: Zone): string {
 }
 
 function timeOfDay(at: string, zone: Zone): string {
-  const date = new Date(at);
-  const isToday = dayOf(date, zone) === dayOf(new Date(), zone);
-  return isToday ? clockOf(date, zone) : `${dayOf(date, zone)} ${clockOf(date, zone)}`;
+  const iso = isoIn(new Date(at), zone);
+  const [day, clock] = [iso.slice(0, 10), iso.slice(11, 23)];
+  return day === dayOf(new Date(), zone) ? clock : `${day} ${clock}`;
 }
 
 /** The time at which a day, such as `2026-01-31`, begins. */
