@@ -1,5 +1,6 @@
 import { sharedCall } from '../core/shared-call.ts';
 import { connectedProcesses } from '../data/membership/connected-processes.ts';
+import { PoolReports } from '../data/membership/pool-reports.ts';
 import { knownWorkers } from '../data/membership/worker-directory.ts';
 import { RedisDeliveryQueue } from '../data/queue/redis-delivery-queue.ts';
 import { storeLayout } from '../data/registry/store-layout.ts';
@@ -35,6 +36,7 @@ export function installationReader(options: InstallationReaderOptions): Installa
     memoryLimitBytes: memoryLimitBytes ?? null,
     redis: sharedCall(() => serverFacts(redis)),
     workers: sharedCall(() => knownWorkers({ redis, prefix }, maxWorkers)),
+    pools: sharedCall(async () => (namespace === null ? null : await new PoolReports({ redis, prefix }).read())),
     processes: sharedCall(() => connectedProcesses({ redis, prefix })),
     shards: sharedCall(async () => {
       const total = shards();

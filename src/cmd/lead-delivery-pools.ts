@@ -1,10 +1,12 @@
 import { BacklogReader } from '../controllers/delivery-pool/backlog-reader.ts';
 import type { PoolMetrics } from '../controllers/delivery-pool/pool-metrics.ts';
 import type { PoolReaches } from '../controllers/delivery-pool/pool-reaches.ts';
+import { reportPools } from '../controllers/delivery-pool/report-pools.ts';
 import { runDeliveryPools } from '../controllers/delivery-pool/run-delivery-pools.ts';
 import type { EventRecorder } from '../controllers/event-recorder.ts';
 import { CronRuns } from '../data/cron/cron-runs.ts';
 import { DueArchives } from '../data/history/due-archives.ts';
+import { PoolReports } from '../data/membership/pool-reports.ts';
 import { RedisDeliveryQueue } from '../data/queue/redis-delivery-queue.ts';
 import { knownServers } from '../redis/connection.ts';
 import type { ControllerMetrics } from '../runtime/controller-metrics.ts';
@@ -49,13 +51,16 @@ export async function leadDeliveryPools(leading: PoolLeading, signal: AbortSigna
     archivesOf: (pool) => new DueArchives({ redis: link.main, prefix, shards, pool }),
     clock,
   });
-  await runDeliveryPools(
+  const namespace = leaseNamespace(config);
+  const reports = new PoolReports({ redis: link.main, prefix });
+  const reporting = reportPools({ cache, namespace, reports, clock, logger }, signal);
+  const running = runDeliveryPools(
     {
       ...leading,
       store: opened.store,
       objects,
       cache,
-      namespace: leaseNamespace(config),
+      namespace,
       defaults: config.pools,
       judge: judgeWorkerEnvironment,
       reaches: poolReaches ?? undefined,
@@ -66,4 +71,5 @@ export async function leadDeliveryPools(leading: PoolLeading, signal: AbortSigna
     },
     signal,
   );
+  await Promise.all([running, reporting]);
 }

@@ -42,7 +42,7 @@ async function run(): Promise<{ code: number; lines: string[] }> {
 }
 
 test('migrate brings what is old into the form of today and says so in Redis; a second time there is nothing to do', async () => {
-  await connect(processName('delivery', 'posthorn:'));
+  await connect(processName({ role: 'delivery', prefix: 'posthorn:', version: '1.3.0' }));
   const end = `everything is in layout ${storeLayout}`;
   expect(await run()).toEqual({ code: 0, lines: ['unfinished bytes in 1 shards: 2 figures corrected', end] });
   expect(await redis.client.hgetall(bytes)).toEqual({});

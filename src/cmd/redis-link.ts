@@ -4,6 +4,7 @@ import { type ConnectedRole, processName } from '../data/membership/connected-pr
 import { describeRedis, type RedisAddress } from '../redis/address.ts';
 import { blockingConnection, commandConnection, type RedisClient, watchNodes } from '../redis/connection.ts';
 import type { Readiness } from './readiness.ts';
+import { version } from './version.ts';
 
 const closed = 'the connection was closed';
 /** Of one outage, in the log. */
@@ -22,7 +23,7 @@ export class RedisLink {
     this.#address = address;
     this.#name = options.name;
     this.#logger = options.logger;
-    this.main = this.#commands(processName(options.name, options.prefix));
+    this.main = this.#commands(processName({ role: options.name, prefix: options.prefix, version }));
     this.#watch(options.readiness);
     this.#watchNodes(options.readiness);
   }

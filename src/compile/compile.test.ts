@@ -64,13 +64,6 @@ describe('the record of', () => {
     ).toMatchSnapshot();
   });
 
-  test('a Destination with delays of its own has as many retries', () => {
-    const policy = { maxRetries: 7, delaysMs: [5000, 60_000, 60_000] };
-    expect(destination({ http: { url: 'https://shop.example/hook' }, retryPolicy: policy })).toMatchObject({
-      record: { retryPolicy: { maxRetries: 3, delaysMs: [5000, 60_000, 60_000] } },
-    });
-  });
-
   test('the least Route', () => {
     const object = storedObject('Route', 'all', { sourceRef: { name: 'orders' }, destinationRefs: [{ name: 'shop' }] }, 'acme');
     const inputs = {

@@ -247,7 +247,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
   });
   const worker = new Worker({
     context,
-    directory: new RedisWorkerDirectory({ redis, prefix, shards }),
+    directory: new RedisWorkerDirectory({ redis, prefix, shards, version }),
     consumers,
     doorbells: blockingGroups(redis, shards).flatMap((group, _, groups) =>
       Array.from(

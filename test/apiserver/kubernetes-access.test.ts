@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { parseAllDocuments } from 'yaml';
 import { PosthornError } from '../../src/core/errors.ts';
+import { type PoolReport, PoolReports } from '../../src/data/membership/pool-reports.ts';
 import { KubernetesCallers } from '../../src/facade/http/kubernetes-callers.ts';
 import { KubernetesAccess } from '../../src/store/kubernetes/kubernetes-access.ts';
 import type { KubernetesApi } from '../../src/store/kubernetes/kubernetes-api.ts';
@@ -20,6 +21,7 @@ let isAway = false;
 
 beforeAll(async () => {
   controlPlane = await startControlPlane();
+  await controlPlane.request('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'posthorn-system' } });
   api = kubernetesApi(controlPlane);
   const roles = parseAllDocuments(readFileSync(new URL('../../config/rbac/users/cluster-roles.yaml', import.meta.url), 'utf8'));
   for (const role of roles) await controlPlane.request('POST', '/apis/rbac.authorization.k8s.io/v1/clusterroles', role.toJS());
@@ -107,6 +109,24 @@ test('an account without rights, or of a namespace that is no organization, find
   expect(await statusOf('GET', '/api/filters', await account('acme', 'nobody'))).toBe(404);
 });
 
+/** Lets an account of the namespace acme list the DeliveryPools of the installation. */
+async function makeOperator(name: string): Promise<void> {
+  const [rbac, apiGroup] = ['/apis/rbac.authorization.k8s.io/v1/namespaces/posthorn-system', 'rbac.authorization.k8s.io'];
+  await controlPlane.request('POST', `${rbac}/roles`, {
+    apiVersion: `${apiGroup}/v1`,
+    kind: 'Role',
+    metadata: { name },
+    rules: [{ apiGroups: ['posthorn.dev'], resources: ['deliverypools'], verbs: ['list'] }],
+  });
+  await controlPlane.request('POST', `${rbac}/rolebindings`, {
+    apiVersion: `${apiGroup}/v1`,
+    kind: 'RoleBinding',
+    metadata: { name },
+    roleRef: { apiGroup, kind: 'Role', name },
+    subjects: [{ kind: 'ServiceAccount', name, namespace: 'acme' }],
+  });
+}
+
 test('an account sees the installation as soon as it may list the DeliveryPools of its namespace, whatever its rights in organizations', async () => {
   const [token, admin] = [
     await account('acme', 'platform', { role: 'posthorn-viewer' }),
@@ -117,24 +137,45 @@ test('an account sees the installation as soon as it may list the DeliveryPools 
     403,
     expect.stringContaining('list deliverypools.posthorn.dev in the namespace of the installation'),
   ]);
-  const [rbac, apiGroup] = ['/apis/rbac.authorization.k8s.io/v1/namespaces/posthorn-system', 'rbac.authorization.k8s.io'];
-  await controlPlane.request('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'posthorn-system' } });
-  await controlPlane.request('POST', `${rbac}/roles`, {
-    apiVersion: `${apiGroup}/v1`,
-    kind: 'Role',
-    metadata: { name: 'operators' },
-    rules: [{ apiGroups: ['posthorn.dev'], resources: ['deliverypools'], verbs: ['list'] }],
-  });
-  await controlPlane.request('POST', `${rbac}/rolebindings`, {
-    apiVersion: `${apiGroup}/v1`,
-    kind: 'RoleBinding',
-    metadata: { name: 'operators' },
-    roleRef: { apiGroup, kind: 'Role', name: 'operators' },
-    subjects: [{ kind: 'ServiceAccount', name: 'platform', namespace: 'acme' }],
-  });
+  await makeOperator('platform');
   await eventually(async () => expect(await statusOf('GET', '/api/installation', token)).toBe(200));
   expect((await world.request('GET', '/api/installation', { key: token })).body).toMatchObject({ mode: 'cluster', unread: [] });
   expect(await statusOf('GET', '/api/installation', admin)).toBe(403);
+});
+
+test('an operator sees the replicas and the conditions of DeliveryPools that the controller reports, and that none reports them', async () => {
+  const token = await account('acme', 'pools', { role: 'posthorn-viewer' });
+  await makeOperator('pools');
+  await eventually(async () => expect(await statusOf('GET', '/api/installation', token)).toBe(200));
+  const show = async () => (await world.request('GET', '/api/installation', { key: token })).body;
+  const unreported = expect.objectContaining({
+    part: 'pools',
+    message: expect.stringContaining('No controller has reported the DeliveryPools'),
+  });
+  await eventually(async () => expect((await show()).warnings).toContainEqual(unreported));
+  const lastTransitionTime = '2026-01-02T03:04:05Z';
+  const conditions: PoolReport['conditions'] = [
+    { type: 'Available', status: 'False', reason: 'MinimumReplicasUnavailable', message: 'too few pods', lastTransitionTime },
+    { type: 'Ready', status: 'False', reason: 'RollingOut', message: 'new pods come', lastTransitionTime },
+  ];
+  const reports = new PoolReports({ redis: world.redis.client, prefix: 'test:' });
+  await reports.write([
+    { name: 'eu', replicas: { wanted: 3, ready: 1 }, conditions },
+    { name: 'new', replicas: null, conditions: [] },
+  ]);
+  const { pools, warnings, unread } = await show();
+  expect(pools).toEqual([
+    { name: 'eu', workers: 0, slots: 0, replicas: { wanted: 3, ready: 1 }, conditions },
+    { name: 'new', workers: 0, slots: 0, replicas: null, conditions: [] },
+  ]);
+  expect([unread, warnings]).toEqual([[], expect.not.arrayContaining([unreported])]);
+  expect(warnings.filter(({ part }: { part: string }) => part === 'pools')).toEqual([
+    {
+      part: 'pools',
+      message: 'The DeliveryPool eu has Available=False: too few pods.',
+      action: 'Look at the status of the DeliveryPool: kubectl describe dpool eu.',
+    },
+  ]);
 });
 
 test('an account reaches each organization in whose namespace it has rights, and only those', async () => {

@@ -1,6 +1,11 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { reportPools } from '../../src/controllers/delivery-pool/report-pools.ts';
+import { PoolReports } from '../../src/data/membership/pool-reports.ts';
+import { systemClock } from '../../src/runtime/clock.ts';
 import { eventually } from '../support/eventually.ts';
+import { silentLogger } from '../support/logger.ts';
 import { namespace, PoolWorld } from '../support/pool-world.ts';
+import { startRedis } from '../support/redis.ts';
 
 let world: PoolWorld;
 beforeAll(async () => {
@@ -37,4 +42,27 @@ test('a pool says of its HorizontalPodAutoscaler that it cannot scale, and nothi
   await eventually(async () =>
     expect((await world.pool('scaled')).status?.conditions?.map(({ type }) => type)).not.toContain('Autoscaling'),
   );
+});
+
+test('the API is told of wanted and ready replicas and the conditions of each pool', async () => {
+  await world.apply('reported', { replicas: 3 });
+  await world.shows('reported', 'Accepted', 'True Accepted');
+  const redis = await startRedis();
+  const ending = new AbortController();
+  const reports = new PoolReports({ redis: redis.client, prefix: 'test:' });
+  const reporting = reportPools({ cache: world.pools, namespace, reports, clock: systemClock, logger: silentLogger }, ending.signal);
+  try {
+    await eventually('the pool to be reported as its status has it', 30_000, async () => {
+      const told = (await reports.read())?.find(({ name }) => name === 'reported');
+      const { conditions = [] } = (await world.pool('reported')).status ?? {};
+      expect(conditions.map(({ type }) => type)).toContain('Ready');
+      const shown = conditions.map(({ observedGeneration, ...condition }) => condition);
+      expect(told).toEqual({ name: 'reported', replicas: { wanted: 3, ready: 0 }, conditions: shown });
+      return true;
+    });
+  } finally {
+    ending.abort();
+    await reporting;
+    await redis.stop();
+  }
 });

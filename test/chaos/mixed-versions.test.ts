@@ -3,6 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import { version } from '../../src/cmd/version.ts';
 import { checkShards } from '../../src/data/check/shard-check.ts';
 import { Circuits } from '../../src/data/queue/circuits.ts';
 import { eventually } from '../support/eventually.ts';
@@ -23,6 +24,7 @@ const additions: readonly (readonly [file: string, anchor: string, text: string]
     "call('HSET', P .. 'm:' .. target.id, 'later', 'known') ",
   ],
 ];
+const laterVersion = '99.0.0';
 const root = new URL('../../', import.meta.url).pathname;
 const prefix = 'posthorn:';
 const shards = 4;
@@ -177,7 +179,8 @@ async function settled(unfinished = 0): Promise<void> {
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'posthorn-releases-'));
   cpSync(join(root, 'src'), join(folder, 'src'), { recursive: true });
-  cpSync(join(root, 'package.json'), join(folder, 'package.json'));
+  const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as object;
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ ...manifest, version: laterVersion }));
   for (const [file, anchor, text] of additions) {
     const [before, after, ...more] = readFileSync(join(folder, file), 'utf8').split(anchor);
     if (after === undefined || more.length > 0) throw new Error(`${file} does not have ${anchor} once`);
@@ -237,6 +240,21 @@ test.each(releases)(
   },
   180_000,
 );
+
+test('either api tells which version each worker and each process runs, and that a rollout is under way', async () => {
+  for (const release of releases) await work(release);
+  for (const { port } of Object.values(apis)) {
+    const response = await fetch(`http://127.0.0.1:${port}/api/installation`, { headers: { 'x-api-key': key } });
+    const { versions, warnings } = (await response.json()) as { versions: object[]; warnings: { message: string }[] };
+    const roles = ['api', 'delivery', 'ingest'].map((role) => ({ role, processes: 1 }));
+    expect(versions).toEqual([
+      { version: laterVersion, workers: 1, processes: expect.arrayContaining(roles) },
+      { version, workers: 1, processes: roles },
+    ]);
+    expect(warnings.map(({ message }) => message)).toContainEqual(expect.stringContaining('Several versions of Posthorn run'));
+  }
+  await stopWorkers();
+}, 180_000);
 
 test('workers of both share the shards, each with scripts of its own that Redis forgets at times', async () => {
   for (const release of releases) await work(release);

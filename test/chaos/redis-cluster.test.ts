@@ -66,7 +66,7 @@ function blocking(): RedisClient {
 }
 
 test('a task goes to a worker and its answer back, with the commands of the ACL user alone', async () => {
-  await new RedisWorkerDirectory({ redis, prefix, shards: 1 }).beat('w1', 1);
+  await new RedisWorkerDirectory({ redis, prefix, shards: 1, version: '1.2.3' }).beat('w1', 1);
   const queue = new TaskQueue({ redis, blocking: blocking(), prefix });
   const caller = new RedisTaskCaller({ redis, blocking: blocking(), prefix, clock: systemClock, logger: silentLogger });
   const woken = queue.wait();

@@ -4,6 +4,7 @@ import { createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { version } from '../../src/cmd/version.ts';
 import { earlierProcesses, processName } from '../../src/data/membership/connected-processes.ts';
 import { storeLayout } from '../../src/data/registry/store-layout.ts';
 import { eventually } from '../support/eventually.ts';
@@ -61,7 +62,9 @@ describe('a role', () => {
     await eventually('the worker to be ready', 30_000, async () => (await readyz(port)).status === 200);
     await delivery.waitForOutput(/Redis is reachable again/);
     await eventually('a connection for commands again', 30_000, async () => (await redis.client.ping().catch(() => undefined)) && true);
-    expect(String(await redis.client.call('CLIENT', 'LIST'))).toContain(` name=${processName('delivery', 'posthorn:')} `);
+    expect(String(await redis.client.call('CLIENT', 'LIST'))).toContain(
+      ` name=${processName({ role: 'delivery', prefix: 'posthorn:', version })} `,
+    );
     expect(await earlierProcesses({ redis: redis.client, prefix: 'posthorn:' })).toEqual([]);
     delivery.signal('SIGTERM');
     expect(await delivery.ended).toBe(0);

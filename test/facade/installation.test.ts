@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { newApiKey } from '../../src/core/api-keys.ts';
+import { processName } from '../../src/data/membership/connected-processes.ts';
+import { commandConnection } from '../../src/redis/connection.ts';
 import { standaloneManager } from '../../src/resources/installation-managers.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Answer, type FacadeWorld, startFacadeWorld } from './facade-world.ts';
@@ -105,6 +107,53 @@ test('workers are shown by pool, those that miss their heartbeats with a warning
   expect(body.pools).toMatchObject([{ name: 'default' }, { name: 'eu', workers: 0 }]);
   expect(JSON.stringify(body.warnings)).toContain('w_silent@eu misses its heartbeats');
   await world.redis.client.zrem('test:{workers}:alive', 'w_silent@eu');
+  await worker.stop(0);
+});
+
+test('each version is shown with the workers and the processes that run it, with a warning while there are several', async () => {
+  const several = expect.objectContaining({ message: expect.stringContaining('Several versions of Posthorn run') });
+  const worker = await world.startWorker({ version: '1.3.0' });
+  const api = commandConnection(world.redis.url, { name: processName({ role: 'api', prefix: 'test:', version: '1.3.0' }) });
+  await api.connect();
+  try {
+    await eventually(async () => {
+      const { versions, workers, processes, warnings } = (await show(operator)).body;
+      expect(versions).toEqual([{ version: '1.3.0', workers: 1, processes: [{ role: 'api', processes: 1 }] }]);
+      expect(workers.data).toMatchObject([{ version: '1.3.0' }]);
+      expect(processes.data).toMatchObject([{ role: 'api', version: '1.3.0' }]);
+      expect(warnings).not.toContainEqual(several);
+    });
+    const earlier = await world.startWorker({ version: '1.3.0-rc.1' });
+    // As a worker of a release does that does not tell its version.
+    await world.redis.client.zadd('test:{workers}:alive', Date.now() + 60_000, 'w_unknown');
+    await eventually(async () => {
+      const { versions, warnings } = (await show(operator)).body;
+      expect(versions).toEqual([
+        { version: '1.3.0', workers: 1, processes: [{ role: 'api', processes: 1 }] },
+        { version: '1.3.0-rc.1', workers: 1, processes: [] },
+        { version: null, workers: 1, processes: [] },
+      ]);
+      expect(warnings).toContainEqual({
+        part: 'processes',
+        message: 'Several versions of Posthorn run: 1.3.0 (workers: 1, api: 1); 1.3.0-rc.1 (workers: 1); an unknown version (workers: 1).',
+        action: expect.stringContaining('Finish the rollout of all roles.'),
+      });
+    });
+    await world.redis.client.zrem('test:{workers}:alive', 'w_unknown');
+    await earlier.stop(0);
+  } finally {
+    await api.quit();
+    await worker.stop(0);
+  }
+});
+
+test('standalone has no replicas and no conditions of pools, and nobody misses them', async () => {
+  const worker = await world.startWorker();
+  await eventually(async () => {
+    const { pools, warnings, unread } = (await show(operator)).body;
+    expect(pools).toEqual([{ name: 'default', workers: 1, slots: expect.any(Number), replicas: null, conditions: null }]);
+    expect([unread, JSON.stringify(warnings)]).toEqual([[], expect.not.stringContaining('DeliveryPool')]);
+  });
   await worker.stop(0);
 });
 

@@ -38,6 +38,8 @@ export class PoolWorld {
   readonly objects: KubernetesObjects;
   backlog: Backlog | null = { messages: 0, oldestAgeSeconds: 0 };
   aheadMs = 0;
+  /** The pools as the controller sees them. */
+  readonly pools = new ResourceCache('DeliveryPool', { logger: silentLogger });
   readonly #admin: KubernetesApi;
   readonly #controller: KubernetesApi;
   readonly #metrics = new Registry();
@@ -90,7 +92,7 @@ export class PoolWorld {
           store: own,
           objects: new KubernetesObjects({ api: this.#controller, clock: systemClock }),
           namespace,
-          cache: new ResourceCache('DeliveryPool', { logger: silentLogger }),
+          cache: this.pools,
           organizations,
           namespaces,
           defaults: {

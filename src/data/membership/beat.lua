@@ -2,8 +2,9 @@
 -- Says that a worker lives, and tells it who does not any more.
 --
 -- KEYS[1] `alive`: sorted set of workers by the end of their life (ms); [2] `slots`: hash of what each can do at a time; [3] `shards`:
--- how many shards there are; [4] `pulse`: hash, last: time of the last beat of anybody, mute: nobody is dead before this time.
--- ARGV[1] worker, [2] its slots, [3] lifetime in ms, [4] how many shards it knows.
+-- how many shards there are; [4] `pulse`: hash, last: time of the last beat of anybody, mute: nobody is dead before this time;
+-- [5] `versions`: hash of the release that each runs. Workers of earlier releases have no field there, and do not remove those of others.
+-- ARGV[1] worker, [2] its slots, [3] lifetime in ms, [4] how many shards it knows, [5] its version.
 -- Reply: {slots of all living workers of its pool (ids end with its mark, `@<pool>` or nothing), how many shards there are, dead workers}.
 --
 -- When nobody could beat for a while (Redis was away), all of them seem dead to whoever beats first: so each has a whole
@@ -23,6 +24,14 @@ call('HSET', KEYS[4], 'last', string.format('%.0f', now))
 
 call('ZADD', KEYS[1], now + lifetime, worker)
 call('HSET', KEYS[2], worker, ARGV[2])
+call('HSET', KEYS[5], worker, ARGV[5])
+if call('HLEN', KEYS[5]) > call('ZCARD', KEYS[1]) then
+  for _, id in ipairs(call('HKEYS', KEYS[5])) do
+    if not call('ZSCORE', KEYS[1], id) then
+      call('HDEL', KEYS[5], id)
+    end
+  end
+end
 local shards = math.max(tonumber(call('GET', KEYS[3]) or '0'), tonumber(ARGV[4]))
 call('SET', KEYS[3], shards)
 

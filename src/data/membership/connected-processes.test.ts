@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { commandConnection, type RedisClient } from '../../redis/connection.ts';
 import { storeLayout } from '../registry/store-layout.ts';
-import { earlierProcesses, processName } from './connected-processes.ts';
+import { connectedProcesses, earlierProcesses, processName } from './connected-processes.ts';
 
 const prefix = 'test:';
 let redis: RedisServer;
@@ -24,8 +24,8 @@ async function connect(name: string, url = redis.url): Promise<void> {
 const earlier = (of = prefix) => earlierProcesses({ redis: redis.client, prefix: of });
 
 test('processes of this release and other clients are none of an earlier one', async () => {
-  await connect(processName('delivery', prefix));
-  await connect(processName('controller', 'other:'));
+  await connect(processName({ role: 'delivery', prefix, version: '1.3.0' }));
+  await connect(processName({ role: 'controller', prefix: 'other:', version: '1.3.0' }));
   await connect('posthorn-delivery-worker');
   await connect('somebody-else');
   expect(await earlier()).toEqual([]);
@@ -54,4 +54,14 @@ test('a Redis that does not let its clients be listed is refused, with what to a
     code: 'INVALID_CONFIG',
     message: expect.stringContaining('CLIENT LIST'),
   });
+});
+
+test('processes tell the version of their release, and those of releases that do not are shown without one', async () => {
+  await connect(processName({ role: 'api', prefix, version: '1.3.0-rc.1+build@2' }));
+  await connect(`posthorn-ingest-main@${storeLayout}@test%3A`);
+  const found = await connectedProcesses({ redis: redis.client, prefix });
+  expect(found.map(({ role, layout, version }) => [role, layout, version]).sort()).toEqual([
+    ['api', storeLayout, '1.3.0-rc.1+build@2'],
+    ['ingest', storeLayout, null],
+  ]);
 });

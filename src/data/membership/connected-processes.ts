@@ -7,17 +7,29 @@ const roles = ['controller', 'api', 'ingest', 'delivery', 'standalone'] as const
 /** A process of an installation that stays. */
 export type ConnectedRole = (typeof roles)[number];
 
-/** Name of the first connection of a process of the installation with this key prefix: Redis tells by it who is there, and which layout they know. */
-export function processName(role: ConnectedRole, prefix: string): string {
-  return `posthorn-${role}-main@${storeLayout}@${encodeURIComponent(prefix)}`;
+/** Whose process it is: its role, the key prefix of its installation, and the version of its release. */
+export interface ProcessIdentity {
+  role: ConnectedRole;
+  prefix: string;
+  version: string;
 }
 
-const named = new RegExp(`^posthorn-(${roles.join('|')})-main@(\\d+)@(\\S*)$`);
+/**
+ * Name of the first connection of a process: Redis tells by it who is there, which layout they know and which version they run. Earlier releases name no
+ * version, and pass over names with one, whose layouts are no lower than theirs.
+ */
+export function processName({ role, prefix, version }: ProcessIdentity): string {
+  return `posthorn-${role}-main@${storeLayout}@${encodeURIComponent(prefix)}@${encodeURIComponent(version)}`;
+}
+
+const named = new RegExp(`^posthorn-(${roles.join('|')})-main@(\\d+)@([^\\s@]*)(?:@(\\S+))?$`);
 
 export interface ConnectedProcess {
   role: string;
   /** That its release knows. */
   layout: number;
+  /** Null: its release does not say it. */
+  version: string | null;
   /** Without the port. */
   address: string;
   connectedSeconds: number;
@@ -38,7 +50,7 @@ export async function connectedProcesses({ redis, prefix }: { redis: RedisClient
       String(clients)
         .split('\n')
         .flatMap((line) => processOf(line, server.options.db ?? 0, encodeURIComponent(prefix))),
-      ({ role, address, layout }) => `${role} ${address} ${layout}`,
+      ({ role, address, layout, version }) => `${role} ${address} ${layout} ${version}`,
     );
     for (const [key, found] of here) if (found.length > (most.get(key)?.length ?? 0)) most.set(key, found);
   }
@@ -50,10 +62,11 @@ function processOf(line: string, db: number, encodedPrefix: string): ConnectedPr
   // Somebody else may have thousands of clients there.
   if (!line.includes('-main@')) return [];
   const client = fieldsOf(line);
-  const [, role, layout, prefix] = named.exec(client.get('name') ?? '') ?? [];
+  const [, role, layout, prefix, version] = named.exec(client.get('name') ?? '') ?? [];
   if (role === undefined || prefix !== encodedPrefix || client.get('db') !== String(db)) return [];
   const address = (client.get('addr') ?? '').replace(/:\d+$/, '');
-  return [{ role, layout: Number(layout), address, connectedSeconds: Number(client.get('age')) }];
+  const connectedSeconds = Number(client.get('age'));
+  return [{ role, layout: Number(layout), version: version === undefined ? null : decodeURIComponent(version), address, connectedSeconds }];
 }
 
 function refusesListing(error: unknown): boolean {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { agreeOnShards } from './shard-count.ts';
-import { RedisWorkerDirectory, workerKeys, workerLifetimeMs } from './worker-directory.ts';
+import { knownWorkers, RedisWorkerDirectory, workerKeys, workerLifetimeMs } from './worker-directory.ts';
 
 const prefix = 'test:';
 const keys = workerKeys(prefix);
@@ -14,8 +14,16 @@ beforeAll(async () => {
 afterAll(() => redis.stop());
 beforeEach(async () => {
   await redis.client.flushall();
-  directory = new RedisWorkerDirectory({ redis: redis.client, prefix, shards: 1 });
+  directory = new RedisWorkerDirectory({ redis: redis.client, prefix, shards: 1, version: '1.2.3' });
 });
+
+const known = (most = 10) => knownWorkers({ redis: redis.client, prefix }, most);
+
+/** As a worker of a release beats that has no version there. */
+async function beatOfEarlierRelease(worker: string): Promise<void> {
+  await redis.client.zadd(keys.alive, Date.now() + workerLifetimeMs, worker);
+  await redis.client.hset(keys.slots, worker, 10);
+}
 
 /** Lets the time of a worker's last beat lie so far back. */
 async function silence(worker: string, ms: number): Promise<void> {
@@ -72,4 +80,50 @@ test('the number of shards only grows', async () => {
   expect(await agreeOnShards({ redis: redis.client, prefix, known: 4 })).toBe(16);
   expect((await directory.beat('w1', 10)).shards).toBe(16);
   expect(await agreeOnShards({ redis: redis.client, prefix, known: 0 })).toBe(16);
+});
+
+test('knows which version each worker runs, and how many run each, also of those that are not listed', async () => {
+  const later = new RedisWorkerDirectory({ redis: redis.client, prefix, shards: 1, version: '1.3.0' });
+  await directory.beat('w1', 10);
+  await later.beat('w2', 10);
+  await later.beat('w3', 10);
+  await beatOfEarlierRelease('w4');
+  const { workers, versions } = await known();
+  expect(new Map(workers.map(({ id, version }) => [id, version]))).toEqual(
+    new Map([
+      ['w1', '1.2.3'],
+      ['w2', '1.3.0'],
+      ['w3', '1.3.0'],
+      ['w4', null],
+    ]),
+  );
+  const counts = new Map<string | null, number>([
+    ['1.2.3', 1],
+    ['1.3.0', 2],
+    [null, 1],
+  ]);
+  expect(new Map(versions.map(({ version, workers: number }) => [version, number]))).toEqual(counts);
+  const few = await known(1);
+  expect([few.workers.length, few.versions.length]).toEqual([1, 3]);
+});
+
+test('the version of a worker that is dead, or has left, is not one that runs', async () => {
+  await directory.beat('w1', 10);
+  await directory.beat('w2', 10);
+  await silence('w1', workerLifetimeMs + 1000);
+  await directory.leave('w2', { mayHoldWork: true });
+  const { workers, versions } = await known();
+  expect([workers.map(({ version }) => version), versions]).toEqual([['1.2.3', '1.2.3'], []]);
+  await directory.leave('w2', { mayHoldWork: false });
+  await directory.forget('w1');
+  expect(await redis.client.exists(keys.versions)).toBe(0);
+});
+
+test('a version that a worker of an earlier release has left of a forgotten one goes with the next heartbeat', async () => {
+  await directory.beat('w1', 10);
+  await redis.client.zrem(keys.alive, 'w1');
+  await redis.client.hdel(keys.slots, 'w1');
+  expect(await redis.client.hkeys(keys.versions)).toEqual(['w1']);
+  await directory.beat('w2', 10);
+  expect(await redis.client.hkeys(keys.versions)).toEqual(['w2']);
 });

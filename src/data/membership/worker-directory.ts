@@ -29,9 +29,10 @@ export interface WorkerDirectory {
 }
 
 /** They share one slot; see `beat.lua`. */
-export function workerKeys(prefix: string): { alive: string; slots: string; shards: string; pulse: string } {
+export function workerKeys(prefix: string): { alive: string; slots: string; shards: string; pulse: string; versions: string } {
   const base = `${prefix}{workers}:`;
-  return { alive: `${base}alive`, slots: `${base}slots`, shards: `${base}shards`, pulse: `${base}pulse` };
+  const [alive, slots, shards, pulse, versions] = [`${base}alive`, `${base}slots`, `${base}shards`, `${base}pulse`, `${base}versions`];
+  return { alive, slots, shards, pulse, versions };
 }
 
 /** Whether a worker of the pool with this mark lives: one that was killed counts for its lifetime. Throws UNAVAILABLE when Redis does not answer. */
@@ -47,6 +48,8 @@ export interface KnownWorker {
   id: string;
   /** Null: it is ending. */
   slots: number | null;
+  /** Null: its release does not say it. */
+  version: string | null;
   /** Milliseconds since the epoch; null: it has left, and others requeue what it may hold. */
   seenAtMs: number | null;
 }
@@ -56,46 +59,71 @@ export interface KnownWorkers {
   total: number;
   /** Those seen last first. */
   workers: KnownWorker[];
+  /** How many of all workers that live run each version. */
+  versions: { version: string | null; workers: number }[];
   /** Time of Redis in milliseconds since the epoch, by which they live. */
   nowMs: number;
 }
 
 /** At most `most` of the workers that live or are yet to be forgotten. Throws UNAVAILABLE when Redis does not answer. */
 export async function knownWorkers({ redis, prefix }: { redis: RedisClient; prefix: string }, most: number): Promise<KnownWorkers> {
-  const { alive, slots } = workerKeys(prefix);
-  const [now, total, ...found] = list(await knownScript.run(redis, [alive, slots], [most]).catch(throwUnavailable)).map(text);
-  const workers = Array.from({ length: found.length / 3 }, (_, k): KnownWorker => {
-    const [id = '', endMs, own] = found.slice(3 * k, 3 * k + 3);
-    return { id, slots: own === '' ? null : Number(own), seenAtMs: Number(endMs) === 0 ? null : Number(endMs) - workerLifetimeMs };
-  });
-  return { total: Number(total), workers, nowMs: Number(now) };
+  const { alive, slots, versions } = workerKeys(prefix);
+  const [now, total, found, living] = list(await knownScript.run(redis, [alive, slots, versions], [most]).catch(throwUnavailable));
+  return {
+    total: Number(total),
+    workers: inGroups(found, 4).map(([id = '', endMs, own, version = '']) => ({
+      id,
+      slots: own === '' ? null : Number(own),
+      version: versionOf(version),
+      seenAtMs: Number(endMs) === 0 ? null : Number(endMs) - workerLifetimeMs,
+    })),
+    versions: inGroups(living, 2).map(([version = '', count]) => ({ version: versionOf(version), workers: Number(count) })),
+    nowMs: Number(now),
+  };
+}
+
+function inGroups(reply: unknown, size: number): string[][] {
+  const all = list(reply).map(text);
+  return Array.from({ length: all.length / size }, (_, k) => all.slice(size * k, size * (k + 1)));
+}
+
+function versionOf(said: string): string | null {
+  return said === '' ? null : said;
 }
 
 export class RedisWorkerDirectory implements WorkerDirectory {
   readonly #redis: RedisClient;
   readonly #shards: number;
+  readonly #version: string;
   readonly #keys: ReturnType<typeof workerKeys>;
 
-  /** `shards`: how many this process knows. */
-  constructor({ redis, prefix, shards }: { redis: RedisClient; prefix: string; shards: number }) {
+  /** `shards`: how many this process knows; `version`: of its release. */
+  constructor({ redis, prefix, shards, version }: { redis: RedisClient; prefix: string; shards: number; version: string }) {
     this.#redis = redis;
     this.#shards = shards;
+    this.#version = version;
     this.#keys = workerKeys(prefix);
   }
 
   async beat(worker: string, slots: number): Promise<Beat> {
-    const { alive, slots: slotsKey, shards: shardsKey, pulse } = this.#keys;
-    const keys = [alive, slotsKey, shardsKey, pulse];
-    const [total, shards, dead] = list(await this.#run(beatScript, keys, [worker, slots, workerLifetimeMs, this.#shards]));
+    const { alive, slots: slotsKey, shards: shardsKey, pulse, versions } = this.#keys;
+    const keys = [alive, slotsKey, shardsKey, pulse, versions];
+    const args = [worker, slots, workerLifetimeMs, this.#shards, this.#version];
+    const [total, shards, dead] = list(await this.#run(beatScript, keys, args));
     return { totalSlots: integer(total), shards: integer(shards), dead: list(dead).map(text) };
   }
 
   async leave(worker: string, { mayHoldWork }: { mayHoldWork: boolean }): Promise<void> {
-    await this.#run(leaveScript, [this.#keys.alive, this.#keys.slots], [worker, mayHoldWork ? 'held' : 'end']);
+    await this.#leave(worker, mayHoldWork ? 'held' : 'end');
   }
 
   async forget(worker: string): Promise<void> {
-    await this.#run(leaveScript, [this.#keys.alive, this.#keys.slots], [worker, 'dead']);
+    await this.#leave(worker, 'dead');
+  }
+
+  async #leave(worker: string, why: 'held' | 'end' | 'dead'): Promise<void> {
+    const { alive, slots, versions } = this.#keys;
+    await this.#run(leaveScript, [alive, slots, versions], [worker, why]);
   }
 
   async #run(script: Script, keys: readonly string[], args: readonly ScriptArgument[]): Promise<unknown> {

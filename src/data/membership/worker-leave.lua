@@ -1,7 +1,7 @@
 #!lua flags=allow-oom
 -- Takes a worker out of the list: itself when it ends, others once what it held was put back.
 --
--- KEYS[1] `alive`, [2] `slots`, see beat.lua.
+-- KEYS[1] `alive`, [2] `slots`, [3] `versions`, see beat.lua.
 -- ARGV[1] worker, [2] `end`: it ends and holds nothing; `held`: it ends and may hold something, which others put back at once;
 -- `dead`: everything that it held was put back, which counts unless it has beaten meanwhile.
 -- Reply: 1, or 0 when nothing was changed.
@@ -19,4 +19,5 @@ if ARGV[2] == 'dead' and (not life or tonumber(life) > now) then
 end
 call('ZREM', KEYS[1], ARGV[1])
 call('HDEL', KEYS[2], ARGV[1])
+call('HDEL', KEYS[3], ARGV[1])
 return 1

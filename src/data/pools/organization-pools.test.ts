@@ -121,7 +121,7 @@ test('the backlog and the oldest message are those of the pool', async () => {
 });
 
 test('slots are counted by pool', async () => {
-  const directory = new RedisWorkerDirectory({ redis: world.redis.client, prefix, shards: 1 });
+  const directory = new RedisWorkerDirectory({ redis: world.redis.client, prefix, shards: 1, version: '1.2.3' });
   await directory.beat('w_a', 64);
   await directory.beat('w_b', 64);
   expect(await directory.beat('w_c@x', 10)).toMatchObject({ totalSlots: 10 });

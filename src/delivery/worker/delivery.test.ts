@@ -135,17 +135,6 @@ describe('a delivery', () => {
     await ended(await send(), { status: 'dlq', deadLetterReason: 'max_retries_exceeded', attempts: 2, lastErrorType: 'http_error' });
   });
 
-  test('a delivery is tried again after the delays of the destination, as often as there are some', async () => {
-    const to = await receiver((response) => response.writeHead(503).end('no'));
-    const delaysMs = [1000, 100];
-    destination(to.url, { retryPolicy: { maxRetries: 2, initialDelayMs: 100, maxDelayMs: 100, backoffMultiplier: 1, delaysMs } });
-    worker();
-    await ended(await send(), { status: 'dlq', deadLetterReason: 'max_retries_exceeded', attempts: 3 });
-    const [first, second, third] = to.requests.map(({ atMs }) => atMs);
-    expect((second ?? 0) - (first ?? 0)).toBeGreaterThanOrEqual(790);
-    expect((third ?? 0) - (second ?? 0)).toBeGreaterThanOrEqual(70);
-  });
-
   test('a delivery whose payload is gone is a dead letter that says so', async () => {
     const to = await receiver();
     destination(to.url);

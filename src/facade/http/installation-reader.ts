@@ -1,4 +1,5 @@
 import type { ConnectedProcess } from '../../data/membership/connected-processes.ts';
+import type { PoolReport } from '../../data/membership/pool-reports.ts';
 import type { KnownWorkers } from '../../data/membership/worker-directory.ts';
 import type { QueueFigures } from '../../data/queue/delivery-queue.ts';
 import type { ServerFacts } from '../../redis/server-facts.ts';
@@ -20,6 +21,8 @@ export interface InstallationReader {
   redis(): Promise<{ servers: ServerFacts[]; silent: string[] }>;
   /** Some of the workers, and how many there are. */
   workers(): Promise<KnownWorkers>;
+  /** Null: there are no DeliveryPools, or no controller has reported them lately. */
+  pools(): Promise<PoolReport[] | null>;
   processes(): Promise<ConnectedProcess[]>;
   /** How many shards there are, and the figures of the first of them. */
   shards(): Promise<{ total: number; figures: QueueFigures[] }>;

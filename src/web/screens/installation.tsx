@@ -13,6 +13,7 @@ type Shown = Answer<'GET /installation'>;
 type Part = Shown['unread'][number]['part'];
 
 const everyMs = 10_000;
+const unknown = 'unknown';
 
 /** Does the installation itself work: workers, shards, Redis? */
 export function Installation(): ReactElement {
@@ -35,7 +36,7 @@ export function Installation(): ReactElement {
 }
 
 function Parts({ shown }: { shown: Shown }): ReactElement {
-  const { pools, workers, processes, shards, redis, warnings } = shown;
+  const { versions, pools, workers, processes, shards, redis, warnings } = shown;
   return (
     <>
       {warnings.map(({ message, action }) => (
@@ -50,17 +51,14 @@ function Parts({ shown }: { shown: Shown }): ReactElement {
       <Panel title="Redis" part="redis" shown={shown}>
         {redis === null ? null : <Servers redis={redis} />}
       </Panel>
+      <section className="panel">
+        <header className="panel-head">
+          <h2>Versions</h2>
+        </header>
+        {versions.length === 0 ? <p className="panel-body muted">None.</p> : <Versions versions={versions} />}
+      </section>
       <Panel title="Delivery pools" part="workers" shown={shown}>
-        {pools === null || pools.length === 0 ? null : (
-          <Table
-            label="Delivery pools"
-            rows={pools.map(({ name, workers: living, slots }) => ({
-              Pool: name,
-              Workers: count(living),
-              'Attempts at a time': count(slots),
-            }))}
-          />
-        )}
+        {pools === null || pools.length === 0 ? null : <Pools pools={pools} />}
       </Panel>
       <Panel title="Workers" part="workers" shown={shown} total={workers?.total}>
         {workers === null || workers.data.length === 0 ? null : <Workers workers={workers.data} />}
@@ -72,9 +70,10 @@ function Parts({ shown }: { shown: Shown }): ReactElement {
         {processes === null ? null : (
           <Table
             label="Processes"
-            rows={processes.data.map(({ role, address, layout, connectedSeconds }) => ({
+            rows={processes.data.map(({ role, address, version, layout, connectedSeconds }) => ({
               Role: role,
               Address: address,
+              Version: version ?? unknown,
               'Data layout': layout,
               'Connected for': duration(connectedSeconds * 1000),
             }))}
@@ -121,15 +120,53 @@ function Servers({ redis: { mode, servers } }: { redis: NonNullable<Shown['redis
   return <Table label="Redis" rows={rows} />;
 }
 
+function Versions({ versions }: { versions: Shown['versions'] }): ReactElement {
+  const rows = versions.map(({ version, workers, processes }) => ({
+    Version: version ?? unknown,
+    Workers: workers === null ? '–' : count(workers),
+    Processes: processes === null ? '–' : processes.map(({ role, processes: number }) => `${count(number)} ${role}`).join(', ') || 'None',
+  }));
+  return <Table label="Versions" rows={rows} />;
+}
+
+function Pools({ pools }: { pools: NonNullable<Shown['pools']> }): ReactElement {
+  const rows = pools.map(({ name, workers, slots, replicas, conditions }) => ({
+    Pool: name,
+    Workers: count(workers),
+    'Attempts at a time': count(slots),
+    'Replicas wanted': replicas === null ? '–' : count(replicas.wanted),
+    'Replicas ready': replicas === null ? '–' : count(replicas.ready),
+    Conditions: conditions === null ? '–' : <Conditions conditions={conditions} />,
+  }));
+  return <Table label="Delivery pools" rows={rows} />;
+}
+
+type Condition = NonNullable<NonNullable<Shown['pools']>[number]['conditions']>[number];
+
+/** Each with its status; what one says in words where it is not True. */
+function Conditions({ conditions }: { conditions: readonly Condition[] }): ReactElement {
+  return (
+    <>
+      {conditions.map(({ type, status, reason, message }) => (
+        <div key={type}>
+          {type}: {status}
+          {status === 'True' ? null : <span className="small muted"> {message === '' ? reason : `${reason}: ${message}`}</span>}
+        </div>
+      ))}
+    </>
+  );
+}
+
 function memory(usedBytes: number, limitBytes: number | null): string {
   if (limitBytes === null) return `${bytes(usedBytes)}, no limit`;
   return `${bytes(usedBytes)} of ${bytes(limitBytes)} (${percent(usedBytes / limitBytes)})`;
 }
 
 function Workers({ workers }: { workers: NonNullable<Shown['workers']>['data'] }): ReactElement {
-  const rows = workers.map(({ id, pool, isAlive, slots, lastSeenAt }) => ({
+  const rows = workers.map(({ id, pool, version, isAlive, slots, lastSeenAt }) => ({
     Worker: <span className="mono">{id}</span>,
     Pool: pool,
+    Version: version ?? unknown,
     State: isAlive ? <State state="healthy" word="Alive" /> : <State state="failed" word={lastSeenAt === null ? 'Ended' : 'Silent'} />,
     'Attempts at a time': slots === null ? '–' : count(slots),
     'Last heartbeat': lastSeenAt === null ? '–' : <Ago at={lastSeenAt} />,

@@ -1,11 +1,12 @@
 import type { ConnectedProcess } from '../../../data/membership/connected-processes.ts';
+import type { PoolReport } from '../../../data/membership/pool-reports.ts';
 import { type KnownWorker, type KnownWorkers, workerLifetimeMs } from '../../../data/membership/worker-directory.ts';
 import type { QueueFigures } from '../../../data/queue/delivery-queue.ts';
 import type { ServerFacts } from '../../../redis/server-facts.ts';
 
 /** What is wrong, and what an operator does about it. */
 export interface Warning {
-  part: 'redis' | 'workers' | 'processes' | 'shards';
+  part: 'redis' | 'pools' | 'workers' | 'processes' | 'shards';
   message: string;
   action: string;
 }
@@ -14,6 +15,8 @@ export interface Warning {
 const pruningShare = 0.6;
 const refusingShare = 0.8;
 const longOutboxMs = 60_000;
+/** Conditions of a DeliveryPool that a rollout does not make False. */
+const obstacles: ReadonlySet<string> = new Set(['Accepted', 'Available', 'Autoscaling']);
 
 export function redisWarnings(servers: readonly ServerFacts[], silent: readonly string[], memoryLimitBytes: number | null): Warning[] {
   const warning = (message: string, action: string): Warning => ({ part: 'redis', message, action });
@@ -60,6 +63,27 @@ function memoryShare({ usedBytes, limitBytes }: ServerFacts, memoryLimitBytes: n
 
 export function isAlive({ seenAtMs }: KnownWorker, nowMs: number): boolean {
   return seenAtMs !== null && nowMs - seenAtMs <= workerLifetimeMs;
+}
+
+/** `pools` null: no controller has reported them lately. */
+export function poolWarnings(pools: readonly PoolReport[] | null): Warning[] {
+  if (pools === null)
+    return [
+      {
+        part: 'pools',
+        message: 'No controller has reported the DeliveryPools for a minute. Their replicas and conditions are not known.',
+        action: 'See whether a controller leads, and whether all controllers run this version.',
+      },
+    ];
+  return pools.flatMap(({ name, conditions }) =>
+    conditions
+      .filter(({ type, status, reason }) => obstacles.has(type) && status === 'False' && reason !== 'Draining')
+      .map(({ type, message, reason }) => ({
+        part: 'pools' as const,
+        message: `The DeliveryPool ${name} has ${type}=False: ${message === '' ? reason : message.replace(/\.$/, '')}.`,
+        action: `Look at the status of the DeliveryPool: kubectl describe dpool ${name}.`,
+      })),
+  );
 }
 
 export function workerWarnings({ workers, nowMs }: KnownWorkers): Warning[] {

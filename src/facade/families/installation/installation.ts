@@ -1,33 +1,60 @@
 import { z } from 'zod';
 import type { Clock } from '../../../core/clock.ts';
 import { isPosthornError } from '../../../core/errors.ts';
+import type { PoolReport } from '../../../data/membership/pool-reports.ts';
 import type { KnownWorker, KnownWorkers } from '../../../data/membership/worker-directory.ts';
 import { poolOfWorker } from '../../../data/shard/pool-mark.ts';
 import type { InstallationReader } from '../../http/installation-reader.ts';
 import { type Call, type Family, operation } from '../../http/operation.ts';
 import { isoTime, isoTimeOrNull, timestamp } from '../../records/record-fields.ts';
 import { requireOperator } from './installation-access.ts';
-import { isAlive, processWarnings, redisWarnings, shardWarnings, type Warning, workerWarnings } from './installation-warnings.ts';
+import {
+  isAlive,
+  poolWarnings,
+  processWarnings,
+  redisWarnings,
+  shardWarnings,
+  type Warning,
+  workerWarnings,
+} from './installation-warnings.ts';
+import { runningVersion, versionsOf, versionWarnings } from './running-versions.ts';
 
 const count = z.int().min(0);
-const part = z.enum(['redis', 'workers', 'processes', 'shards']);
+const part = z.enum(['redis', 'pools', 'workers', 'processes', 'shards']);
 
+const replicas = z.object({
+  wanted: count.describe('Pods that the pool wants now.'),
+  ready: count.describe('Pods that are ready.'),
+});
+const condition = z.object({
+  type: z.string().describe('Type of the condition, such as `Ready`.'),
+  status: z.enum(['True', 'False', 'Unknown']).describe('Whether it holds.'),
+  reason: z.string().describe('Why, as one word.'),
+  message: z.string().describe('Why, in words.'),
+  lastTransitionTime: timestamp.describe('When the status last changed.'),
+});
 const pool = z.object({
   name: z.string().describe('Name of the pool.'),
   workers: count.describe('Its living workers among those listed.'),
   slots: count.describe('Attempts that they can run at the same time.'),
+  replicas: replicas
+    .nullable()
+    .describe('Replicas of the DeliveryPool; null: there is none, as in standalone, or no controller has reported it within a minute.'),
+  conditions: z.array(condition).nullable().describe('Conditions of the DeliveryPool; null as `replicas`.'),
 });
 const worker = z.object({
   id: z.string().describe('Id of the worker.'),
   pool: z.string().describe('Its pool.'),
   isAlive: z.boolean().describe('False: it misses its heartbeats, or has ended.'),
   slots: count.nullable().describe('Attempts that it can run at the same time; null: it is ending.'),
+  version: z.string().nullable().describe('Version of Posthorn that it runs; null: its release does not say it.'),
   lastSeenAt: timestamp.nullable().describe('Its last heartbeat; null: it has ended.'),
 });
 const processOf = z.object({
   role: z.string().describe('Role of the process.'),
   address: z.string().describe('Where it connects from.'),
   layout: count.describe('Layout of the data that its release knows.'),
+  version: z.string().nullable().describe('Version of Posthorn that it runs; null: its release does not say it.'),
   connectedSeconds: count.describe('For how long it is connected.'),
 });
 const shard = z.object({
@@ -54,7 +81,13 @@ const record = z
     version: z.string().describe('Version of the process that answers.'),
     mode: z.enum(['standalone', 'cluster']).describe('Whether it runs as one process or in Kubernetes.'),
     layout: count.describe('Layout of the data that this release knows.'),
-    pools: z.array(pool).nullable().describe('Pools of the listed workers; a pool without workers is not listed.'),
+    versions: z
+      .array(runningVersion)
+      .describe('Versions of Posthorn that run, the latest first; more than one while a rollout is under way.'),
+    pools: z
+      .array(pool)
+      .nullable()
+      .describe('Pools of the listed workers, and in Kubernetes the first 200 DeliveryPools, with or without workers.'),
     workers: z
       .object({ total: count.describe('Number of workers.'), data: z.array(worker).describe('At most 200.') })
       .nullable()
@@ -129,15 +162,20 @@ async function read({ services }: Call): Promise<Answer> {
       return null;
     }
   };
-  const [redis, workers, processes, shards] = await Promise.all([
+  const [redis, pools, workers, processes, shards] = await Promise.all([
     inTime('redis', () => reader.redis()),
+    inTime('pools', () => reader.pools()),
     inTime('workers', () => reader.workers()),
     inTime('processes', () => reader.processes()),
     inTime('shards', () => reader.shards()),
   ]);
+  const isPoolReadable = unread.every((each) => each.part !== 'pools');
+  const versions = versionsOf(workers, processes);
   const warnings: Warning[] = [
     ...redisWarnings(redis?.servers ?? [], redis?.silent ?? [], reader.memoryLimitBytes),
+    ...(reader.namespace === null || !isPoolReadable ? [] : poolWarnings(pools)),
     ...(workers === null ? [] : workerWarnings(workers)),
+    ...versionWarnings(versions),
     ...processWarnings(processes ?? [], reader.layout),
     ...shardWarnings(shards?.figures ?? []),
   ];
@@ -145,7 +183,8 @@ async function read({ services }: Call): Promise<Answer> {
     version: reader.version,
     mode: reader.mode,
     layout: reader.layout,
-    pools: workers === null ? null : poolsOf(workers),
+    versions,
+    pools: workers === null ? null : poolsOf(workers, pools ?? []),
     workers: workers === null ? null : { total: workers.total, data: workers.workers.map((each) => toWorker(each, workers.nowMs)) },
     processes: processes === null ? null : { total: processes.length, data: processes.slice(0, maxProcesses) },
     shards: shards === null ? null : { total: shards.total, data: shards.figures.map(toShard) },
@@ -173,20 +212,25 @@ function reasonOf(error: unknown): string {
   return isPosthornError(error) ? error.message : 'Redis refused it or did not answer.';
 }
 
-function poolsOf({ workers, nowMs }: KnownWorkers): z.input<typeof pool>[] {
-  const pools = new Map<string, z.input<typeof pool>>();
+function poolsOf({ workers, nowMs }: KnownWorkers, reports: readonly PoolReport[]): z.input<typeof pool>[] {
+  const pools = new Map(
+    reports.map(({ name, replicas: pods, conditions }): [string, z.input<typeof pool>] => [
+      name,
+      { name, workers: 0, slots: 0, replicas: pods, conditions },
+    ]),
+  );
   for (const each of workers) {
     const name = poolOfWorker(each.id);
-    const found = pools.get(name) ?? { name, workers: 0, slots: 0 };
+    const found = pools.get(name) ?? { name, workers: 0, slots: 0, replicas: null, conditions: null };
     const counts = isAlive(each, nowMs);
-    pools.set(name, { name, workers: found.workers + Number(counts), slots: found.slots + (counts ? (each.slots ?? 0) : 0) });
+    pools.set(name, { ...found, workers: found.workers + Number(counts), slots: found.slots + (counts ? (each.slots ?? 0) : 0) });
   }
   return [...pools.values()].sort((one, other) => (one.name < other.name ? -1 : 1));
 }
 
 function toWorker(each: KnownWorker, nowMs: number): z.input<typeof worker> {
-  const { id, slots, seenAtMs } = each;
-  return { id, pool: poolOfWorker(id), isAlive: isAlive(each, nowMs), slots, lastSeenAt: isoTimeOrNull(seenAtMs) };
+  const { id, slots, version, seenAtMs } = each;
+  return { id, pool: poolOfWorker(id), isAlive: isAlive(each, nowMs), slots, version, lastSeenAt: isoTimeOrNull(seenAtMs) };
 }
 
 type Figures = Awaited<ReturnType<InstallationReader['shards']>>['figures'][number];

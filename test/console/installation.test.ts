@@ -1,0 +1,83 @@
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import type { Browser, Page } from 'playwright-core';
+import { version } from '../../src/cmd/version.ts';
+import { accessibilityViolations, openPage, startBrowser, type WatchedPage } from '../support/browser.ts';
+import { type Standalone, startStandalone } from '../support/program.ts';
+import { type RedisServer, startRedis } from '../support/redis.ts';
+import { buildConsole } from './built-console.ts';
+
+const path = 'console/o/default/installation';
+let browser: Browser;
+let redis: RedisServer;
+let standalone: Standalone;
+let opened: WatchedPage | undefined;
+beforeAll(async () => {
+  await buildConsole();
+  [browser, redis] = await Promise.all([startBrowser(), startRedis()]);
+  standalone = await startStandalone({ environment: { POSTHORN_HOST: '127.0.0.1', POSTHORN_REDIS_URL: redis.url } });
+}, 240_000);
+afterEach(async () => {
+  await redis.client.zrem('posthorn:{workers}:alive', 'w_earlier');
+  await opened?.close();
+  opened = undefined;
+});
+afterAll(async () => {
+  await browser?.close();
+  await standalone?.stop();
+  await redis?.stop();
+});
+
+/** The texts of the rows of a table. */
+async function rows(page: Page, label: string): Promise<string[][]> {
+  const found = await page.getByRole('region', { name: label, exact: true }).locator('tbody tr').all();
+  return Promise.all(found.map((row) => row.locator('td').allInnerTexts()));
+}
+
+test('the screen shows the versions that run, and with a warning those of workers of an earlier release', async () => {
+  await redis.client.zadd('posthorn:{workers}:alive', Date.now() + 600_000, 'w_earlier');
+  opened = await openPage(browser);
+  const { page } = opened;
+  await page.goto(`${standalone.url}/${path}`);
+  await page.getByText('Several versions of Posthorn run').waitFor();
+  expect(await rows(page, 'Versions')).toEqual([
+    [version, '1', '1 api, 1 controller, 1 delivery, 1 ingest, 1 standalone'],
+    ['unknown', '1', 'None'],
+  ]);
+  const workers = await rows(page, 'Workers');
+  expect(workers.map(([id, , running]) => [id === 'w_earlier', running]).sort()).toEqual([
+    [false, version],
+    [true, 'unknown'],
+  ]);
+  expect((await rows(page, 'Processes')).map(([, , running]) => running)).toEqual(Array.from({ length: 5 }, () => version));
+});
+
+test('standalone shows no replicas of pools', async () => {
+  opened = await openPage(browser);
+  const { page } = opened;
+  await page.goto(`${standalone.url}/${path}`);
+  await page.getByRole('region', { name: 'Delivery pools', exact: true }).waitFor();
+  expect(await rows(page, 'Delivery pools')).toEqual([['default', '1', expect.any(String), '–', '–', '–']]);
+});
+
+test('in Kubernetes the screen shows the wanted and ready replicas and the conditions of each pool', async () => {
+  opened = await openPage(browser);
+  const { page } = opened;
+  const lastTransitionTime = '2026-01-02T03:04:05Z';
+  const conditions = [
+    { type: 'Accepted', status: 'True', reason: 'Accepted', message: '', lastTransitionTime },
+    { type: 'Ready', status: 'False', reason: 'RollingOut', message: 'new pods come', lastTransitionTime },
+  ];
+  // The answer of standalone with what the API adds in Kubernetes: there is no cluster here.
+  await page.route('**/api/**/installation', async (route) => {
+    const response = await fetch(`${standalone.url}/api/installation`, { headers: { 'x-api-key': standalone.key } });
+    const answer = (await response.json()) as object;
+    const pools = [{ name: 'eu', workers: 1, slots: 64, replicas: { wanted: 3, ready: 1 }, conditions }];
+    await route.fulfill({ json: { ...answer, pools } });
+  });
+  await page.goto(`${standalone.url}/${path}`);
+  await page.getByText('Ready: False').waitFor();
+  expect(await rows(page, 'Delivery pools')).toEqual([
+    ['eu', '1', '64', '3', '1', expect.stringMatching(/^Accepted: True\s+Ready: False RollingOut: new pods come$/)],
+  ]);
+  expect(await accessibilityViolations(page)).toEqual([]);
+});
