@@ -4,12 +4,12 @@
 //   node hack/build.ts                builds
 //   node hack/build.ts --if-changed   builds unless dist/ was made of the same sources
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { filesBelow, filesDigest } from './files-digest.ts';
 import { softwareBillOfMaterials } from './sbom.ts';
-import { buildWeb } from './web.ts';
+import { buildWeb, isBuiltOf, webSourcesDigest } from './web.ts';
 
-const digestFile = 'dist/sources.sha256';
+const digestFile = 'sources.sha256';
 const baseImage = process.env['BASE_IMAGE'];
 
 /** Of the sources, of the versions of the packages, of what builds, and of the name of the base image. */
@@ -19,20 +19,38 @@ function sourcesDigest(): string {
   return `${filesDigest('.', [...filesBelow('src'), ...builders, ...settings])} ${baseImage ?? ''}\n`;
 }
 
+function isBuilt(digest: string): boolean {
+  const file = `dist/${digestFile}`;
+  // `hack/web.ts` alone may have put another console there.
+  return existsSync(file) && readFileSync(file, 'utf8') === digest && isBuiltOf(webSourcesDigest(), 'dist/web');
+}
+
+/** Beside `dist/`, which it replaces when it is whole: another build may be under way. */
 async function build(digest: string): Promise<void> {
-  rmSync('dist', { recursive: true, force: true });
-  const compiler = spawnSync(process.execPath, ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json'], { stdio: 'inherit' });
-  if (compiler.status !== 0) process.exit(compiler.status ?? 1);
-  cpSync('src', 'dist', {
-    recursive: true,
-    filter: (path) => path !== 'src/web' && (statSync(path).isDirectory() || path.endsWith('.lua')),
-  });
-  await buildWeb('dist/web');
-  writeFileSync('dist/sbom.cdx.json', softwareBillOfMaterials(baseImage));
-  // Last: a build that was interrupted has none.
-  writeFileSync(digestFile, digest);
+  const [made, replaced] = [`dist.new-${process.pid}`, `dist.old-${process.pid}`];
+  try {
+    const compiler = ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json', '--outDir', made];
+    const { status } = spawnSync(process.execPath, compiler, { stdio: 'inherit' });
+    if (status !== 0) {
+      process.exitCode = status ?? 1;
+      return;
+    }
+    cpSync('src', made, {
+      recursive: true,
+      filter: (path) => path !== 'src/web' && (statSync(path).isDirectory() || path.endsWith('.lua')),
+    });
+    await buildWeb(`${made}/web`);
+    writeFileSync(`${made}/sbom.cdx.json`, softwareBillOfMaterials(baseImage));
+    writeFileSync(`${made}/${digestFile}`, digest);
+    if (existsSync('dist')) renameSync('dist', replaced);
+    renameSync(made, 'dist');
+  } catch (error) {
+    // Another that builds the same may have come before.
+    if (!isBuilt(digest)) throw error;
+  } finally {
+    for (const directory of [made, replaced]) rmSync(directory, { recursive: true, force: true });
+  }
 }
 
 const digest = sourcesDigest();
-const isBuilt = existsSync(digestFile) && readFileSync(digestFile, 'utf8') === digest;
-if (!process.argv.includes('--if-changed') || !isBuilt) await build(digest);
+if (!process.argv.includes('--if-changed') || !isBuilt(digest)) await build(digest);

@@ -32,7 +32,7 @@ export async function buildWeb(directory: string): Promise<void> {
 }
 
 /** Whether the directory was made of the sources as they are. */
-function isBuiltOf(digest: string, outDir: string): boolean {
+export function isBuiltOf(digest: string, outDir: string): boolean {
   const file = join(outDir, digestFile);
   return existsSync(file) && readFileSync(file, 'utf8') === digest;
 }

@@ -118,9 +118,9 @@ export const destinationRules: readonly Rule[] = [
   ...throttleRules,
   {
     at: 'retryPolicy',
-    cel: 'self.maxDelayMs >= self.initialDelayMs',
+    cel: 'has(self.delaysMs) || self.maxDelayMs >= self.initialDelayMs',
     message: 'must be at least initialDelayMs',
     fieldPath: '.maxDelayMs',
-    check: (self: NonNullable<Spec['retryPolicy']>) => self.maxDelayMs >= self.initialDelayMs,
+    check: (self: NonNullable<Spec['retryPolicy']>) => self.delaysMs !== undefined || self.maxDelayMs >= self.initialDelayMs,
   },
 ];

@@ -150,7 +150,7 @@ test('an operator sees the replicas and the conditions of DeliveryPools that the
   const show = async () => (await world.request('GET', '/api/installation', { key: token })).body;
   const unreported = expect.objectContaining({
     part: 'pools',
-    message: expect.stringContaining('No controller has reported the DeliveryPools'),
+    message: expect.stringContaining('no report of the DeliveryPools'),
   });
   await eventually(async () => expect((await show()).warnings).toContainEqual(unreported));
   const lastTransitionTime = '2026-01-02T03:04:05Z';
@@ -173,9 +173,24 @@ test('an operator sees the replicas and the conditions of DeliveryPools that the
     {
       part: 'pools',
       message: 'The DeliveryPool eu has Available=False: too few pods.',
-      action: 'Look at the status of the DeliveryPool: kubectl describe dpool eu.',
+      action: expect.stringMatching(/^Look at the status of the DeliveryPool: kubectl -n \S+ describe dpool eu\.$/),
     },
   ]);
+});
+
+test('a report of DeliveryPools that is malformed is named as such, and the rest is shown', async () => {
+  const token = await account('acme', 'malformed', { role: 'posthorn-viewer' });
+  await makeOperator('malformed');
+  await eventually(async () => expect(await statusOf('GET', '/api/installation', token)).toBe(200));
+  for (const text of ['{', '[{"name":1}]']) {
+    await world.redis.client.set('test:{workers}:pools', text);
+    const { body } = await world.request('GET', '/api/installation', { key: token });
+    expect(body).toMatchObject({
+      pools: [],
+      unread: [{ part: 'pools', reason: 'The report of the DeliveryPools in Redis is malformed.' }],
+    });
+  }
+  await world.redis.client.del('test:{workers}:pools');
 });
 
 test('an account reaches each organization in whose namespace it has rights, and only those', async () => {

@@ -51,6 +51,24 @@ test('the screen shows the versions that run, and with a warning those of worker
   expect((await rows(page, 'Processes')).map(([, , running]) => running)).toEqual(Array.from({ length: 5 }, () => version));
 });
 
+/** Answers as standalone does, with other parts. */
+async function answerWith(page: Page, parts: object): Promise<void> {
+  await page.route('**/api/**/installation', async (route) => {
+    const response = await fetch(`${standalone.url}/api/installation`, { headers: { 'x-api-key': standalone.key } });
+    await route.fulfill({ json: { ...((await response.json()) as object), ...parts } });
+  });
+}
+
+test('the screen shows what an API of the release before answers, and why a part cannot be read', async () => {
+  opened = await openPage(browser);
+  const { page } = opened;
+  const unread = [{ part: 'pools', reason: 'It did not answer within 3 s.' }];
+  await answerWith(page, { versions: undefined, pools: [{ name: 'default', workers: 1, slots: 64 }], unread });
+  await page.goto(`${standalone.url}/${path}`);
+  await page.getByText('It did not answer within 3 s.').waitFor();
+  expect(await rows(page, 'Delivery pools')).toEqual([['default', '1', '64', '–', '–', '–']]);
+});
+
 test('standalone shows no replicas of pools', async () => {
   opened = await openPage(browser);
   const { page } = opened;
@@ -68,12 +86,7 @@ test('in Kubernetes the screen shows the wanted and ready replicas and the condi
     { type: 'Ready', status: 'False', reason: 'RollingOut', message: 'new pods come', lastTransitionTime },
   ];
   // The answer of standalone with what the API adds in Kubernetes: there is no cluster here.
-  await page.route('**/api/**/installation', async (route) => {
-    const response = await fetch(`${standalone.url}/api/installation`, { headers: { 'x-api-key': standalone.key } });
-    const answer = (await response.json()) as object;
-    const pools = [{ name: 'eu', workers: 1, slots: 64, replicas: { wanted: 3, ready: 1 }, conditions }];
-    await route.fulfill({ json: { ...answer, pools } });
-  });
+  await answerWith(page, { pools: [{ name: 'eu', workers: 1, slots: 64, replicas: { wanted: 3, ready: 1 }, conditions }] });
   await page.goto(`${standalone.url}/${path}`);
   await page.getByText('Ready: False').waitFor();
   expect(await rows(page, 'Delivery pools')).toEqual([

@@ -177,8 +177,8 @@ export class AlertStates {
   ): Promise<AlertDecision> {
     const { alerts: sent = [], closing: closed = [] } = confirmed;
     const confirmations = [
-      ...sent.map(({ subject, number }) => [`${letters[subject]}x`, number]),
-      ...closed.map(({ channelId, number }) => [`z:${channelId}`, number]),
+      ...sent.map(({ subject, number, decidedAtMs }) => [`${letters[subject]}x`, number, decidedAtMs]),
+      ...closed.map(({ channelId, number, decidedAtMs }) => [`z:${channelId}`, number, decidedAtMs]),
     ];
     const args: ScriptArgument[] = [
       org,
@@ -255,7 +255,7 @@ function endEntry(shard: number, { entry, found }: RawEntry): EndEntry {
 function incidentsAfter(alerts: readonly DueAlert[]): '1' | '0' | '' {
   const newest = alerts
     .filter(({ subject }) => subject !== 'succeeded')
-    .sort((a, b) => Number(a.number) - Number(b.number))
+    .sort((a, b) => a.decidedAtMs - b.decidedAtMs || Number(a.number) - Number(b.number))
     .at(-1);
   return newest === undefined ? '' : newest.isBroken ? '1' : '0';
 }

@@ -7,12 +7,12 @@
 -- [4] failures in a row before the first alert, [5] length of a window in ms, [6] ms after which what is not confirmed is due again,
 -- [7] destinations of the route, separated by spaces, [8] shard of the log, [9] its marker, [10] what the alerts that are confirmed have made of
 -- incidents: 1 opened, 0 closed, '' nothing, [11] number of channels that have incidents and get the route's alerts; per channel id, key; number of
--- confirmations; per confirmation field, number; then per entry of the log id, destination, time, kind, how many, message.
+-- confirmations; per confirmation field, number, time of the decision; then per entry of the log id, destination, time, kind, how many, message.
 -- Reply: {ms until it is to be looked at again or -1; alerts to send: letter, number, 1 while something of the route is broken or it has not recovered,
 -- time, how many, first time, last time, destination, message; incidents to close: channel, number, time, key; organization}.
 --
 -- `al:<route>` hash: org its organization, n:<destination> `<failures in a row> <first time>`, a:<destination> it was worth an alert, o:<destination> its
--- circuit is open, g one of those that were broken has left the route and nothing was delivered since, p<shard> `<marker> <last entry counted>`; per letter (f failed, s succeeded, r recovered, o circuit opened, c closed)
+-- circuit is open, g one of those that were broken has left the route and nothing was delivered since, p<shard> `<marker> <number>` and t<shard> `<number> <ms>` of the entry up to which all are counted (earlier releases write p<shard> alone); per letter (f failed, s succeeded, r recovered, o circuit opened, c closed)
 -- itself what waits, `<letter>w` end of its window, `<letter>x` what is to be sent; i:<channel> key of an incident that is open there, z:<channel> of one
 -- that is to be closed, because its channel gets the route's alerts no more. `alr:<organization>` set of the routes that have one, `incidents` set
 -- `<channel> <route>`, `alerts` sorted set of the routes by when they are to be looked at.
@@ -153,21 +153,38 @@ forget_departed()
 note_incidents()
 
 for _ = 1, tonumber(next_argument()) do
-  local field, number = next_argument(), next_argument()
-  if string.match(state[field] or '', '^(%d+) ') == number then
+  local field, number, decided = next_argument(), next_argument(), next_argument()
+  local its_number, its_time = string.match(state[field] or '', string.sub(field, 1, 2) == 'z:' and '^(%d+) (%d+) ' or '^(%d+) %d (%d+) ')
+  -- A failover may give a number out twice, at different times.
+  if its_number == number and its_time == decided then
     unset(field)
   end
 end
 
 local position = 'p' .. ARGV[8]
+local position_time = 't' .. ARGV[8]
 local marker, counted = string.match(state[position] or '', '^(%S+) (%d+)$')
 counted = marker == ARGV[9] and tonumber(counted) or -1
-local newest = counted
+local timed, counted_ms = string.match(state[position_time] or '', '^(%d+) (%d+)$')
+counted_ms = tonumber(timed or '') == counted and tonumber(counted_ms) or math.huge
+local has_counted = false
+
+-- Moves the position on to an entry; answers false when that is counted already. After a failover an entry may have a lower number than those before
+-- it, and then has a later time. The clock may be set back while numbers grow.
+local function moves_on(number, ms)
+  if number <= counted and ms <= counted_ms then
+    return false
+  end
+  counted_ms = number > counted and counted_ms < math.huge and math.max(counted_ms, ms) or ms
+  counted = number
+  has_counted = true
+  return true
+end
+
 for k = place + 1, wanted == '' and 0 or #ARGV, 6 do
-  local number = tonumber(string.match(ARGV[k], '^%d+'))
+  local number, ms = string.match(ARGV[k], '^(%d+)-(%d+)$')
   local destination, at, kind, count, message = ARGV[k + 1], ARGV[k + 2], ARGV[k + 3], tonumber(ARGV[k + 4]), ARGV[k + 5]
-  if number > counted then
-    newest = math.max(newest, number)
+  if moves_on(tonumber(number), tonumber(ms)) then
     if kind == 'f' then
       count_failures(destination, at, count, message)
     elseif kind == 's' then
@@ -181,8 +198,9 @@ for k = place + 1, wanted == '' and 0 or #ARGV, 6 do
     end
   end
 end
-if wanted ~= '' and newest > counted then
-  set(position, ARGV[9] .. ' ' .. whole(newest))
+if has_counted then
+  set(position, ARGV[9] .. ' ' .. whole(counted))
+  set(position_time, whole(counted) .. ' ' .. whole(counted_ms))
 end
 
 forget_departed()

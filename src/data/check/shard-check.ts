@@ -6,7 +6,7 @@ import type { MessageLocation } from '../history/message-view.ts';
 import { batchMarker } from '../queue/batch-reply.ts';
 import { packOfResult } from '../shard/packed-results.ts';
 import { recordId, recordKey } from '../shard/record-key.ts';
-import { list, text } from '../shard/script-reply.ts';
+import { fields, list, text } from '../shard/script-reply.ts';
 import { shardBase, shardKeys } from '../shard/shard-keys.ts';
 import { compareFinished } from './finished-check.ts';
 import { compareUnfinished } from './unfinished-check.ts';
@@ -18,6 +18,7 @@ export interface Finding {
 }
 
 export interface CheckReport {
+  /** Those that have a record, and those that an outbox still has to have made. */
   messages: number;
   /** Messages that have not ended, and those that an outbox still has to have made. An outbox entry that finds further targets counts as one. */
   unfinished: number;
@@ -67,7 +68,11 @@ async function look(redis: RedisClient, prefix: string, shards: number) {
   const moved: MessageLocation[] = [];
   const walks = Array.from({ length: shards }, (_, shard) => new ShardWalk(redis, prefix, shard));
   // Before the records of any shard: what is carried meanwhile is counted twice rather than not at all.
-  for (const walk of walks) sum.unfinished += await walk.toBeMade();
+  for (const walk of walks) {
+    const toBeMade = await walk.toBeMade();
+    sum.messages += toBeMade;
+    sum.unfinished += toBeMade;
+  }
   for (const [shard, walk] of walks.entries()) {
     const seen = await walk.findings();
     for (const [key, finding] of seen.findings) findings.set(`${shard} ${key}`, finding);
@@ -111,9 +116,9 @@ class ShardWalk {
   async toBeMade(): Promise<number> {
     let count = 0;
     await this.#pages(`${this.#base}out`, (_, flat) => {
-      const kind = fieldOf(flat, 'k');
-      if (kind === 'x') count += fieldOf(flat, 't').split('\n').length;
-      if (kind === 'w') count++;
+      const entry = fields(flat);
+      if (entry.get('k') === 'x') count += linesOf(entry);
+      if (entry.get('k') === 'w') count++;
     });
     return count;
   }
@@ -179,11 +184,11 @@ class ShardWalk {
 
   async #walkOutbox(): Promise<void> {
     await this.#pages(`${this.#base}out`, (_, flat) => {
-      const kind = fieldOf(flat, 'k');
-      if (kind === 'v') this.#note(fieldOf(flat, 'm'), 'moving');
-      if (kind === 'x' && Number(fieldOf(flat, 's')) === this.#shard) {
-        const event = fieldOf(flat, 'e');
-        this.#toBeMade.set(event, (this.#toBeMade.get(event) ?? 0) + fieldOf(flat, 't').split('\n').length);
+      const entry = fields(flat);
+      if (entry.get('k') === 'v') this.#note(entry.get('m') ?? '', 'moving');
+      if (entry.get('k') === 'x' && Number(entry.get('s')) === this.#shard) {
+        const event = entry.get('e') ?? '';
+        this.#toBeMade.set(event, (this.#toBeMade.get(event) ?? 0) + linesOf(entry));
       }
     });
   }
@@ -303,9 +308,9 @@ function expectedPlaces(status: string): string[] {
   return [status === 'q' ? 'dead' : 'finished'];
 }
 
-/** Of an entry of a stream: its names and values, in turn. */
-function fieldOf(flat: readonly string[], name: string): string {
-  return flat[flat.findIndex((field, i) => i % 2 === 0 && field === name) + 1] ?? '';
+/** How many messages an outbox entry of the kind x is for. */
+function linesOf(entry: ReadonlyMap<string, string>): number {
+  return (entry.get('t') ?? '').split('\n').length;
 }
 
 /** Entry ids are `<number>-<number>`. */

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { parsePlainJson } from '../../core/plain-json.ts';
+import { PosthornError } from '../../core/errors.ts';
+import { isJson, parsePlainJson } from '../../core/plain-json.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 
@@ -39,9 +40,12 @@ export class PoolReports {
     await this.#redis.set(this.#key, JSON.stringify(pools), 'PX', lifetimeMs).catch(throwUnavailable);
   }
 
-  /** Null: no controller has reported within a minute. */
+  /** Null: no controller has reported within a minute. INTERNAL when the report is malformed. */
   async read(): Promise<PoolReport[] | null> {
     const text = await this.#redis.get(this.#key).catch(throwUnavailable);
-    return text === null ? null : z.array(report).parse(parsePlainJson(text));
+    if (text === null) return null;
+    const parsed = z.array(report).safeParse(isJson(text) ? parsePlainJson(text) : null);
+    if (!parsed.success) throw new PosthornError('INTERNAL', 'The report of the DeliveryPools in Redis is malformed.');
+    return parsed.data;
   }
 }

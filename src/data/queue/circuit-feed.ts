@@ -1,5 +1,6 @@
 import type { RedisClient } from '../../redis/connection.ts';
 import { redisUnavailable } from '../../redis/unavailable.ts';
+import { fields } from '../shard/script-reply.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
 import { type CircuitTransition, circuitStateOf } from './circuits.ts';
 
@@ -115,7 +116,8 @@ class StreamReader {
 }
 
 function transitionOf(flat: readonly string[]): CircuitTransition {
-  const field = (name: string): string => flat[flat.indexOf(name) + 1] ?? '';
+  const entry = fields(flat);
+  const field = (name: string): string => entry.get(name) ?? '';
   return {
     routeId: field('r'),
     destinationId: field('d'),

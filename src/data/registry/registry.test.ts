@@ -172,6 +172,15 @@ describe('the fence', () => {
     expect(await publisher.mintEpoch()).toBeGreaterThan(epoch);
   });
 
+  test('an epoch that a failover has lost is not minted again', async () => {
+    const key = `${prefix}{cfg}:epoch`;
+    const before = (await redis.client.get(key)) ?? '';
+    const lost = await publisher.mintEpoch();
+    await redis.client.set(key, before);
+    await sleep(10);
+    expect(await publisher.mintEpoch()).toBeGreaterThan(lost);
+  });
+
   test('after a loss of all data the leader goes on with its epoch', async () => {
     await redis.client.flushall();
     expect(await publisher.publish(epoch, 'source', source())).toBe(true);

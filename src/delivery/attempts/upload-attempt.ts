@@ -1,3 +1,4 @@
+import { retryCount } from '../../core/backoff.ts';
 import type { Clock } from '../../core/clock.ts';
 import type { OrganizationBudget } from '../../core/organization-budget.ts';
 import type { Batch, DeliveryQueue, Job, Outcome, Settlement } from '../../data/queue/delivery-queue.ts';
@@ -41,7 +42,7 @@ export async function attemptUpload(job: Job, plan: ReadyWarehousePlan, context:
   const { clock, metrics, signal, batches, uploadRoom } = context;
   const { warehouse, retryPolicy } = plan;
   const begunAtMs = clock.now();
-  const settlement = (outcome: Outcome): Settlement => ({ job, outcome, maxAttempts: retryPolicy.maxRetries + 1 });
+  const settlement = (outcome: Outcome): Settlement => ({ job, outcome, maxAttempts: retryCount(retryPolicy) + 1 });
   const back = settlement({ type: 'back' });
   const attempted = (result: UploadResult, startedAtMs: number): Settlement => {
     const attempt: NewAttempt = uploadRecord(result, { startedAtMs, endedAtMs: clock.now() });

@@ -35,7 +35,8 @@ interface Follower {
 
 /**
  * Follows the log of changes for all watches of this process over one blocking connection, which is open while somebody
- * watches. When it breaks, all watches end UNAVAILABLE; when changes are missing or the store was made anew, EXPIRED.
+ * watches. All watches end EXPIRED when changes are missing, when the store was made anew, and when Redis does not answer: after a failover that has
+ * lost changes, their revisions are given out again.
  */
 export class ChangeFollower {
   readonly #options: ChangeFollowerOptions;
@@ -51,7 +52,7 @@ export class ChangeFollower {
     from: Revision,
     signal: AbortSignal,
   ): AsyncGenerator<WatchEvent<K>> {
-    requireInLog(from, await this.#options.position(), 'the version');
+    requireInLog(from, await this.#options.position().catch(throwEnd), 'the version');
     if (signal.aborted) return;
     const subscriber = new ChangeSubscriber(kind, namespace, from);
     // What the follower reads while the past is being read waits here.
@@ -66,7 +67,7 @@ export class ChangeFollower {
     signal.addEventListener('abort', leave, { once: true });
     try {
       await run.started;
-      await this.#replay(subscriber, from);
+      await this.#replay(subscriber, from).catch(throwEnd);
       for (const change of meanwhile.splice(0)) subscriber.offer(change);
       live = true;
       yield* subscriber.events(signal);
@@ -90,7 +91,7 @@ export class ChangeFollower {
       const run: Run = { connection, started: started.promise, subscribers: new Set() };
       this.#run = run;
       this.#read(run, started.resolve).catch((error: unknown) => {
-        const failure = asStoreError(error);
+        const failure = asEnd(error);
         started.reject(failure);
         this.#stop(run, failure);
       });
@@ -155,6 +156,16 @@ export class ChangeFollower {
       object: () => this.#options.codec.decodeListed(kind as Kind, json, toVersion({ revision, marker })),
     };
   }
+}
+
+/** How a watch ends. */
+function asEnd(error: unknown): PosthornError {
+  const failure = asStoreError(error);
+  return failure.code === 'UNAVAILABLE' ? new PosthornError('EXPIRED', `${failure.message}; list again`, { cause: error }) : failure;
+}
+
+function throwEnd(error: unknown): never {
+  throw asEnd(error);
 }
 
 function asStoreError(error: unknown): PosthornError {

@@ -36,7 +36,8 @@ export function Installation(): ReactElement {
 }
 
 function Parts({ shown }: { shown: Shown }): ReactElement {
-  const { versions, pools, workers, processes, shards, redis, warnings } = shown;
+  // During an upgrade an API of the release before may answer, which has no versions and knows nothing of the pools' replicas.
+  const { versions = [], pools, workers, processes, shards, redis, warnings } = shown;
   return (
     <>
       {warnings.map(({ message, action }) => (
@@ -57,7 +58,7 @@ function Parts({ shown }: { shown: Shown }): ReactElement {
         </header>
         {versions.length === 0 ? <p className="panel-body muted">None.</p> : <Versions versions={versions} />}
       </section>
-      <Panel title="Delivery pools" part="workers" shown={shown}>
+      <Panel title="Delivery pools" part={pools === null ? 'workers' : 'pools'} shown={shown}>
         {pools === null || pools.length === 0 ? null : <Pools pools={pools} />}
       </Panel>
       <Panel title="Workers" part="workers" shown={shown} total={workers?.total}>
@@ -101,7 +102,8 @@ function Panel({ title, part, shown, total, children }: PanelProps): ReactElemen
         <h2>{title}</h2>
         {total === undefined ? null : <span className="hint">{count(total)}</span>}
       </header>
-      {unread === undefined ? (children ?? <p className="panel-body muted">None.</p>) : <p className="panel-body muted">{unread.reason}</p>}
+      {unread === undefined ? null : <p className="panel-body muted">{unread.reason}</p>}
+      {children ?? (unread === undefined ? <p className="panel-body muted">None.</p> : null)}
     </section>
   );
 }
@@ -130,7 +132,7 @@ function Versions({ versions }: { versions: Shown['versions'] }): ReactElement {
 }
 
 function Pools({ pools }: { pools: NonNullable<Shown['pools']> }): ReactElement {
-  const rows = pools.map(({ name, workers, slots, replicas, conditions }) => ({
+  const rows = pools.map(({ name, workers, slots, replicas = null, conditions = null }) => ({
     Pool: name,
     Workers: count(workers),
     'Attempts at a time': count(slots),

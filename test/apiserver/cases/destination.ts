@@ -252,6 +252,7 @@ const throttleAndRetry: ValidationCase[] = [
   invalid('a multiplier below 1', retry({ backoffMultiplier: 0.99 }), 'spec.retryPolicy.backoffMultiplier'),
   invalid('a multiplier above 10', retry({ backoffMultiplier: 10.1 }), 'spec.retryPolicy.backoffMultiplier'),
   valid('a schedule of 25 delays', retry({ delaysMs: Array(25).fill(86_400_000) })),
+  valid('a schedule beside delays that it makes ineffective', retry({ initialDelayMs: 501, maxDelayMs: 500, delaysMs: [1000] })),
   invalid('a schedule of 26 delays', retry({ delaysMs: Array(26).fill(1000) }), 'spec.retryPolicy.delaysMs'),
   invalid('a schedule without delays', retry({ delaysMs: [] }), 'spec.retryPolicy.delaysMs'),
   invalid('a delay of 99 ms in a schedule', retry({ delaysMs: [1000, 99] }), 'spec.retryPolicy.delaysMs[1]'),

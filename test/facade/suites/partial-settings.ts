@@ -30,6 +30,14 @@ export function describePartialSettings(start: () => Promise<FacadeWorld>): void
         { ...shown, delays: null, maxRetries: 5 },
       ],
       [{ maxRetries: 3 }, shown],
+      [
+        { maxRetries: 3, initialDelay: 500, maxDelay: 2000, backoffMultiplier: 2 },
+        { maxRetries: 3, initialDelay: 500, maxDelay: 2000, backoffMultiplier: 2, delays: null },
+      ],
+      [
+        { delays: [100], initialDelay: 3_600_000, maxDelay: 1000 },
+        { ...shown, delays: [100], initialDelay: 3_600_000, maxDelay: 1000 },
+      ],
       [shown, shown],
     ])('%j changes that and keeps the rest', async (sent, expected) => {
       const id = await made({ retryPolicy: { maxRetries: 3, delays: [5000, 60_000] } });

@@ -121,7 +121,7 @@ export const retryPolicyBody = z
   .meta({
     id: 'RetryPolicyBody',
     description:
-      'When failed deliveries are tried again. What is not sent stays. While there are delays, another value for a field that is not used then is refused.',
+      'When failed deliveries are tried again. What is not sent stays. A policy with all of the other fields, one of them changed, and without delays removes the delays. While there are delays, a change of fewer fields is refused.',
   });
 
 export const retryPolicyRecord = z
@@ -137,13 +137,14 @@ export const retryPolicyRecord = z
   })
   .meta({ id: 'RetryPolicy', description: 'When failed deliveries are tried again.' });
 
+const growingFields = ['maxRetries', 'initialDelay', 'maxDelay', 'backoffMultiplier'] as const;
+
 export function retryPolicyToRecord(value: Spec['retryPolicy']): z.input<typeof retryPolicyRecord> {
   const { maxRetries, initialDelayMs, maxDelayMs, backoffMultiplier, delaysMs = null } = value ?? policySchema.parse({});
   return { maxRetries, initialDelay: initialDelayMs, maxDelay: maxDelayMs, backoffMultiplier, delays: delaysMs };
 }
 
-/** VALIDATION_FAILED for what would have no effect: another value of a field that is not used beside delays, which are not sent. */
-
+/** Merges what is sent into the current policy. VALIDATION_FAILED for a change of a field that the delays, which stay, make ineffective. */
 export function retryPolicyToSpec(
   sent: z.output<typeof retryPolicyBody> | undefined,
   current: Spec['retryPolicy'],
@@ -151,15 +152,16 @@ export function retryPolicyToSpec(
   if (sent === undefined) return current;
   const before = current ?? policySchema.parse({});
   const shown = retryPolicyToRecord(before);
-  const unused = (['maxRetries', 'initialDelay', 'maxDelay', 'backoffMultiplier'] as const).find(
-    (field) => sent[field] !== undefined && sent[field] !== shown[field],
-  );
-  if (sent.delays === undefined && before.delaysMs !== undefined && unused !== undefined)
+  const unused = growingFields.find((field) => sent[field] !== undefined && sent[field] !== shown[field]);
+  // A client, or an export, that knows no delays sends the whole policy.
+  const isOther = unused !== undefined && growingFields.every((field) => sent[field] !== undefined);
+  const keepsDelays = sent.delays === undefined && !isOther;
+  const delaysMs = keepsDelays ? before.delaysMs : (sent.delays ?? undefined);
+  if (keepsDelays && delaysMs !== undefined && unused !== undefined)
     throw new PosthornError(
       'VALIDATION_FAILED',
       `retryPolicy.${unused} is not used beside retryPolicy.delays: send delays, or null, with it.`,
     );
-  const delaysMs = sent.delays === undefined ? before.delaysMs : (sent.delays ?? undefined);
   const after = {
     maxRetries: sent.maxRetries ?? before.maxRetries,
     initialDelayMs: sent.initialDelay ?? before.initialDelayMs,
@@ -167,7 +169,7 @@ export function retryPolicyToSpec(
     backoffMultiplier: sent.backoffMultiplier ?? before.backoffMultiplier,
     ...(delaysMs !== undefined && { delaysMs }),
   };
-  if (after.maxDelayMs < after.initialDelayMs)
+  if (delaysMs === undefined && after.maxDelayMs < after.initialDelayMs)
     throw new PosthornError('VALIDATION_FAILED', 'retryPolicy.maxDelay must be at least initialDelay.');
   const isAsBefore = canonicalJson(after) === canonicalJson(before);
   return isAsBefore ? current : after;

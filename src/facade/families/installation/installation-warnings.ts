@@ -66,12 +66,12 @@ export function isAlive({ seenAtMs }: KnownWorker, nowMs: number): boolean {
 }
 
 /** `pools` null: no controller has reported them lately. */
-export function poolWarnings(pools: readonly PoolReport[] | null): Warning[] {
+export function poolWarnings(pools: readonly PoolReport[] | null, namespace: string): Warning[] {
   if (pools === null)
     return [
       {
         part: 'pools',
-        message: 'No controller has reported the DeliveryPools for a minute. Their replicas and conditions are not known.',
+        message: 'There is no report of the DeliveryPools of the last minute. Their replicas and conditions are not known.',
         action: 'See whether a controller leads, and whether all controllers run this version.',
       },
     ];
@@ -81,7 +81,7 @@ export function poolWarnings(pools: readonly PoolReport[] | null): Warning[] {
       .map(({ type, message, reason }) => ({
         part: 'pools' as const,
         message: `The DeliveryPool ${name} has ${type}=False: ${message === '' ? reason : message.replace(/\.$/, '')}.`,
-        action: `Look at the status of the DeliveryPool: kubectl describe dpool ${name}.`,
+        action: `Look at the status of the DeliveryPool: kubectl -n ${namespace} describe dpool ${name}.`,
       })),
   );
 }

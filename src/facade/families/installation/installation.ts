@@ -39,7 +39,9 @@ const pool = z.object({
   slots: count.describe('Attempts that they can run at the same time.'),
   replicas: replicas
     .nullable()
-    .describe('Replicas of the DeliveryPool; null: there is none, as in standalone, or no controller has reported it within a minute.'),
+    .describe(
+      'Replicas of the DeliveryPool; null: there is none, as in standalone; no controller has reported it within a minute; or it has no status yet.',
+    ),
   conditions: z.array(condition).nullable().describe('Conditions of the DeliveryPool; null as `replicas`.'),
 });
 const worker = z.object({
@@ -87,7 +89,9 @@ const record = z
     pools: z
       .array(pool)
       .nullable()
-      .describe('Pools of the listed workers, and in Kubernetes the first 200 DeliveryPools, with or without workers.'),
+      .describe(
+        'Pools of the listed workers, and in Kubernetes the first 200 DeliveryPools, with or without workers; null: the workers could not be read.',
+      ),
     workers: z
       .object({ total: count.describe('Number of workers.'), data: z.array(worker).describe('At most 200.') })
       .nullable()
@@ -108,7 +112,9 @@ const record = z
       .nullable()
       .describe('The Redis servers; null: they could not be read.'),
     unread: z
-      .array(z.object({ part: part.describe('What is null.'), reason: z.string().describe('Why.') }))
+      .array(
+        z.object({ part: part.describe('What is null; of `pools` the replicas and conditions are.'), reason: z.string().describe('Why.') }),
+      )
       .describe('What could not be read.'),
     warnings: z
       .array(
@@ -173,7 +179,7 @@ async function read({ services }: Call): Promise<Answer> {
   const versions = versionsOf(workers, processes);
   const warnings: Warning[] = [
     ...redisWarnings(redis?.servers ?? [], redis?.silent ?? [], reader.memoryLimitBytes),
-    ...(reader.namespace === null || !isPoolReadable ? [] : poolWarnings(pools)),
+    ...(reader.namespace === null || !isPoolReadable ? [] : poolWarnings(pools, reader.namespace)),
     ...(workers === null ? [] : workerWarnings(workers)),
     ...versionWarnings(versions),
     ...processWarnings(processes ?? [], reader.layout),

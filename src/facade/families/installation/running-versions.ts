@@ -65,7 +65,7 @@ export function versionWarnings(versions: readonly RunningVersion[]): Warning[] 
     {
       part: 'processes',
       message: `Several versions of Posthorn run: ${running.join('; ')}.`,
-      action: 'Finish the rollout of all roles. A version is unknown of releases that do not say it.',
+      action: 'Finish the rollout of all roles. Releases that do not tell their version are shown as unknown.',
     },
   ];
 }
