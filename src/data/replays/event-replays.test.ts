@@ -97,11 +97,12 @@ test('a page ends with the event that fills it, and the next one goes on behind 
   };
   const record = ofEvents({ isDryRun: true });
   const { steps } = parts(world.redis.client, large);
-  const counts: number[] = [];
+  const counts = [0];
   for (let outcome = 'progress'; outcome === 'progress'; counts.push(looked.length))
     ({ outcome } = await steps.advance(record, { most: 100, monthlyMessages: null }));
-  expect(new Set(counts)).toEqual(new Set([0, 4, 8]));
-  expect(new Set(looked).size).toBe(8);
+  // A page ends with its time, too: on a slow machine it may have less.
+  expect(Math.max(...counts.map((count, i) => count - (counts[i - 1] ?? 0)))).toBeLessThanOrEqual(4);
+  expect([looked.length, new Set(looked).size]).toEqual([8, 8]);
   expect(await world.runOf(record)).toMatchObject({ phase: 'Succeeded', plan: { candidates: 16 } });
 });
 

@@ -52,7 +52,11 @@ const destination = fc
         timeoutMs: fc.integer({ min: 100, max: 60_000 }),
         throttle,
         retryPolicy: fc.record(
-          { maxRetries: fc.integer({ min: 0, max: 25 }), backoffMultiplier: fc.double({ min: 1, max: 10, noNaN: true }) },
+          {
+            maxRetries: fc.integer({ min: 0, max: 25 }),
+            backoffMultiplier: fc.double({ min: 1, max: 10, noNaN: true }),
+            delays: fc.option(fc.array(fc.integer({ min: 100, max: 86_400_000 }), { minLength: 1, maxLength: 25 })),
+          },
           optional,
         ),
         signingSecret: fc.uint8Array({ minLength: 24, maxLength: 64 }).map((bytes) => `whsec_${Buffer.from(bytes).toString('base64')}`),
