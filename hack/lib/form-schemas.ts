@@ -178,7 +178,15 @@ export function formFields(document: unknown, family: FormFamily): FormField[] {
     const values = z.array(z.string()).safeParse(item['enum']);
     if (values.success) return { kind: 'choices', values: values.data };
     if (item['properties'] !== undefined) return { kind: 'objects', fields: fieldsOf(item, path) };
-    return { kind: item['type'] === 'string' ? 'list' : 'json' };
+    switch (item['type']) {
+      case 'string':
+        return { kind: 'list' };
+      case 'integer':
+      case 'number':
+        return { kind: 'numbers' };
+      default:
+        return { kind: 'json' };
+    }
   };
 
   const fields = fieldsOf(bodyOf('post', `/${family}`), family, bodyOf('patch', `/${family}/{id}`));

@@ -130,9 +130,23 @@ test('a change sends only what differs, and an answer that is lost makes nothing
   await page.getByText('Further settings').click();
   await page.getByLabel('Backoff multiplier').fill('');
   await page.getByLabel('Backoff multiplier').pressSequentially('1.5');
+  await page.getByLabel('Delays').fill('5000\nsoon');
+  await save.click();
+  await page.locator('.error', { hasText: 'delays' }).waitFor();
+  await page.getByLabel('Delays').fill('5000\n60000\n');
   await save.click();
   await page.waitForURL('**/targets?at=*');
-  expect(await read(`destinations/${lake}`)).toMatchObject({ config: { prefix: 'q' }, retryPolicy: { backoffMultiplier: 1.5 } });
+  const retryPolicy = { backoffMultiplier: 1.5, delays: [5000, 60_000] };
+  expect(await read(`destinations/${lake}`)).toMatchObject({ config: { prefix: 'q' }, retryPolicy });
+  await page.getByText('2, after 5.0 s, 1 min').waitFor();
+
+  await edit('destinations', lake);
+  await page.getByText('Further settings').click();
+  expect(await page.getByLabel('Delays').inputValue()).toBe('5000\n60000');
+  await page.getByLabel('Delays').fill('');
+  await save.click();
+  await page.waitForURL('**/targets?at=*');
+  expect((await read(`destinations/${lake}`)).retryPolicy).toMatchObject({ backoffMultiplier: 1.5, delays: null });
 
   await edit('routes', route);
   await page.getByText('Further settings').click();

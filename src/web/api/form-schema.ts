@@ -4,7 +4,8 @@ export type FormNode =
   | { kind: 'number' | 'boolean' }
   | { kind: 'choice'; values: string[] }
   | { kind: 'reference'; to: ReferenceFamily }
-  | { kind: 'list' | 'map' }
+  /** `list` has texts. */
+  | { kind: 'list' | 'numbers' | 'map' }
   | { kind: 'choices'; values: string[] }
   | { kind: 'references'; to: ReferenceFamily }
   | { kind: 'object'; fields: FormField[] }

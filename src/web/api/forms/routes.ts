@@ -19,7 +19,7 @@ export const fields: FormField[] = [
   {"name":"circuitCooldownSeconds","help":"Seconds that an open circuit waits before it is probed.","node":{"kind":"number"},"default":300},
   {"name":"circuitFailureThreshold","help":"Consecutive failed attempts that open the circuit.","node":{"kind":"number"},"default":5},
   {"name":"circuitProbeSuccessThreshold","help":"Successful probes that close the circuit.","node":{"kind":"number"},"default":2},
-  {"name":"expectedResponse","help":"What counts as success; null, the default: any 2xx.","node":{"kind":"object","fields":[{"name":"statusCodes","help":"Statuses that count as success.","node":{"kind":"json"}},{"name":"bodyContains","help":"Text that the body must contain within what is read of it.","node":{"kind":"text"}}]},"isNullable":true,"isReplaced":true},
+  {"name":"expectedResponse","help":"What counts as success; null, the default: any 2xx.","node":{"kind":"object","fields":[{"name":"statusCodes","help":"Statuses that count as success.","node":{"kind":"numbers"}},{"name":"bodyContains","help":"Text that the body must contain within what is read of it.","node":{"kind":"text"}}]},"isNullable":true,"isReplaced":true},
   {"name":"notifyOnFailure","help":"Alerts when deliveries fail for good, and when a circuit opens.","node":{"kind":"boolean"},"default":false},
   {"name":"notifyOnSuccess","help":"Alerts when deliveries succeed.","node":{"kind":"boolean"},"default":false},
   {"name":"notifyOnRecovery","help":"Alerts when deliveries succeed again after a failure that was worth an alert, and when a circuit closes.","node":{"kind":"boolean"},"default":false},

@@ -140,6 +140,7 @@ function emptyValue(field: FormField | undefined): unknown {
   if (field.default !== undefined) return field.default;
   switch (field.node.kind) {
     case 'list':
+    case 'numbers':
     case 'choices':
     case 'references':
     case 'objects':

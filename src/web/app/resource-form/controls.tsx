@@ -43,6 +43,8 @@ const linesIn = (text: string): string[] | undefined => {
   const lines = text.split('\n').filter((line) => line.trim() !== '');
   return lines.length === 0 ? undefined : lines.map((line) => line.trim());
 };
+/** What is no number stays a text, of which the API says what it thinks. */
+const numbersIn = (text: string): unknown[] | undefined => linesIn(text)?.map(numberIn);
 const listText = (value: unknown): string => (Array.isArray(value) ? value.map(textOf).join('\n') : textOf(value));
 
 type TextInputProps = ControlProps & {
@@ -109,13 +111,14 @@ export function Choice({ values, ...props }: ControlProps & { values: readonly s
   );
 }
 
-/** Texts, one in a line. */
-export function ListInput(props: ControlProps): ReactElement {
+/** Texts, or numbers, one in a line. */
+export function ListInput({ isNumeric = false, ...props }: ControlProps & { isNumeric?: boolean }): ReactElement {
   const { value, onChange } = props;
-  const [text, setTyped] = useTyped(value, listText, linesIn);
+  const valuesIn = isNumeric ? numbersIn : linesIn;
+  const [text, setTyped] = useTyped(value, listText, valuesIn);
   const changed = (next: string): void => {
     setTyped(next);
-    onChange(linesIn(next));
+    onChange(valuesIn(next));
   };
   return (
     <textarea

@@ -175,6 +175,8 @@ function controlOf({ node }: FormField, control: ControlProps, isChange: boolean
       return <Reference {...control} to={node.to} />;
     case 'list':
       return <ListInput {...control} />;
+    case 'numbers':
+      return <ListInput {...control} isNumeric />;
     case 'json':
       return <JsonInput {...control} />;
     case 'number':

@@ -11,7 +11,7 @@ export interface Lock {
   isWhole: boolean;
 }
 
-const listed: readonly FormNode['kind'][] = ['list', 'map', 'choices', 'references', 'objects'];
+const listed: readonly FormNode['kind'][] = ['list', 'numbers', 'map', 'choices', 'references', 'objects'];
 const containers: readonly FormNode['kind'][] = ['object', 'branches'];
 
 /** Who owns the field of a form; null: the API does. */
