@@ -136,7 +136,8 @@ test('the circuits of a deleted route do not count, for its destination neither,
   await open();
   await eventually(async () => expect(await status('Destination', 'Delivering')).toBe('False'));
   await store.delete('Route', route);
-  await eventually(async () => expect(await status('Destination', 'Delivering')).toBe('True'));
+  // A status is written every half minute at most.
+  await eventually(async () => expect(await status('Destination', 'Delivering')).toBe('True'), 80_000);
   expect(await counted()).toEqual([0, 0]);
   expect(await new Circuits({ redis: redis.client, prefix }).broken()).toHaveLength(1);
   await controllers.stop();

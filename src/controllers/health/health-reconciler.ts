@@ -41,7 +41,8 @@ export type HealthKind = 'Route' | 'Destination' | 'WebhookEndpoint';
 /** Writes what the circuits say into the status: `circuit` and the condition `Delivering`, both of the manager `posthorn-health`. */
 export class HealthReconciler<K extends HealthKind> {
   readonly #options: HealthReconcilerOptions<K>;
-  readonly #writtenAtMs = new Map<string, number>();
+  /** The last writes by the uid of the object, the oldest first. */
+  readonly #written = new Map<string, { atMs: number; state: CircuitState }>();
 
   constructor(options: HealthReconcilerOptions<K>) {
     this.#options = options;
@@ -51,24 +52,30 @@ export class HealthReconciler<K extends HealthKind> {
     const { clock, turn } = this.#options;
     const stale = this.#stale(key);
     if (stale === null) return {};
-    const waitMs = (this.#writtenAtMs.get(stale.object.metadata.uid) ?? 0) + writeIntervalMs - clock.now();
+    const waitMs = (this.#written.get(stale.object.metadata.uid)?.atMs ?? 0) + writeIntervalMs - clock.now();
     if (waitMs > 0) return { requeueAfterMs: waitMs };
     await turn();
     const due = this.#stale(key);
     if (due === null) return {};
     this.#forgetOld();
-    await this.#write(key, due.object, due.health);
-    this.#writtenAtMs.set(due.object.metadata.uid, clock.now());
+    const { object, health } = due;
+    await this.#write(key, object, health);
+    this.#written.delete(object.metadata.uid);
+    this.#written.set(object.metadata.uid, { atMs: clock.now(), state: health.state });
     return {};
   }
 
   /** The object and what its circuits say, if its status does not say so; null if there is nothing to write. */
   #stale(key: Key): { object: ObjectOf<K>; health: Health } | null {
-    const { cache, circuits } = this.#options;
+    const { cache, circuits, clock } = this.#options;
     const object = cache.get(key);
     if (object === undefined || !isLive(object)) return null;
     const health = circuits.of(idOf(cache.kind, object));
-    return (object.status?.circuit?.state ?? 'closed') === health.state ? null : { object, health };
+    const written = this.#written.get(object.metadata.uid);
+    // The cache may not have it yet.
+    const isFresh = written !== undefined && clock.now() - written.atMs < writeIntervalMs;
+    const state = isFresh ? written.state : (object.status?.circuit?.state ?? 'closed');
+    return state === health.state ? null : { object, health };
   }
 
   async #write(key: Key, object: ObjectOf<K>, health: Health): Promise<void> {
@@ -96,9 +103,9 @@ export class HealthReconciler<K extends HealthKind> {
   /** So that what is gone does not stay in memory. */
   #forgetOld(): void {
     const before = this.#options.clock.now() - writeIntervalMs;
-    for (const [uid, writtenAtMs] of this.#writtenAtMs) {
-      if (writtenAtMs > before) break;
-      this.#writtenAtMs.delete(uid);
+    for (const [uid, { atMs }] of this.#written) {
+      if (atMs > before) break;
+      this.#written.delete(uid);
     }
   }
 }
