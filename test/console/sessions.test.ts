@@ -126,8 +126,11 @@ test('two organizations in one installation see nothing of each other, whatever 
         const rest = new RestClient(installation.url, key);
         const source = `private-of-${org}`;
         await eventually(async () => expect((await rest.send('POST', '/api/sources', { name: source })).status).toBe(201), 60_000);
-        const answer = await fetch(`${installation.url}/ingest/${org}/${source}`, { method: 'POST', body: '{}' });
-        return { org, key, source, event: ((await answer.json()) as { eventId: string }).eventId };
+        const event = await eventually('an event to be accepted', 60_000, async () => {
+          const answer = await fetch(`${installation.url}/ingest/${org}/${source}`, { method: 'POST', body: '{}' });
+          return ((await answer.json()) as { eventId?: string }).eventId;
+        });
+        return { org, key, source, event };
       }),
     );
     for (const [own, foreign] of [tenants, tenants.toReversed()] as [(typeof tenants)[0], (typeof tenants)[0]][]) {
