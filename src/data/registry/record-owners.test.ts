@@ -102,8 +102,7 @@ test("an id without a record is the organization's that claims it first, and an 
   await publisher.claim(epoch, 'ep_1', 'org_a');
   await publisher.claim(epoch, 'ep_1', 'org_a');
   await expect(publisher.claim(epoch, 'ep_1', 'org_b')).rejects.toMatchObject({ code: 'CONFLICT', details: { owner: ['org_a'] } });
-  await publisher.mintEpoch();
-  await publisher.publish(epoch + 1, 'source', record('source', 'org_a'));
+  await publisher.publish(await publisher.mintEpoch(), 'source', record('source', 'org_a'));
   await expect(publisher.claim(epoch, 'ep_2', 'org_b')).rejects.toMatchObject({ code: 'CONFLICT', details: { epoch: expect.anything() } });
   expect(await redis.client.hget(`${prefix}{cfg}:owners`, 'ep_2')).toBeNull();
 });
