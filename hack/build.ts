@@ -4,12 +4,11 @@
 //   node hack/build.ts                builds
 //   node hack/build.ts --if-changed   builds unless dist/ was made of the same sources
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { filesBelow, filesDigest } from './files-digest.ts';
 import { softwareBillOfMaterials } from './sbom.ts';
-import { buildWeb, isBuiltOf, webSourcesDigest } from './web.ts';
+import { buildWeb, digestFile, isBuiltOf, webSourcesDigest } from './web.ts';
 
-const digestFile = 'sources.sha256';
 const baseImage = process.env['BASE_IMAGE'];
 
 /** Of the sources, of the versions of the packages, of what builds, and of the name of the base image. */
@@ -20,9 +19,8 @@ function sourcesDigest(): string {
 }
 
 function isBuilt(digest: string): boolean {
-  const file = `dist/${digestFile}`;
   // `hack/web.ts` alone may have put another console there.
-  return existsSync(file) && readFileSync(file, 'utf8') === digest && isBuiltOf(webSourcesDigest(), 'dist/web');
+  return isBuiltOf(digest, 'dist') && isBuiltOf(webSourcesDigest(), 'dist/web');
 }
 
 /** Beside `dist/`, which it replaces when it is whole: another build may be under way. */

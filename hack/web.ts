@@ -11,7 +11,8 @@ import { webPackages } from './web-packages.ts';
 
 const root = new URL('../src/web/', import.meta.url).pathname;
 const compressible = /\.(?:js|css|svg)$/;
-const digestFile = 'sources.sha256';
+/** In a directory that was built: the digest of its sources. */
+export const digestFile = 'sources.sha256';
 
 /** Replaces the directory as a whole. Throws what Vite throws for sources that do not compile. */
 export async function buildWeb(directory: string): Promise<void> {

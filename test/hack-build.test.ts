@@ -20,7 +20,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(directory, { recursive: true }));
 
-/** Answers whether it has built: a build begins with an empty `dist/`. */
+/** Runs hack/build.ts. Returns whether it made a new `dist/`. */
 function builds(args: readonly string[], environment: NodeJS.ProcessEnv = {}): boolean {
   const mark = pathOf('dist/mark');
   if (existsSync(pathOf('dist'))) writeFileSync(mark, '');

@@ -1,31 +1,27 @@
 import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
-import type { Browser, Page } from 'playwright-core';
+import type { Page } from 'playwright-core';
 import { version } from '../../src/cmd/version.ts';
-import { accessibilityViolations, openPage, startBrowser, type WatchedPage } from '../support/browser.ts';
-import { type Standalone, startStandalone } from '../support/program.ts';
+import { accessibilityViolations } from '../support/browser.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
-import { buildConsole } from './built-console.ts';
+import { consoleSuite } from './console-suite.ts';
 
-const path = 'console/o/default/installation';
-let browser: Browser;
+const path = 'o/default/installation';
 let redis: RedisServer;
-let standalone: Standalone;
-let opened: WatchedPage | undefined;
 beforeAll(async () => {
-  await buildConsole();
-  [browser, redis] = await Promise.all([startBrowser(), startRedis()]);
-  standalone = await startStandalone({ environment: { POSTHORN_HOST: '127.0.0.1', POSTHORN_REDIS_URL: redis.url } });
-}, 240_000);
+  redis = await startRedis();
+});
+const suite = consoleSuite({
+  environment: {
+    // Known when standalone starts.
+    get POSTHORN_REDIS_URL() {
+      return redis.url;
+    },
+  },
+});
 afterEach(async () => {
   await redis.client.zrem('posthorn:{workers}:alive', 'w_earlier');
-  await opened?.close();
-  opened = undefined;
 });
-afterAll(async () => {
-  await browser?.close();
-  await standalone?.stop();
-  await redis?.stop();
-});
+afterAll(() => redis.stop());
 
 /** The texts of the rows of a table. */
 async function rows(page: Page, label: string): Promise<string[][]> {
@@ -35,9 +31,7 @@ async function rows(page: Page, label: string): Promise<string[][]> {
 
 test('the screen shows the versions that run, and with a warning those of workers of an earlier release', async () => {
   await redis.client.zadd('posthorn:{workers}:alive', Date.now() + 600_000, 'w_earlier');
-  opened = await openPage(browser);
-  const { page } = opened;
-  await page.goto(`${standalone.url}/${path}`);
+  const page = await suite.open(path);
   await page.getByText('Several versions of Posthorn run').waitFor();
   expect(await rows(page, 'Versions')).toEqual([
     [version, '1', '1 api, 1 controller, 1 delivery, 1 ingest, 1 standalone'],
@@ -51,35 +45,31 @@ test('the screen shows the versions that run, and with a warning those of worker
   expect((await rows(page, 'Processes')).map(([, , running]) => running)).toEqual(Array.from({ length: 5 }, () => version));
 });
 
-/** Answers as standalone does, with other parts. */
+/** Loads the page anew with an answer as standalone gives it, but for these parts. */
 async function answerWith(page: Page, parts: object): Promise<void> {
   await page.route('**/api/**/installation', async (route) => {
-    const response = await fetch(`${standalone.url}/api/installation`, { headers: { 'x-api-key': standalone.key } });
-    await route.fulfill({ json: { ...((await response.json()) as object), ...parts } });
+    const { body } = await suite.rest.send('GET', '/api/installation');
+    await route.fulfill({ json: { ...body, ...parts } });
   });
+  await page.reload();
 }
 
 test('the screen shows what an API of the release before answers, and why a part cannot be read', async () => {
-  opened = await openPage(browser);
-  const { page } = opened;
+  const page = await suite.open(path);
   const unread = [{ part: 'pools', reason: 'It did not answer within 3 s.' }];
   await answerWith(page, { versions: undefined, pools: [{ name: 'default', workers: 1, slots: 64 }], unread });
-  await page.goto(`${standalone.url}/${path}`);
   await page.getByText('It did not answer within 3 s.').waitFor();
   expect(await rows(page, 'Delivery pools')).toEqual([['default', '1', '64', '–', '–', '–']]);
 });
 
 test('standalone shows no replicas of pools', async () => {
-  opened = await openPage(browser);
-  const { page } = opened;
-  await page.goto(`${standalone.url}/${path}`);
+  const page = await suite.open(path);
   await page.getByRole('region', { name: 'Delivery pools', exact: true }).waitFor();
   expect(await rows(page, 'Delivery pools')).toEqual([['default', '1', expect.any(String), '–', '–', '–']]);
 });
 
 test('in Kubernetes the screen shows the wanted and ready replicas and the conditions of each pool', async () => {
-  opened = await openPage(browser);
-  const { page } = opened;
+  const page = await suite.open(path);
   const lastTransitionTime = '2026-01-02T03:04:05Z';
   const conditions = [
     { type: 'Accepted', status: 'True', reason: 'Accepted', message: '', lastTransitionTime },
@@ -87,7 +77,6 @@ test('in Kubernetes the screen shows the wanted and ready replicas and the condi
   ];
   // The answer of standalone with what the API adds in Kubernetes: there is no cluster here.
   await answerWith(page, { pools: [{ name: 'eu', workers: 1, slots: 64, replicas: { wanted: 3, ready: 1 }, conditions }] });
-  await page.goto(`${standalone.url}/${path}`);
   await page.getByText('Ready: False').waitFor();
   expect(await rows(page, 'Delivery pools')).toEqual([
     ['eu', '1', '64', '3', '1', expect.stringMatching(/^Accepted: True\s+Ready: False RollingOut: new pods come$/)],

@@ -4,9 +4,9 @@ import type { Logger } from '../../core/logger.ts';
 import type { PoolReport, PoolReports } from '../../data/membership/pool-reports.ts';
 import type { PosthornObject } from '../../resources/kinds.ts';
 import type { ResourceCache } from '../../store/cache.ts';
+import { untilFilled } from './until-filled.ts';
 
 const everyMs = 10_000;
-const lookMs = 100;
 /** Of the pools by name. */
 const maxReported = 200;
 
@@ -22,7 +22,7 @@ export interface ReportPoolsOptions {
 
 /** Reports the DeliveryPools to the API every 10 seconds until the signal aborts. A report that fails is made up for by the next. */
 export async function reportPools({ cache, namespace, reports, clock, logger }: ReportPoolsOptions, signal: AbortSignal): Promise<void> {
-  while (!cache.isFilled && !signal.aborted) await clock.sleep(lookMs, signal);
+  await untilFilled([cache], clock, signal);
   while (!signal.aborted) {
     const pools = cache
       .list(namespace)

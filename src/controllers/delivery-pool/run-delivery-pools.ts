@@ -19,6 +19,7 @@ import { isEnding, isLive } from '../references.ts';
 import { StatusWriter } from '../status-writer.ts';
 import { type DeliveryPoolOptions, DeliveryPoolReconciler } from './delivery-pool-reconciler.ts';
 import { configurationKinds } from './pool-environment.ts';
+import { untilFilled } from './until-filled.ts';
 
 export interface RunDeliveryPoolsOptions extends Omit<DeliveryPoolOptions, 'store' | 'furtherReach' | 'serves' | 'isNamespaceEnding'> {
   store: ResourceStore;
@@ -39,7 +40,6 @@ export interface RunDeliveryPoolsOptions extends Omit<DeliveryPoolOptions, 'stor
 }
 
 const deadlineMs = 60_000;
-const lookMs = 100;
 
 /** Runs the DeliveryPools of a cluster until the signal aborts. Standalone has none. */
 export async function runDeliveryPools(options: RunDeliveryPoolsOptions, signal: AbortSignal): Promise<void> {
@@ -97,7 +97,7 @@ export async function runDeliveryPools(options: RunDeliveryPoolsOptions, signal:
   const reconcile = reconciler.reconcile.bind(reconciler);
   const control = async (): Promise<void> => {
     // Without the organizations the NetworkPolicy would be too narrow; without the pools each of them would seem to be missing.
-    while (!(organizations.isFilled && cache.isFilled) && !signal.aborted) await clock.sleep(lookMs, signal);
+    await untilFilled([organizations, cache], clock, signal);
     addDefault();
     await runController(
       { kind: 'DeliveryPool', queue, workers: kinds.DeliveryPool.workers, deadlineMs, reconcile, clock, logger, metrics },

@@ -52,8 +52,8 @@ export class HealthReconciler<K extends HealthKind> {
     const { clock, turn } = this.#options;
     const stale = this.#stale(key);
     if (stale === null) return {};
-    const waitMs = (this.#written.get(stale.object.metadata.uid)?.atMs ?? 0) + writeIntervalMs - clock.now();
-    if (waitMs > 0) return { requeueAfterMs: waitMs };
+    const last = this.#lastWrite(stale.object);
+    if (last !== null) return { requeueAfterMs: last.atMs + writeIntervalMs - clock.now() };
     await turn();
     const due = this.#stale(key);
     if (due === null) return {};
@@ -67,15 +67,19 @@ export class HealthReconciler<K extends HealthKind> {
 
   /** The object and what its circuits say, if its status does not say so; null if there is nothing to write. */
   #stale(key: Key): { object: ObjectOf<K>; health: Health } | null {
-    const { cache, circuits, clock } = this.#options;
+    const { cache, circuits } = this.#options;
     const object = cache.get(key);
     if (object === undefined || !isLive(object)) return null;
     const health = circuits.of(idOf(cache.kind, object));
-    const written = this.#written.get(object.metadata.uid);
-    // The cache may not have it yet.
-    const isFresh = written !== undefined && clock.now() - written.atMs < writeIntervalMs;
-    const state = isFresh ? written.state : (object.status?.circuit?.state ?? 'closed');
+    // The cache may not have the last write yet.
+    const state = this.#lastWrite(object)?.state ?? object.status?.circuit?.state ?? 'closed';
     return state === health.state ? null : { object, health };
+  }
+
+  /** The write after which the next one has to wait; null: none has to. */
+  #lastWrite({ metadata: { uid } }: ObjectOf<K>): { atMs: number; state: CircuitState } | null {
+    const written = this.#written.get(uid);
+    return written !== undefined && this.#options.clock.now() - written.atMs < writeIntervalMs ? written : null;
   }
 
   async #write(key: Key, object: ObjectOf<K>, health: Health): Promise<void> {

@@ -87,8 +87,8 @@ function inGroups(reply: unknown, size: number): string[][] {
   return Array.from({ length: all.length / size }, (_, k) => all.slice(size * k, size * (k + 1)));
 }
 
-function versionOf(said: string): string | null {
-  return said === '' ? null : said;
+function versionOf(field: string): string | null {
+  return field === '' ? null : field;
 }
 
 export class RedisWorkerDirectory implements WorkerDirectory {

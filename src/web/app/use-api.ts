@@ -1,4 +1,6 @@
 import {
+  type InfiniteData,
+  type UseInfiniteQueryResult,
   type UseMutationResult,
   type UseQueryResult,
   useInfiniteQuery,
@@ -105,10 +107,33 @@ const ofLists = {
   refetchOnWindowFocus: hasOnePage,
 };
 
+/** What all lists have of their pages. `rowsOf` takes the rows out of a page; it is always the same function. */
+function useListParts<Page, Row>(
+  { data, error, isLoading, isFetching, hasNextPage, fetchNextPage, refetch }: UseInfiniteQueryResult<InfiniteData<Page, unknown>>,
+  rowsOf: (page: Page) => Row[],
+): Omit<CursorList<Row>, 'scanned' | 'readsOn' | 'isCut'> {
+  const rows = useMemo(() => data?.pages.flatMap(rowsOf) ?? [], [data, rowsOf]);
+  const loadMore = useCallback(() => {
+    if (!isFetching) void fetchNextPage();
+  }, [isFetching, fetchNextPage]);
+  return {
+    rows,
+    error: error instanceof ApiError ? error : null,
+    isLoading,
+    hasMore: hasNextPage,
+    loadMore,
+    refresh: () => void refetch(),
+  };
+}
+
+function dataOf<Row>({ data }: { data: Row[] }): Row[] {
+  return data;
+}
+
 /** A list with a cursor, page after page. */
 export function useCursorList<Name extends CursorListName>(name: Name, query: Input<Name>['query']): CursorList<RowOf<Name>> {
   const organization = useOrganization();
-  const { data, error, isLoading, isFetching, hasNextPage, fetchNextPage, refetch } = useInfiniteQuery({
+  const list = useInfiniteQuery({
     ...ofLists,
     queryKey: [organization, name, query, 'pages'],
     queryFn: async ({ signal, pageParam }) => {
@@ -118,22 +143,14 @@ export function useCursorList<Name extends CursorListName>(name: Name, query: In
     initialPageParam: null as string | null,
     getNextPageParam: ({ pagination }, all) => (pagination.hasMore && all.length < mostPages ? pagination.nextCursor : null),
   });
-  const pages = data?.pages ?? [];
+  const read = useListParts(list, dataOf<RowOf<Name>>);
+  const pages = list.data?.pages ?? [];
   const scanned = pages.reduce((sum, { pagination }) => sum + (pagination.scanned ?? 0), 0);
-  const rows = useMemo(() => data?.pages.flatMap((page): RowOf<Name>[] => page.data) ?? [], [data]);
-  const loadMore = useCallback(() => {
-    if (!isFetching) void fetchNextPage();
-  }, [isFetching, fetchNextPage]);
   return {
-    rows,
+    ...read,
     scanned: pages.some(({ pagination }) => pagination.scanned !== undefined) ? scanned : null,
-    error: error instanceof ApiError ? error : null,
-    isLoading,
-    hasMore: hasNextPage,
-    readsOn: hasNextPage && error === null && pages.at(-1)?.data.length === pageSize,
+    readsOn: read.hasMore && list.error === null && pages.at(-1)?.data.length === pageSize,
     isCut: pages.length >= mostPages && pages.at(-1)?.pagination.hasMore === true,
-    loadMore,
-    refresh: () => void refetch(),
   };
 }
 
@@ -149,7 +166,7 @@ export function usePages<Name extends PagesName, Row>(
   rowsOf: (answer: Answer<Name>) => Row[],
 ): CursorList<Row> {
   const organization = useOrganization();
-  const { data, error, isLoading, isFetching, hasNextPage, fetchNextPage, refetch } = useInfiniteQuery({
+  const list = useInfiniteQuery({
     ...ofLists,
     queryKey: [organization, name, query, 'pages'],
     queryFn: async ({ signal, pageParam }) => {
@@ -159,21 +176,12 @@ export function usePages<Name extends PagesName, Row>(
     initialPageParam: 1,
     getNextPageParam: (answer, all, page) => (rowsOf(answer).length < pageSize || all.length >= mostPages ? undefined : page + 1),
   });
-  const pages = data?.pages ?? [];
-  const rows = useMemo(() => data?.pages.flatMap(rowsOf) ?? [], [data, rowsOf]);
-  const loadMore = useCallback(() => {
-    if (!isFetching) void fetchNextPage();
-  }, [isFetching, fetchNextPage]);
+  const read = useListParts(list, rowsOf);
   return {
-    rows,
+    ...read,
     scanned: null,
-    error: error instanceof ApiError ? error : null,
-    isLoading,
-    hasMore: hasNextPage,
-    readsOn: hasNextPage && error === null,
-    isCut: pages.length >= mostPages,
-    loadMore,
-    refresh: () => void refetch(),
+    readsOn: read.hasMore && list.error === null,
+    isCut: (list.data?.pages.length ?? 0) >= mostPages,
   };
 }
 

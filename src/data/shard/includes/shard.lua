@@ -32,7 +32,7 @@ local function counter(count)
 end
 
 -- The id of a new entry of a stream, `<number>-<ms>`. No two entries have the same one: a number that a failover has lost is used again, but some
--- seconds later. Other shards and processes remember such ids: what has already been carried, settled or read.
+-- seconds later. Other shards and processes remember the ids of entries that were carried, settled or read.
 local function new_entry()
   return whole(counter()) .. '-' .. whole(now)
 end
