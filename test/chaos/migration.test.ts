@@ -11,6 +11,7 @@ import { eventually } from '../support/eventually.ts';
 import { forms, fromOlderLayout, makeOlder } from '../support/older-layout.ts';
 import { type Standalone, startStandalone } from '../support/program.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { sendEvent } from '../support/send-event.ts';
 
 const prefix = 'posthorn:';
 let directory: string;
@@ -28,11 +29,7 @@ async function create(path: string, body: object): Promise<string> {
   return ((await response.json()) as { id: string }).id;
 }
 
-async function send(number: number): Promise<void> {
-  const request = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ number }) };
-  const response = await fetch(`${standalone.url}/ingest/default/orders`, request);
-  expect([number, response.status]).toEqual([number, 200]);
-}
+const send = (number: number): Promise<void> => sendEvent(`${standalone.url}/ingest/default/orders`, number, JSON.stringify({ number }));
 
 beforeAll(async () => {
   directory = mkdtempSync(join(tmpdir(), 'posthorn-migration-'));
@@ -47,7 +44,7 @@ beforeAll(async () => {
   standalone = await startStandalone({ environment: { POSTHORN_DATA_DIR: directory } });
   redis = commandConnection(join(directory, 'redis/redis.sock'), { name: 'test' });
   await redis.connect();
-  const sourceId = await create('sources', { name: 'Orders', provider: 'generic' });
+  const sourceId = await create('sources', { name: 'Orders', provider: 'generic', dedupStrategy: 'idempotency_key' });
   // Longer than a slow machine takes to bring all into the older layout.
   const retryPolicy = { maxRetries: 25, initialDelay: 15_000, maxDelay: 15_000, backoffMultiplier: 1 };
   const id = await create('destinations', { name: 'Shop', url: receiver.url, retryPolicy });

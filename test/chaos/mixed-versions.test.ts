@@ -11,6 +11,7 @@ import { freePort } from '../support/ports.ts';
 import { type Program, startProgram } from '../support/program.ts';
 import { type ReceivedRequest, type Receiver, startReceiver } from '../support/receiver.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
+import { sendEvent } from '../support/send-event.ts';
 
 type Release = 'the later release' | 'this release';
 const releases: readonly Release[] = ['the later release', 'this release'];
@@ -140,9 +141,7 @@ async function send(count: number): Promise<void> {
   for (let i = 0; i < count; i++) {
     const { port } = takers[i % 2 === 0 ? 'the later release' : 'this release'];
     const number = ++sent;
-    const request = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ number }) };
-    const response = await fetch(`http://127.0.0.1:${port}/ingest/default/orders`, request);
-    if (!response.ok) throw new Error(`ingest answered ${response.status}: ${await response.text()}`);
+    await sendEvent(`http://127.0.0.1:${port}/ingest/default/orders`, number, JSON.stringify({ number }));
     accepted.push(number);
   }
 }
@@ -190,7 +189,7 @@ beforeAll(async () => {
   [redis, receiver] = await Promise.all([startRedis(), startReceiver(answer)]);
   const standalone = await start('the later release', 'standalone', { POSTHORN_DATA_DIR: join(folder, 'data'), POSTHORN_API_KEY: key });
   await standalone.program.waitForOutput(/^posthorn ready/m, 60_000);
-  sourceId = await create(standalone, 'sources', { name: 'Orders', provider: 'generic' });
+  sourceId = await create(standalone, 'sources', { name: 'Orders', provider: 'generic', dedupStrategy: 'idempotency_key' });
   destinationId = await createRoute(standalone, '/a');
   for (const path of ['/b', '/c']) await createRoute(standalone, path);
   await standalone.program.stop();

@@ -9,6 +9,7 @@ import { eventually } from '../support/eventually.ts';
 import { type Standalone, startProgram, startStandalone } from '../support/program.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { type RedisServer, startRedis } from '../support/redis.ts';
+import { sendEvent } from '../support/send-event.ts';
 import { spawnServer } from '../support/server-process.ts';
 import { RestClient } from './rest.ts';
 
@@ -92,15 +93,7 @@ const start = async (): Promise<RestClient> => {
   return new RestClient(standalone.url, key);
 };
 
-async function send(n: number): Promise<void> {
-  const body = JSON.stringify({ n });
-  const response = await fetch(`${standalone?.url}/ingest/default/orders`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body,
-  });
-  expect(response.status).toBe(200);
-}
+const send = (n: number): Promise<void> => sendEvent(`${standalone?.url}/ingest/default/orders`, n, JSON.stringify({ n }));
 
 /** The ids of messages by what they hold. */
 function arrived(): Map<number, string[]> {
@@ -118,7 +111,7 @@ test.each(Object.keys(ways))(
     const way = ways[name] as Way;
     redis = await startRedis([...way.args, '--dir', data]);
     let rest = await start();
-    await rest.send('POST', '/api/sources', { name: 'Orders' });
+    await rest.send('POST', '/api/sources', { name: 'Orders', dedupStrategy: 'idempotency_key' });
     await rest.send('POST', '/api/destinations', { name: 'Shop', url: receiver.url, isActive: false });
     await rest.send('POST', '/api/routes', { name: 'All', sourceId: 'orders', destinationIds: ['shop'] });
     for (let n = 0; n < 60; n++) await send(n);
