@@ -21,7 +21,7 @@ export function manifestsOfGit({ name = 'By Git', url = 'https://hooks.example.c
     });
   const headers = [{ name: 'x-team', value: 'shop' }];
   const documents = [
-    object('Destination', 'by-git', ofGit.destination, { name, type: 'http', http: { url, headers } }),
+    object('Destination', 'by-git', ofGit.destination, { name, type: 'http', enabled: true, http: { url, headers } }),
     object('NotificationChannel', 'mail', ofGit.channel, { name: 'Mail', type: 'email', email: { addresses: ['ops@example.com'] } }),
   ];
   writeFileSync(join(directory, 'of-git.yaml'), documents.join('---\n'));

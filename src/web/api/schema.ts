@@ -265,6 +265,12 @@ export interface Operations {
     body: undefined;
     answer: WebhookEndpointEnvelope;
   };
+  'PATCH /webhook-endpoints/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: UpdateWebhookEndpointBody;
+    answer: WebhookEndpointEnvelope;
+  };
   'POST /webhook-endpoints/{id}/test': {
     path: { id: string };
     query: Record<string, never>;
@@ -586,6 +592,8 @@ export type AuthConfigField = AuthConfig | null;
 export type AuthTypeField = "none" | "basic" | "bearer" | "api_key" | "custom_header";
 
 export type AvgLatencyField = number | null;
+
+export type BackoffTypeField = "exponential" | null;
 
 export type BucketField = string;
 
@@ -1180,6 +1188,8 @@ export type UpdateSourceBody = { name?: DisplayName; slug?: Slug; description?: 
 export type UpdateTransformBody = { name?: DisplayName; slug?: Slug; description?: DescriptionField; type?: TransformType; transformType?: "jsonata" | "javascript" | "liquid"; code?: CodeField; sharedWith?: SharedWith; sharedFrom?: SharedFrom; inputFormat?: InputFormatField; outputFormat?: OutputFormatField; id?: unknown; organizationId?: unknown; routeCount?: unknown; createdAt?: unknown; updatedAt?: unknown };
 
 export type UpdateWebhookApplicationBody = { name?: DisplayName; externalId?: string | null; metadata?: MetadataField; rateLimitPerSecond?: RateLimitPerSecondField; rateLimitPerMinute?: RateLimitPerMinuteField; rateLimitPerHour?: RateLimitPerHourField; isDisabled?: IsDisabledField; disabledReason?: DisabledReasonField; disableAfterHours?: DisableAfterHoursField; id?: unknown; organizationId?: unknown; totalEndpoints?: unknown; totalMessagesSent?: unknown; totalMessagesFailed?: unknown; lastEventAt?: unknown; createdAt?: unknown; updatedAt?: unknown };
+
+export type UpdateWebhookEndpointBody = { applicationId?: string; url?: UrlField; description?: string | null; headers?: HeadersField; timeoutSeconds?: TimeoutSecondsField; rateLimitPerSecond?: WebhookEndpointRateLimitPerSecond; rateLimitStrict?: RateLimitStrictField; circuitFailureThreshold?: CircuitFailureThresholdField; circuitSuccessThreshold?: CircuitProbeSuccessThresholdField; circuitCooldownSeconds?: CircuitCooldownSecondsField; isDisabled?: boolean; disabledReason?: DisabledReasonField; disableAfterHours?: DisableAfterHoursField; signatureScheme?: "hmac-sha256"; successStatusCodes?: null; backoffType?: BackoffTypeField; retryDelays?: null; ipAllowlistNotes?: null; useStaticIp?: false; id?: unknown; organizationId?: unknown; circuitState?: unknown; circuitFailureCount?: unknown; secretPrefix?: unknown; hasSecret?: unknown; secretVersion?: unknown; isVerified?: unknown; totalMessages?: unknown; totalSuccesses?: unknown; totalFailures?: unknown; avgResponseTimeMs?: unknown; lastSuccessAt?: unknown; lastFailureAt?: unknown; subscriptionCount?: unknown; createdAt?: unknown; updatedAt?: unknown };
 
 export type UpdatedAtField = string;
 

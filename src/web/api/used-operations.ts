@@ -44,6 +44,7 @@ export const usedOperations = [
   'POST /destinations/{id}/test',
   'GET /webhook-endpoints',
   'GET /webhook-endpoints/{id}',
+  'PATCH /webhook-endpoints/{id}',
   'POST /webhook-endpoints/{id}/test',
   'POST /webhook-endpoints/{id}/reset-circuit',
   'GET /webhook-applications',

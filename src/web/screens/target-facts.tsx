@@ -11,6 +11,7 @@ import { Code, State } from '../ui/state.tsx';
 import { Ago, useNow } from '../ui/time.tsx';
 import { CircuitFacts, EndpointCircuit } from './circuit.tsx';
 import { destinationState, endpointState, isEndpointId, targetWord, useCircuits } from './target-data.ts';
+import { DestinationSwitch, EndpointSwitch } from './target-switch.tsx';
 import { TestSend } from './test-send.tsx';
 
 type Destination = Answer<'GET /destinations/{id}'>;
@@ -46,6 +47,7 @@ function DestinationDrawer({ id, onClose }: { id: string; onClose: () => void })
             Open
           </Link>
           <EditLink family="destinations" id={id} />
+          {data === undefined ? null : <DestinationSwitch id={id} enabled={data.enabled} />}
           <Link className="btn is-quiet" to="/o/$org/deliveries" params={{ org }} search={{ destinationId: id }}>
             Deliveries
           </Link>
@@ -82,6 +84,7 @@ function EndpointDrawer({ id, onClose }: { id: string; onClose: () => void }): R
           <Link className="btn" to="/o/$org/targets/$id" params={{ org, id }}>
             Open
           </Link>
+          {endpoint === undefined ? null : <EndpointSwitch id={id} isDisabled={endpoint.isDisabled} />}
           <Link className="btn is-quiet" to="/o/$org/messages" params={{ org }} search={{ endpointId: id }}>
             Messages
           </Link>

@@ -14,6 +14,7 @@ import { Ago, Clock, useNow } from '../ui/time.tsx';
 import { SeriesCharts } from './series-charts.tsx';
 import { endpointState, isEndpointId, targetWord } from './target-data.ts';
 import { DestinationFacts, DestinationState, EndpointFacts } from './target-facts.tsx';
+import { DestinationSwitch, EndpointSwitch } from './target-switch.tsx';
 import { TestSend } from './test-send.tsx';
 
 const everyMs = 10_000;
@@ -46,6 +47,7 @@ function DestinationPage({ id }: { id: string }): ReactElement {
           <AsCode name="GET /destinations/{id}" input={{ path: { id } }} />
           <ManifestLink id={id} />
           <EditLink family="destinations" id={id} />
+          {data === undefined ? null : <DestinationSwitch id={id} enabled={data.enabled} />}
         </>
       }
     >
@@ -80,6 +82,7 @@ function EndpointPage({ id }: { id: string }): ReactElement {
           <TestSend id={id} />
           <AsCode name="GET /webhook-endpoints/{id}" input={{ path: { id } }} />
           <ManifestLink id={id} />
+          {endpoint === undefined ? null : <EndpointSwitch id={id} isDisabled={endpoint.isDisabled} />}
         </>
       }
     >

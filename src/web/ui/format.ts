@@ -24,13 +24,13 @@ export function bytes(value: number): string {
   return `${amount < 10 ? amount.toFixed(1) : Math.round(amount)} ${units[unit]}`;
 }
 
-/** A length of time, such as `84 ms`, `2.1 s`, `38 min`, `5 h 12 min` or `3 d 4 h`. */
+/** A length of time, such as `84 ms`, `2.1 s`, `1 min 30 s`, `38 min`, `5 h 12 min` or `3 d 4 h`. */
 export function duration(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   const seconds = ms / 1000;
   if (seconds < 60) return `${seconds < 10 ? seconds.toFixed(1) : Math.floor(seconds)} s`;
   const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${minutes} min`;
+  if (minutes < 60) return minutes < 10 ? withRest(`${minutes} min`, Math.floor(seconds) % 60, 's') : `${minutes} min`;
   const hours = Math.floor(minutes / 60);
   if (hours < 24) return withRest(`${hours} h`, minutes % 60, 'min');
   return withRest(`${Math.floor(hours / 24)} d`, hours % 24, 'h');

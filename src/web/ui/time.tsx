@@ -5,6 +5,8 @@ import { countdown, duration } from './format.ts';
 export type Zone = 'UTC' | 'local';
 export const ZoneContext = createContext<Zone>('UTC');
 
+const second = 1000;
+const minute = 60 * second;
 const day = 86_400_000;
 
 /** The time now, in milliseconds since the epoch, anew every `everyMs`. */
@@ -25,7 +27,7 @@ export function Ago({ at }: { at: string }): ReactElement {
   const exact = exactTime(at, zone);
   return (
     <time dateTime={at} title={exact} className="nowrap">
-      {age < 5000 ? 'now' : age < day ? `${duration(Math.floor(age / 1000) * 1000)} ago` : exact}
+      {age < 5000 ? 'now' : age < day ? `${duration(age - (age % (age < minute ? second : minute)))} ago` : exact}
     </time>
   );
 }

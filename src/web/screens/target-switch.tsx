@@ -1,0 +1,42 @@
+import type { ReactElement } from 'react';
+import { AskedAct, Refusal, SwitchButton, type WriteState } from '../app/resource-acts.tsx';
+import { useWrite } from '../app/use-api.ts';
+import { Dialog } from '../ui/dialog.tsx';
+
+/** Disables a destination, whose messages wait then, or enables it. */
+export function DestinationSwitch({ id, enabled }: { id: string; enabled: boolean }): ReactElement {
+  const change = useWrite('PATCH /destinations/{id}');
+  const write = { ...change, mutate: () => change.mutate({ path: { id }, body: { enabled: !enabled } }) };
+  return <SwitchWithRefusal noun="destination" isOn={enabled} write={write} onRead={change.reset} />;
+}
+
+/** Disables an endpoint, which asks first because new events make no message for it then, or enables it. */
+export function EndpointSwitch({ id, isDisabled }: { id: string; isDisabled: boolean }): ReactElement {
+  const change = useWrite('PATCH /webhook-endpoints/{id}');
+  const write = { ...change, mutate: () => change.mutate({ path: { id }, body: { isDisabled: !isDisabled } }) };
+  if (isDisabled) return <SwitchWithRefusal noun="endpoint" isOn={false} write={write} onRead={change.reset} />;
+  return (
+    <AskedAct word="Disable endpoint" question="Disable this endpoint?" write={write}>
+      <p>New events make no message for it. Messages that are queued wait for 7 days, and are dead letters after that.</p>
+    </AskedAct>
+  );
+}
+
+interface SwitchWithRefusalProps {
+  noun: string;
+  isOn: boolean;
+  write: WriteState;
+  onRead: () => void;
+}
+
+/** For places that have no room for a refusal. */
+function SwitchWithRefusal({ noun, isOn, write, onRead }: SwitchWithRefusalProps): ReactElement {
+  return (
+    <>
+      <SwitchButton isOn={isOn} write={write} />
+      <Dialog title={`The ${noun} was not changed`} isOpen={write.error !== null} onClose={onRead}>
+        <Refusal error={write.error} />
+      </Dialog>
+    </>
+  );
+}

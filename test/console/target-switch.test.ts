@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { eventually } from '../support/eventually.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { consoleSuite } from './console-suite.ts';
+import { manifestsOfGit, ofGit } from './declared-of-git.ts';
+
+const suite = consoleSuite({ args: manifestsOfGit({ name: 'of Git' }) });
+const { made, sent, open, expectSound } = suite;
+let receiver: Receiver;
+beforeAll(async () => {
+  receiver = await startReceiver();
+});
+afterAll(() => receiver?.close());
+
+const read = async (path: string) => (await suite.rest.send('GET', `/api/${path}`)).body;
+
+test('a destination that is disabled on its page keeps its messages, and gets them once it is enabled', async () => {
+  await made('sources', { name: 'shop' });
+  const destination = await made('destinations', { name: 'billing', url: receiver.url });
+  await made('routes', { name: 'all', sourceId: 'shop', destinationIds: ['billing'] });
+  const page = await open(`o/default/targets/${destination}`);
+  await page.getByRole('button', { name: 'Disable', exact: true }).click();
+  await page.getByRole('button', { name: 'Enable', exact: true }).waitFor();
+  expect(await read(`destinations/${destination}`)).toMatchObject({ enabled: false });
+  await sent('shop', { n: 1 });
+  await eventually(async () => expect((await read('deliveries?status=pending')).data).toHaveLength(1));
+  expect(receiver.requests).toEqual([]);
+  await page.getByRole('button', { name: 'Enable', exact: true }).click();
+  await receiver.arrived(1);
+  expectSound();
+});
+
+test('a disabled endpoint gets no message of a new event, which the question before says', async () => {
+  const application = await made('webhook-applications', { name: 'Acme' });
+  const endpoint = await made('webhook-endpoints', { applicationId: application, url: 'https://hooks.example.com/in' });
+  const page = await open(`o/default/targets?at=${endpoint}`);
+  await page.getByRole('button', { name: 'Disable endpoint…' }).click();
+  const question = page.getByRole('dialog', { name: 'Disable this endpoint?' });
+  await question.getByText('New events make no message for it.').waitFor();
+  await question.getByRole('button', { name: 'Keep it' }).click();
+  expect((await read(`webhook-endpoints/${endpoint}`)).data.isDisabled).toBe(false);
+  await page.getByRole('button', { name: 'Disable endpoint…' }).click();
+  await question.getByRole('button', { name: 'Disable endpoint' }).click();
+  await page.getByRole('button', { name: 'Enable', exact: true }).waitFor();
+  expect((await read(`webhook-endpoints/${endpoint}`)).data.isDisabled).toBe(true);
+  await page.getByRole('button', { name: 'Enable', exact: true }).click();
+  await page.getByRole('button', { name: 'Disable endpoint…' }).waitFor();
+  expect((await read(`webhook-endpoints/${endpoint}`)).data.isDisabled).toBe(false);
+  expectSound();
+});
+
+test('a destination that Git enables is not disabled here, and the page says who owns it', async () => {
+  const page = await open(`o/default/targets/${ofGit.destination}`);
+  await page.getByRole('button', { name: 'Disable', exact: true }).click();
+  const refusal = page.getByRole('dialog', { name: 'The destination was not changed' });
+  await refusal.getByText('Its declaration owns this.').waitFor();
+  await page.keyboard.press('Escape');
+  await refusal.waitFor({ state: 'detached' });
+  expect(await read(`destinations/${ofGit.destination}`)).toMatchObject({ enabled: true });
+});
