@@ -1,7 +1,7 @@
 import { PosthornError } from '../core/errors.ts';
 import { fromLoopbackHeader, isFromLoopback, isLoopbackHost } from '../core/loopback.ts';
 import { requestIdFor } from '../core/request-id.ts';
-import { LastNotified } from '../data/alerts/last-notified.ts';
+import { ChannelAlerts } from '../data/alerts/channel-alerts.ts';
 import { MailRecipients } from '../data/alerts/mail-recipients.ts';
 import { RedisStatisticsReader } from '../data/analytics/redis-statistics-reader.ts';
 import { CronExecutions } from '../data/cron/cron-executions.ts';
@@ -149,7 +149,7 @@ async function runApi(context: RoleContext): Promise<void> {
     mailRecipients: config.requiresMailConfirmation ? new MailRecipients(shared) : null,
     apiKeyUsage: new ApiKeyUsage(shared),
     sessions: new SessionStore(shared),
-    lastNotified: new LastNotified(shared),
+    channelAlerts: new ChannelAlerts(shared),
     organizationLock: new OrganizationLock(shared),
     writeAheadLog,
     idempotentAnswers: new IdempotentAnswers({ redis: link.main, prefix }),

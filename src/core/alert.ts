@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { parsePlainJson } from './plain-json.ts';
 
 /** What an alert tells; also the body that a channel of type webhook gets. Times are ISO 8601. */
-const alert = z.object({
+export const alertSchema = z.object({
   type: z.enum(['delivery.failed', 'delivery.succeeded', 'route.recovered', 'circuit.opened', 'circuit.closed']),
   organizationId: z.string(),
   route: z.object({ id: z.string(), name: z.string() }),
@@ -20,7 +20,7 @@ const alert = z.object({
   /** A test of the channel: nothing has happened. */
   test: z.literal(true).optional(),
 });
-export type Alert = z.infer<typeof alert>;
+export type Alert = z.infer<typeof alertSchema>;
 export type AlertType = Alert['type'];
 
 /** One that no message has caused, about something that stands for the route and its destination. */
@@ -48,7 +48,7 @@ export function alertWithoutMessage(
 /** Null when the text is no alert. */
 export function parseAlert(json: string): Alert | null {
   try {
-    return alert.parse(parsePlainJson(json));
+    return alertSchema.parse(parsePlainJson(json));
   } catch {
     return null;
   }

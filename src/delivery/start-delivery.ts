@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
 import type { Registry } from 'prom-client';
-import { channelOfClosingTarget, organizationBehind, routeOfMailTarget } from '../core/alert.ts';
 import type { AttemptDetailMode } from '../core/attempt-detail-mode.ts';
 import type { Clock } from '../core/clock.ts';
 import { defaultPool } from '../core/default-pool.ts';
@@ -8,7 +7,7 @@ import type { InstallationEgress, RefusedAddresses } from '../core/egress-policy
 import type { Logger } from '../core/logger.ts';
 import type { Keyring } from '../core/sealing.ts';
 import type { StoreEndpoints } from '../core/store-hosts.ts';
-import { LastNotified } from '../data/alerts/last-notified.ts';
+import { ChannelAlerts } from '../data/alerts/channel-alerts.ts';
 import { MailBudget } from '../data/alerts/mail-budget.ts';
 import { MailboxLinks, MailRecipients } from '../data/alerts/mail-recipients.ts';
 import { CronExecutions } from '../data/cron/cron-executions.ts';
@@ -28,7 +27,7 @@ import { webhookSending } from '../data/webhooks/webhook-sending.ts';
 import { blockingGroups, type RedisClient } from '../redis/connection.ts';
 import { Sandbox } from '../sandbox/sandbox.ts';
 import { Archiver } from './archive/archiver.ts';
-import type { AlertReport } from './attempts/alert-attempt.ts';
+import { type AlertReport, channelAlertOf } from './attempts/alert-attempt.ts';
 import { EventTransformer } from './attempts/transformed-event.ts';
 import { CronRunner } from './cron/cron-runner.ts';
 import { RedisBackoffs } from './loops/redis-backoff.ts';
@@ -221,13 +220,15 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     inFlight: () => slotShares.inFlight,
     bytes: () => byteShares.figures(),
   });
-  const lastNotified = new LastNotified({ redis, prefix });
-  const onAlert = ({ job, channelType, outcome }: AlertReport): void => {
-    const { destinationId: channelId, org } = job.target;
+  const channelAlerts = new ChannelAlerts({ redis, prefix });
+  const onAlert = (report: AlertReport): void => {
+    const { job, channelType, outcome } = report;
+    const { destinationId: channelId } = job.target;
     metrics.alerts.inc({ channel: channelType, outcome: outcome.type });
-    if (outcome.type === 'delivered' && routeOfMailTarget(channelId) === null && channelOfClosingTarget(channelId) === null) {
-      const note = lastNotified.note(organizationBehind(org) ?? org, channelId, clock.now());
-      note.catch((error: unknown) => logger.debug({ err: error, channelId }, 'the time of an alert was not recorded'));
+    const noted = channelAlertOf(report);
+    if (noted !== null) {
+      const note = channelAlerts.note(noted.org, channelId, noted.alert);
+      note.catch((error: unknown) => logger.debug({ err: error, channelId }, 'an alert was not recorded'));
     }
     if (outcome.type === 'dead') {
       const why = outcome.attempt?.errorMessage ?? outcome.reason;
@@ -278,7 +279,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     handlers: [
       destinationTestHandler(outgoing),
       endpointTestHandler(outgoing, plansNow),
-      channelTestHandler(outgoing),
+      channelTestHandler({ ...outgoing, channelAlerts, logger }),
       cronRunHandler(cron),
     ],
     worker: id,

@@ -17,7 +17,7 @@ import { alertOrganization } from '../core/alert.ts';
 import { newTimedId } from '../core/ids.ts';
 import type { ChannelRecord, NotificationsRecord } from '../core/records.ts';
 import { recordSealingContext, type SealedRecordField } from '../core/sealing-contexts.ts';
-import { LastNotified } from '../data/alerts/last-notified.ts';
+import { ChannelAlerts } from '../data/alerts/channel-alerts.ts';
 import { RedisStatisticsReader } from '../data/analytics/redis-statistics-reader.ts';
 import { checkShards } from '../data/check/shard-check.ts';
 import { RedisMessageReader } from '../data/history/message-reader.ts';
@@ -65,6 +65,7 @@ async function receiver(answer?: Parameters<typeof startReceiver>[0]): Promise<R
   ends.push(() => started.close());
   return started;
 }
+const refusing = (status: number): Promise<Receiver> => receiver((response) => response.writeHead(status).end());
 const seal = (id: string, field: SealedRecordField, plain: string): string =>
   testKeyring.seal(plain, recordSealingContext('org_a', 'notificationChannel', id, field));
 function channel(
@@ -176,7 +177,7 @@ describe('an alert', () => {
   });
 
   test('an alert of a type is followed by one for all that came within the window', async () => {
-    const [shop, ops] = [await receiver((response) => response.writeHead(500).end()), await receiver()];
+    const [shop, ops] = [await refusing(500), await receiver()];
     destination(shop.url);
     channel(ops.url);
     route();
@@ -192,7 +193,7 @@ describe('an alert', () => {
   });
 
   test('an alert is one for the route, whatever shards its destinations live in', async () => {
-    const [shop, ops] = [await receiver((response) => response.writeHead(500).end()), await receiver()];
+    const [shop, ops] = [await refusing(500), await receiver()];
     for (const shard of [0, 1, 2]) destination(shop.url, shard);
     channel(ops.url);
     route();
@@ -232,7 +233,7 @@ describe('an alert', () => {
   });
 
   test('an alert about a circuit names its state', async () => {
-    const [shop, ops] = [await receiver((response) => response.writeHead(500).end()), await receiver()];
+    const [shop, ops] = [await refusing(500), await receiver()];
     destination(shop.url);
     channel(ops.url);
     route({ failureThreshold: 100 }, { failureThreshold: 2, cooldownSeconds: 600, probeSuccessThreshold: 1 });
@@ -248,7 +249,7 @@ describe('an alert', () => {
   });
 
   test('an alert does not go out for a route without flags, to other channels than those it names, or to disabled ones', async () => {
-    const [shop, ops, other] = [await receiver((response) => response.writeHead(500).end()), await receiver(), await receiver()];
+    const [shop, ops, other] = [await refusing(500), await receiver(), await receiver()];
     destination(shop.url);
     channel(ops.url, { id: 'nch_a' });
     channel(other.url, { id: 'nch_b' });
@@ -267,7 +268,7 @@ describe('a channel', () => {
   test('a channel that is down gets the alert later, holds up nothing, and raises no alert', async () => {
     let isUp = false;
     const [shop, ops, down] = [
-      await receiver((response) => response.writeHead(500).end()),
+      await refusing(500),
       await receiver(),
       await receiver((response) => response.writeHead(isUp ? 200 : 503, { 'retry-after': '1' }).end()),
     ];
@@ -286,10 +287,7 @@ describe('a channel', () => {
   });
 
   test('a channel that is gone for good gives the alert up, with a log line and a metric, and without an alert', async () => {
-    const [shop, ops] = [
-      await receiver((response) => response.writeHead(500).end()),
-      await receiver((response) => response.writeHead(410).end()),
-    ];
+    const [shop, ops] = [await refusing(500), await refusing(410)];
     destination(shop.url);
     channel(ops.url);
     route();
@@ -302,10 +300,7 @@ describe('a channel', () => {
   });
 
   test('a channel that is deleted takes what waits for it along', async () => {
-    const [shop, ops] = [
-      await receiver((response) => response.writeHead(500).end()),
-      await receiver((response) => response.writeHead(503, { 'retry-after': '3600' }).end()),
-    ];
+    const [shop, ops] = [await refusing(500), await receiver((response) => response.writeHead(503, { 'retry-after': '3600' }).end())];
     destination(shop.url);
     channel(ops.url);
     route();
@@ -317,24 +312,29 @@ describe('a channel', () => {
     await eventually(async () => expect((await checkShards({ redis: redis.client, prefix, shards })).unfinished).toBe(0));
   });
 
-  test('a channel says when an alert last arrived', async () => {
-    const [shop, ops] = [await receiver((response) => response.writeHead(500).end()), await receiver()];
-    destination(shop.url);
-    channel(ops.url);
+  test('a channel says when an alert last arrived, and what became of those that were sent', async () => {
+    const busy = await receiver((response) => response.writeHead(503, { 'retry-after': '3600' }).end());
+    destination(busy.url);
+    channel((await receiver()).url);
+    channel(busy.url, { id: 'nch_b' });
     route();
     worker();
-    const times = new LastNotified({ redis: redis.client, prefix });
-    expect(await times.atMs('org_a', 'nch_a')).toBeNull();
+    const alerts = new ChannelAlerts({ redis: redis.client, prefix });
     await send();
-    await eventually(async () => expect(await times.atMs('org_a', 'nch_a')).toBeGreaterThan(Date.now() - 10_000));
+    await eventually(async () => expect(await alerts.lastArrivalMs('org_a', 'nch_a')).toBeGreaterThan(Date.now() - 60_000));
+    const about = { type: 'delivery.failed', route: { name: 'Orders' }, destination: { name: 'Shop 0' }, isTest: false, attempts: 1 };
+    expect(await alerts.newest('org_a', 'nch_a')).toMatchObject([
+      { ...about, state: 'delivered', responseStatus: 200, errorMessage: null },
+    ]);
+    await eventually(async () =>
+      expect(await alerts.newest('org_a', 'nch_b')).toMatchObject([{ ...about, state: 'retrying', responseStatus: 503 }]),
+    );
+    expect(await alerts.lastArrivalMs('org_a', 'nch_b')).toBeNull();
   });
 });
 
 test('alerts are in no list, counter or statistic of the organization, and every message is in one place', async () => {
-  const [shop, ops] = [
-    await receiver((response) => response.writeHead(500).end()),
-    await receiver((response) => response.writeHead(410).end()),
-  ];
+  const [shop, ops] = [await refusing(500), await refusing(410)];
   destination(shop.url);
   channel(ops.url);
   route();
@@ -364,7 +364,7 @@ test('alerts are in no list, counter or statistic of the organization, and every
 });
 
 test('what several workers log at the same time is counted once', async () => {
-  const [shop, ops] = [await receiver((response) => response.writeHead(500).end()), await receiver()];
+  const [shop, ops] = [await refusing(500), await receiver()];
   destination(shop.url);
   channel(ops.url);
   route();
@@ -382,7 +382,7 @@ test('what several workers log at the same time is counted once', async () => {
 });
 
 test('what was decided and not queued when a worker died is queued by the next', async () => {
-  const [shop, ops] = [await receiver((response) => response.writeHead(500).end()), await receiver()];
+  const [shop, ops] = [await refusing(500), await receiver()];
   destination(shop.url);
   channel(ops.url);
   route();

@@ -3,6 +3,7 @@ import { Webhook } from 'standardwebhooks';
 import type { Mailer } from '../../src/delivery/targets/channel/mailer.ts';
 import { awayFromTheEndOf } from '../support/away-from-the-end-of.ts';
 import { type CertificateAuthority, createCertificateAuthority } from '../support/certificate-authority.ts';
+import { eventually } from '../support/eventually.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { mailerTo, type SmtpReceiver, startSmtpReceiver } from '../support/smtp-receiver.ts';
 import { startTlsReceiver, type TlsReceiver } from '../support/tls-receiver.ts';
@@ -81,6 +82,33 @@ describe('a test of a channel', () => {
       { success: false, error: expect.any(String), message: expect.any(String), detail: expect.objectContaining({ requestHeaders: null }) },
     ]);
     expect(away.text).not.toContain('canary');
+  });
+
+  test('the alerts of a channel show its tests, the newest first, without what is secret; those of another organization are not found', async () => {
+    const config = { url: ops.url('/refuses'), headers: { 'X-Key': 'canary-header' }, secret };
+    const { id } = await world.create('notification-channels', { type: 'webhook', config });
+    const path = `/api/notification-channels/${id}`;
+    expect((await world.request('GET', `${path}/alerts`)).body).toEqual({ data: [] });
+    await world.request('POST', `${path}/test`);
+    await world.request('PATCH', path, { body: { config: { url: ops.url('/alerts') } } });
+    await world.request('POST', `${path}/test`);
+    const shown = await eventually(async () => {
+      const answer = await world.request('GET', `${path}/alerts`);
+      expect(answer.body.data).toHaveLength(2);
+      return answer;
+    });
+    const test = { id: expect.stringMatching(/^test_/), type: 'delivery.failed', isTest: true, route: null, destination: null, count: 1 };
+    const attempted = { ...test, attempts: 1, lastAttemptAt: expect.any(String) };
+    expect(shown.body.data).toEqual([
+      { ...attempted, status: 'delivered', responseStatus: 204, errorMessage: null },
+      { ...attempted, status: 'failed', responseStatus: 403, errorMessage: 'the receiver answered 403' },
+    ]);
+    expect(shown.text).not.toContain('canary');
+    expect((await world.request('GET', path)).body.lastNotifiedAt).toBeNull();
+    await world.addOrganization('hooli');
+    expect((await world.request('GET', `${path}/alerts`, { key: await world.addKey('hooli') })).status).toBe(404);
+    expect((await world.request('DELETE', path)).status).toBe(204);
+    expect((await world.request('GET', `${path}/alerts`)).status).toBe(404);
   });
 
   test.each([

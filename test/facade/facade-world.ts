@@ -12,7 +12,7 @@ import type { Clock } from '../../src/core/clock.ts';
 import { isFromLoopback } from '../../src/core/loopback.ts';
 import type { Plan, Role, Scope } from '../../src/core/records.ts';
 import type { Keyring } from '../../src/core/sealing.ts';
-import { LastNotified } from '../../src/data/alerts/last-notified.ts';
+import { ChannelAlerts } from '../../src/data/alerts/channel-alerts.ts';
 import { MailRecipients } from '../../src/data/alerts/mail-recipients.ts';
 import { RedisStatisticsReader } from '../../src/data/analytics/redis-statistics-reader.ts';
 import { CronExecutions } from '../../src/data/cron/cron-executions.ts';
@@ -204,7 +204,7 @@ export async function startFacadeWorld(
     mailRecipients: requiresMailConfirmation ? new MailRecipients({ redis: redis.client, prefix }) : null,
     apiKeyUsage: new ApiKeyUsage(shared),
     sessions: new SessionStore(shared),
-    lastNotified: new LastNotified(shared),
+    channelAlerts: new ChannelAlerts(shared),
     organizationLock: new OrganizationLock(shared),
     writeAheadLog: new WriteAheadLog(shared),
     idempotentAnswers: new IdempotentAnswers({ redis: redis.client, prefix }),

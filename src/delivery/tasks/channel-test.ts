@@ -3,18 +3,26 @@ import { type Alert, alertWithoutMessage } from '../../core/alert.ts';
 import { egressRules } from '../../core/egress-policy.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { base32 } from '../../core/ids.ts';
+import type { Logger } from '../../core/logger.ts';
 import type { NotificationChannelRecord } from '../../core/records.ts';
 import { recordSealingContext } from '../../core/sealing-contexts.ts';
+import type { ChannelAlerts } from '../../data/alerts/channel-alerts.ts';
 import { detailField } from '../../data/shard/shown-attempt-detail.ts';
 import { type ChannelTestResult, channelTestTask } from '../../data/tasks/channel-test-task.ts';
+import { channelAlert } from '../attempts/alert-attempt.ts';
 import { attemptRecord, wishOfTest } from '../attempts/attempt-outcome.ts';
 import type { PlanSources } from '../plans/delivery-plan.ts';
 import { channelSender, noMailServer } from '../targets/channel/channel-sender.ts';
 import { awaitedRecord } from './awaited-record.ts';
 import { type TaskHandler, taskHandler } from './task-handler.ts';
 
-/** Sends a test alert once. What it opens at PagerDuty is closed at once. */
-export function channelTestHandler(options: PlanSources): TaskHandler {
+interface ChannelTestOptions extends PlanSources {
+  channelAlerts: Pick<ChannelAlerts, 'note'>;
+  logger: Logger;
+}
+
+/** Sends a test alert once, which the alerts of the channel show. What it opens at PagerDuty is closed at once. */
+export function channelTestHandler(options: ChannelTestOptions): TaskHandler {
   const { registry, keyring, allowed, clock, mailer, attemptDetail } = options;
   return taskHandler(channelTestTask, async ({ channelId, generation }, context) => {
     const record = await awaitedRecord(options, 'notificationChannel', channelId, generation, context);
@@ -33,8 +41,9 @@ export function channelTestHandler(options: PlanSources): TaskHandler {
     let detail: ReturnType<typeof detailField> = {};
     for (const isBroken of channel.type === 'pagerduty' ? [true, false] : [true]) {
       const startedAtMs = clock.now();
+      const alert = testAlert(record, startedAtMs);
       const result = await send({
-        alert: testAlert(record, startedAtMs),
+        alert,
         isBroken,
         routingKey: null,
         messageId: testId,
@@ -45,8 +54,12 @@ export function channelTestHandler(options: PlanSources): TaskHandler {
       if (context.signal.aborted && result.type === 'error')
         throw new PosthornError('UNAVAILABLE', 'The delivery worker is stopping.', { retryAfterSeconds: 1 });
       const times = { startedAtMs, endedAtMs: clock.now() };
-      const { errorType, errorMessage, detail: seen } = attemptRecord(result, { expectedResponse: null }, times, wishOfTest(attemptDetail));
-      detail = detailField(seen);
+      const attempt = attemptRecord(result, { expectedResponse: null }, times, wishOfTest(attemptDetail));
+      const { errorType, errorMessage } = attempt;
+      detail = detailField(attempt.detail);
+      const state = errorType === null ? 'delivered' : 'failed';
+      const note = options.channelAlerts.note(org, id, channelAlert(alert, { messageId: testId, attempts: 1, state }, attempt));
+      note.catch((error: unknown) => options.logger.debug({ err: error, channelId: id }, 'a test alert was not recorded'));
       if (errorType !== null) return { ...failure(errorType, errorMessage ?? 'The channel did not take the test.'), ...detail };
     }
     const unconfirmed = channel.type === 'email' ? await mailer?.unconfirmedProblem(org, channel.addresses) : null;

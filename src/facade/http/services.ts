@@ -1,7 +1,7 @@
 import type { Clock } from '../../core/clock.ts';
 import type { Logger } from '../../core/logger.ts';
 import type { Keyring } from '../../core/sealing.ts';
-import type { LastNotified } from '../../data/alerts/last-notified.ts';
+import type { ChannelAlerts } from '../../data/alerts/channel-alerts.ts';
 import type { StatisticsReader } from '../../data/analytics/statistics.ts';
 import type { SeriesReader } from '../../data/analytics/statistics-series.ts';
 import type { CronExecutions } from '../../data/cron/cron-executions.ts';
@@ -73,7 +73,7 @@ export interface FacadeServices {
   mailDomains: readonly string[];
   apiKeyUsage: ApiKeyUsage;
   sessions: SessionStore;
-  lastNotified: LastNotified;
+  channelAlerts: ChannelAlerts;
   organizationLock: OrganizationLock;
   writeAheadLog: WriteAheadLog;
   idempotentAnswers: IdempotentAnswers;

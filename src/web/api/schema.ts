@@ -517,6 +517,12 @@ export interface Operations {
     body: undefined;
     answer: NotificationChannelTest;
   };
+  'GET /notification-channels/{id}/alerts': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: ListChannelAlertsResult;
+  };
   'GET /api-keys': {
     path: Record<string, never>;
     query: { page?: number; pageSize?: number };
@@ -598,6 +604,8 @@ export type BackoffTypeField = "exponential" | null;
 export type BucketField = string;
 
 export type CategoryField = string | null;
+
+export type ChannelAlert = { id: string; type: "delivery.failed" | "delivery.succeeded" | "route.recovered" | "circuit.opened" | "circuit.closed"; isTest: boolean; route: { id: string; name: string }; destination: { id: string; name: string }; count: number; status: "delivered" | "retrying" | "failed"; attempts: number; lastAttemptAt: string; responseStatus: number | null; errorMessage: string | null };
 
 export type ChannelTestFailure = { success: false; error: string; message: string; detail?: AttemptDetail };
 
@@ -858,6 +866,8 @@ export type LastFailureAtField = string | null;
 export type LastSuccessAtField = string | null;
 
 export type ListApiKeysResult = { data: Array<ApiKey>; pagination: Pagination };
+
+export type ListChannelAlertsResult = { data: Array<ChannelAlert> };
 
 export type ListCronExecutionsResult = { executions: Array<CronExecution> };
 

@@ -86,6 +86,7 @@ export const usedOperations = [
   'PATCH /notification-channels/{id}',
   'DELETE /notification-channels/{id}',
   'POST /notification-channels/{id}/test',
+  'GET /notification-channels/{id}/alerts',
   'GET /api-keys',
   'DELETE /api-keys/{id}',
   'GET /organizations',

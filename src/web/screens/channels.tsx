@@ -10,10 +10,10 @@ import { EditLink, NewLink } from '../app/resource-form/form-links.tsx';
 import { usePages, useRead, useWrite } from '../app/use-api.ts';
 import { Drawer } from '../ui/drawer.tsx';
 import { type FilterField, yesOrNo } from '../ui/filters.tsx';
-import { duration } from '../ui/format.ts';
+import { count, duration } from '../ui/format.ts';
 import { Empty, Failure, Loading } from '../ui/notices.tsx';
 import type { Column } from '../ui/rows.tsx';
-import { State } from '../ui/state.tsx';
+import { Code, State } from '../ui/state.tsx';
 import { Ago } from '../ui/time.tsx';
 
 type Channel = Answer<'GET /notification-channels'>['data'][number];
@@ -139,7 +139,51 @@ function ChannelDrawer({ id, onClose }: { id: string; onClose: () => void }): Re
           <dd className="id">{id}</dd>
         </dl>
       </section>
+      <Sent id={id} />
     </Drawer>
+  );
+}
+
+function Sent({ id }: { id: string }): ReactElement {
+  const { data, error } = useRead('GET /notification-channels/{id}/alerts', { path: { id } }, { everyMs: 10_000 });
+  return (
+    <section aria-label="What was sent">
+      <header>
+        <h2>Sent</h2>
+      </header>
+      {error === null ? null : <Failure message={error.message} />}
+      {data === undefined && error === null ? <Loading what="what was sent" /> : null}
+      {data?.data.length === 0 ? <p className="small muted">Nothing was sent to this channel yet.</p> : null}
+      <dl className="kv is-tight">
+        {data?.data.map((alert) => (
+          <Alert key={alert.id} alert={alert} />
+        ))}
+      </dl>
+    </section>
+  );
+}
+
+const alertWords = {
+  'delivery.failed': 'Failures',
+  'delivery.succeeded': 'Successes',
+  'route.recovered': 'Recovery',
+  'circuit.opened': 'Circuit opened',
+  'circuit.closed': 'Circuit closed',
+} as const;
+
+function Alert({ alert }: { alert: Answer<'GET /notification-channels/{id}/alerts'>['data'][number] }): ReactElement {
+  const { type, isTest, route, destination, count: ofHowMany, status, attempts, responseStatus, errorMessage } = alert;
+  return (
+    <>
+      <dt>
+        <Ago at={alert.lastAttemptAt} />
+      </dt>
+      <dd>
+        <State state={status} /> <Code status={responseStatus} />{' '}
+        {isTest ? 'Test' : `${alertWords[type]}${ofHowMany === 1 ? '' : ` (${count(ofHowMany)})`}: ${route?.name} to ${destination?.name}`}
+        {attempts === 1 ? null : <span className="muted">, attempt {count(attempts)}</span>} <span className="sub">{errorMessage}</span>
+      </dd>
+    </>
   );
 }
 

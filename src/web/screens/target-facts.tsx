@@ -192,7 +192,7 @@ export function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactElemen
           <dd>{url}</dd>
           <dt>Throttle</dt>
           <dd>
-            {count(rateLimitPerSecond)} per second; an attempt has {count(timeoutSeconds)} s
+            {rateLimitPerSecond === 0 ? 'none' : `${count(rateLimitPerSecond)} per second`}; an attempt has {count(timeoutSeconds)} s
           </dd>
           {endpoint.isDisabled ? (
             <>

@@ -21,6 +21,7 @@ import {
   timestamp,
 } from '../../records/record-fields.ts';
 import { resourceFamily } from '../../records/resource-family.ts';
+import { channelAlertsOperation } from './channel-alerts.ts';
 import { configBody, configRecord, configToRecord, configToSpec, newConfigBody } from './channel-config.ts';
 import { channelTestOperation } from './channel-test.ts';
 
@@ -53,7 +54,7 @@ async function toItem(object: PosthornObject<'NotificationChannel'>, call: Call)
     ...identityOf(object, call),
     type: object.spec.type,
     ...switchOf(object),
-    lastNotifiedAt: isoTimeOrNull(await services.lastNotified.atMs(caller.organization.id, idOf(object))),
+    lastNotifiedAt: isoTimeOrNull(await services.channelAlerts.lastArrivalMs(caller.organization.id, idOf(object))),
   };
 }
 
@@ -104,9 +105,9 @@ export const notificationChannels = resourceFamily(
     beforeDelete: {
       looksAt: ['Route'],
       run: async (object, call) => {
-        await call.services.lastNotified.forget(call.caller.organization.id, idOf(object));
+        await call.services.channelAlerts.forget(call.caller.organization.id, idOf(object));
       },
     },
   },
-  [channelTestOperation],
+  [channelTestOperation, channelAlertsOperation],
 );

@@ -58,3 +58,18 @@ test('a destination that Git enables is not disabled here, and the page says who
   await refusal.waitFor({ state: 'detached' });
   expect(await read(`destinations/${ofGit.destination}`)).toMatchObject({ enabled: true });
 });
+
+test('a test of a channel that fails is among what was sent to the channel, with its reason', async () => {
+  const config = { url: 'https://127.0.0.1:9/in', secret: `whsec_${Buffer.alloc(32, 7).toString('base64')}` };
+  const channel = await made('notification-channels', { name: 'On call', type: 'webhook', config });
+  const page = await open(`o/default/channels?at=${channel}`);
+  const sentThere = page.getByRole('region', { name: 'What was sent' });
+  await sentThere.getByText('Nothing was sent to this channel yet.').waitFor();
+  await page.getByRole('button', { name: 'Send a test' }).click();
+  await sentThere.getByText('Test', { exact: false }).waitFor();
+  await sentThere.getByText('Failed').waitFor();
+  const [alert] = (await read(`notification-channels/${channel}/alerts`)).data;
+  expect(alert).toMatchObject({ isTest: true, status: 'failed', errorMessage: expect.any(String) });
+  await sentThere.getByText(alert.errorMessage).waitFor();
+  expectSound();
+});
