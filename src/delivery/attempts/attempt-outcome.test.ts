@@ -52,6 +52,16 @@ test('410 is not tried again, unless it is what is expected', () => {
   expect(outcomeOf(response(410), { expectedResponse: { statusCodes: [410], bodyContains: null } }).type).toBe('delivered');
 });
 
+test('an answer that asks for no retry is the last one, unless it is what is expected', () => {
+  const asking = (status: number): HttpResult => ({ ...response(status), asksForNoRetry: true }) as HttpResult;
+  expect(outcomeOf(asking(422))).toMatchObject({
+    type: 'dead',
+    reason: 'max_retries_exceeded',
+    attempt: { errorType: 'http_error', responseStatus: 422, errorMessage: 'the receiver answered 422, and asked for no retry' },
+  });
+  expect(outcomeOf(asking(200))).toMatchObject({ type: 'delivered', attempt: { errorMessage: null } });
+});
+
 describe('Retry-After', () => {
   test.each([
     [429, '30', 30_000],

@@ -12,7 +12,7 @@ import { attemptDetail } from './attempt-detail.ts';
 
 const keptBodyBytes = 10_240;
 const longestRetryAfterMs = 86_400_000;
-/** The receiver wants nothing more (Standard Webhooks): the one failure that is not tried again. */
+/** The receiver wants nothing more (Standard Webhooks): not tried again. */
 export const gone = 410;
 const retryAfterStatuses = new Set([429, 503]);
 
@@ -57,12 +57,13 @@ function plainRecord(
   }
   const responseStatus = result.status;
   const problem = responseProblem(result, plan.expectedResponse);
+  const wish = result.asksForNoRetry === true ? ', and asked for no retry' : '';
   return {
     ...times,
     responseStatus,
     responseBody: keptText(result.body),
     errorType: problem?.type ?? null,
-    errorMessage: problem?.message ?? null,
+    errorMessage: problem?.message == null ? null : problem.message + wish,
   };
 }
 
@@ -75,8 +76,8 @@ export function attemptOutcome(
   random: () => number = Math.random,
 ): Outcome {
   if (attempt.errorType === null) return { type: 'delivered', attempt };
-  const isGone = attempt.responseStatus === gone;
-  if (isGone || number > retryCount(retryPolicy)) return { type: 'dead', attempt, reason: 'max_retries_exceeded' };
+  const isLast = attempt.responseStatus === gone || (result.type === 'response' && result.asksForNoRetry === true);
+  if (isLast || number > retryCount(retryPolicy)) return { type: 'dead', attempt, reason: 'max_retries_exceeded' };
   const asked = result.type === 'response' && retryAfterStatuses.has(result.status) ? retryAfterMs(result.retryAfter, attempt) : 0;
   return { type: 'retry', attempt, delayMs: Math.max(asked, retryDelayMs(retryPolicy, number, random)) };
 }

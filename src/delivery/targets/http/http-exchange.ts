@@ -22,6 +22,8 @@ export interface HttpAnswer {
   type: 'response';
   status: number;
   retryAfter: string | null;
+  /** The receiver asks for no further attempt (`x-posthorn-retry: no`). */
+  asksForNoRetry?: true;
   body: Buffer;
   /** What the receiver complains about in an answer whose status is that of a success. */
   complaint?: string;
@@ -37,6 +39,8 @@ export interface TracedExchange {
 /** The deadline of an exchange passed. */
 export class DeadlineError extends Error {}
 
+/** In an answer: `no` asks for no further attempt at this message. */
+const retryHeader = 'x-posthorn-retry';
 const maxBodyBytes = 16_384;
 const bodyCut = new Error('the rest of the body is of no interest');
 
@@ -59,6 +63,7 @@ export function exchange(
     let result: HttpResult | null = null;
     let status = 0;
     let retryAfter: string | null = null;
+    let asksForNoRetry = false;
     let size = 0;
     const chunks: Buffer[] = [];
     const trace = new ExchangeTrace(clock.now());
@@ -77,7 +82,8 @@ export function exchange(
       end({ type: 'error', error, traced });
       controller?.abort(error);
     };
-    const respond = (): void => end({ type: 'response', status, retryAfter, body: Buffer.concat(chunks), traced });
+    const respond = (): void =>
+      end({ type: 'response', status, retryAfter, ...(asksForNoRetry && { asksForNoRetry }), body: Buffer.concat(chunks), traced });
     const cancelDeadline = clock.after(timeoutMs, () => fail(new DeadlineError(`no complete answer within ${timeoutMs} ms`)));
     const stop = (): void => fail(new Error('the worker stops'));
     signal.addEventListener('abort', stop);
@@ -96,6 +102,7 @@ export function exchange(
         trace.responseHeaders = headers;
         const value = headers['retry-after'];
         retryAfter = typeof value === 'string' ? value : null;
+        asksForNoRetry = saysNo(headers[retryHeader]);
       },
       onResponseData(current, chunk) {
         chunks.push(size + chunk.length > maxBodyBytes ? chunk.subarray(0, maxBodyBytes - size) : chunk);
@@ -128,6 +135,11 @@ export function exchange(
     };
     send();
   });
+}
+
+/** A receiver may send it more than once. */
+function saysNo(value: string | string[] | undefined): boolean {
+  return [value].flat().some((each) => each?.trim().toLowerCase() === 'no');
 }
 
 function masked(result: HttpResult, request: HttpRequest, isCut: boolean): HttpResult {
