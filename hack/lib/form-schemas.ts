@@ -17,6 +17,8 @@ const formFamilies = {
   cron: ['name', 'cronExpression', 'timezone', 'url', 'method', 'payload', 'description', 'isActive'],
   'notification-channels': ['name', 'type', 'config', 'enabled'],
   'webhook-applications': ['name', 'externalId', 'isDisabled'],
+  'webhook-endpoints': ['applicationId', 'url', 'description', 'headers', 'isDisabled'],
+  'webhook-subscriptions': ['endpointId', 'eventTypeId', 'filterExpression', 'labelFilters', 'transformId', 'isEnabled'],
   'event-types': ['name', 'displayName', 'description', 'category', 'isEnabled'],
 } as const;
 
@@ -31,6 +33,9 @@ const references: Record<string, ReferenceFamily> = {
   transformId: 'transforms',
   schemaId: 'schemas',
   notificationChannelIds: 'notification-channels',
+  applicationId: 'webhook-applications',
+  endpointId: 'webhook-endpoints',
+  eventTypeId: 'event-types',
 };
 const secrets = new Set(
   'signingSecret verifyToken password token key headerValue clientKey secretAccessKey serviceAccountKey accountKey routingKey webhookUrl secret'.split(
@@ -165,12 +170,19 @@ export function formFields(document: unknown, family: FormFamily): FormField[] {
         return { kind: 'boolean' };
       case 'object':
         if (one['properties'] !== undefined) return { kind: 'object', fields: fieldsOf(one, path) };
-        return { kind: 'propertyNames' in one ? 'map' : 'json' };
+        return { kind: 'propertyNames' in one && hasTexts(one['additionalProperties']) ? 'map' : 'json' };
       case 'array':
         return listOf(to, resolved(schema.parse(one['items'])), path);
       default:
         return { kind: 'json' };
     }
+  };
+
+  /** The values of a map are texts, and nothing else. */
+  const hasTexts = (values: unknown): boolean => {
+    const value = resolved(schema.catch({}).parse(values));
+    const choices = choicesOf(value);
+    return (choices.length > 0 ? choices : [value]).every(({ type }) => type === 'string');
   };
 
   const listOf = (to: ReferenceFamily | undefined, item: Schema, path: string): FormNode => {

@@ -156,7 +156,12 @@ const routeTree = root.addChildren([
     }),
     createRoute({ ...below, path: '/access', component: screen(() => import('./screens/access.tsx'), 'Access') }),
     createRoute({ ...below, path: '/manifests/$id', component: screen(() => import('./screens/manifest.tsx'), 'ManifestPage') }),
-    createRoute({ ...below, path: '/$family/new', component: screen(() => import('./screens/resource.tsx'), 'NewResource') }),
+    createRoute({
+      ...below,
+      path: '/$family/new',
+      validateSearch: texts('applicationId', 'endpointId'),
+      component: screen(() => import('./screens/resource.tsx'), 'NewResource'),
+    }),
     createRoute({ ...below, path: '/$family/$id/edit', component: screen(() => import('./screens/resource.tsx'), 'EditResource') }),
     createRoute({ ...below, path: '/installation', component: screen(() => import('./screens/installation.tsx'), 'Installation') }),
     createRoute({ ...below, path: '/id/$id', component: screen(() => import('./screens/any-id.tsx'), 'AnyId') }),

@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { accessibilityViolations } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { consoleSuite } from './console-suite.ts';
 import { manifestsOfGit, ofGit } from './declared-of-git.ts';
+
+const hostile = '<img src=x onerror="document.title=\'taken\'">';
 
 const suite = consoleSuite({ args: manifestsOfGit({ name: 'of Git' }) });
 const { made, sent, open, expectSound } = suite;
@@ -71,5 +74,83 @@ test('a test of a channel that fails is among what was sent to the channel, with
   const [alert] = (await read(`notification-channels/${channel}/alerts`)).data;
   expect(alert).toMatchObject({ isTest: true, status: 'failed', errorMessage: expect.any(String) });
   await sentThere.getByText(alert.errorMessage).waitFor();
+  expectSound();
+});
+
+test('a person makes an endpoint of an application by the form, is shown its secret once, and changes it', async () => {
+  const application = await made('webhook-applications', { name: '<b>Umbrella</b>' });
+  const page = await open(`o/default/applications?at=${application}`);
+  await page.getByRole('link', { name: 'New endpoint' }).click();
+  await page.getByRole('heading', { name: 'New endpoint' }).waitFor();
+  const owner = page.getByLabel('Application *');
+  await owner.locator('option', { hasText: '<b>Umbrella</b>' }).waitFor({ state: 'attached' });
+  expect(await owner.inputValue()).toBe(application);
+  await page.getByLabel('URL *').fill('http://hooks.example.com/in');
+  await page.getByRole('button', { name: 'Create endpoint' }).click();
+  // The API's own words, at the field.
+  await page.locator('.error', { hasText: 'must be an absolute https URL' }).waitFor();
+  await page.getByLabel('URL *').fill('https://hooks.example.com/in');
+  await page.getByRole('button', { name: 'Create endpoint' }).click();
+  const shown = page.getByRole('dialog', { name: 'Store the signing secret' });
+  expect(await shown.locator('code').textContent()).toMatch(/^whsec_/);
+  expect(await accessibilityViolations(page)).toEqual([]);
+  await shown.getByRole('button', { name: 'I have stored it' }).click();
+  await page.waitForURL('**/targets?at=ep_*');
+  const id = new URL(page.url()).searchParams.get('at') ?? '';
+  expect(await page.content()).not.toContain('whsec_');
+
+  await page.getByRole('link', { name: 'Edit' }).click();
+  await page.getByLabel('Description').fill('Production');
+  await page.getByText('Further settings').click();
+  await page.getByLabel('Rate limit per second').fill('7');
+  expect(await page.getByLabel('Application').isDisabled()).toBe(true);
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.waitForURL('**/targets?at=ep_*');
+  expect((await read(`webhook-endpoints/${id}`)).data).toMatchObject({
+    applicationId: application,
+    url: 'https://hooks.example.com/in',
+    description: 'Production',
+    rateLimitPerSecond: 7,
+    isDisabled: false,
+  });
+  expectSound();
+});
+
+test('an endpoint is subscribed to an event type with a filter, and unsubscribed', async () => {
+  const application = await made('webhook-applications', { name: 'Initech' });
+  const endpoint = await made('webhook-endpoints', { applicationId: application, url: 'https://hooks.example.com/paid' });
+  await made('event-types', { name: 'order.paid', displayName: hostile });
+  const page = await open(`o/default/targets/${endpoint}`);
+  const subscriptions = page.getByRole('region', { name: 'Subscriptions' });
+  await subscriptions.getByText('It subscribes to no event type').waitFor();
+  await subscriptions.getByRole('link', { name: 'Subscribe' }).click();
+  const eventType = page.getByLabel('Event type *');
+  await eventType.locator('option', { hasText: 'order.paid' }).waitFor({ state: 'attached' });
+  await eventType.selectOption({ index: 1 });
+  await page.getByLabel('Filter expression').fill('event.data.total >');
+  await page.getByRole('button', { name: 'Create subscription' }).click();
+  // The API's own words, at the field.
+  await page.locator('.error').first().waitFor();
+  await page.getByLabel('Filter expression').fill('event.data.total > 100.0');
+  await page.getByRole('textbox', { name: 'Label filters' }).fill('{"region":["eu","us"]}');
+  await page.getByRole('button', { name: 'Create subscription' }).click();
+  await page.waitForURL(`**/targets?at=${endpoint}`);
+  await subscriptions.getByText('event.data.total > 100.0').waitFor();
+  expect((await read(`webhook-subscriptions?endpointId=${endpoint}`)).data).toEqual([
+    expect.objectContaining({ eventTypeName: 'order.paid', labelFilters: { region: ['eu', 'us'] }, isEnabled: true }),
+  ]);
+
+  await subscriptions.getByRole('link', { name: 'order.paid' }).click();
+  await page.getByLabel('Is enabled').uncheck();
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.waitForURL(`**/targets?at=${endpoint}`);
+  await subscriptions.getByText('Disabled').waitFor();
+  expect((await read(`webhook-subscriptions?endpointId=${endpoint}`)).data).toEqual([
+    expect.objectContaining({ labelFilters: { region: ['eu', 'us'] }, isEnabled: false }),
+  ]);
+  await subscriptions.getByRole('button', { name: 'Unsubscribe…' }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Unsubscribe' }).click();
+  await subscriptions.getByText('It subscribes to no event type').waitFor();
+  expect(await accessibilityViolations(page)).toEqual([]);
   expectSound();
 });

@@ -15,7 +15,16 @@ export type FormNode =
   /** Anything else: JSON. */
   | { kind: 'json' };
 
-export type ReferenceFamily = 'sources' | 'destinations' | 'filters' | 'transforms' | 'schemas' | 'notification-channels';
+export type ReferenceFamily =
+  | 'sources'
+  | 'destinations'
+  | 'filters'
+  | 'transforms'
+  | 'schemas'
+  | 'notification-channels'
+  | 'webhook-applications'
+  | 'webhook-endpoints'
+  | 'event-types';
 
 export interface FormField {
   name: string;

@@ -265,11 +265,47 @@ export interface Operations {
     body: undefined;
     answer: WebhookEndpointEnvelope;
   };
+  'POST /webhook-endpoints': {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: CreateWebhookEndpointBody;
+    answer: CreateWebhookEndpointResult;
+  };
   'PATCH /webhook-endpoints/{id}': {
     path: { id: string };
     query: Record<string, never>;
     body: UpdateWebhookEndpointBody;
     answer: WebhookEndpointEnvelope;
+  };
+  'GET /webhook-subscriptions': {
+    path: Record<string, never>;
+    query: { endpointId?: string; eventTypeId?: string; applicationId?: string; isEnabled?: boolean; limit?: number; cursor?: string };
+    body: undefined;
+    answer: ListWebhookSubscriptionsResult;
+  };
+  'POST /webhook-subscriptions': {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: CreateWebhookSubscriptionBody;
+    answer: WebhookSubscriptionEnvelope;
+  };
+  'GET /webhook-subscriptions/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: WebhookSubscriptionEnvelope;
+  };
+  'PATCH /webhook-subscriptions/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: UpdateWebhookSubscriptionBody;
+    answer: WebhookSubscriptionEnvelope;
+  };
+  'DELETE /webhook-subscriptions/{id}': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: Success;
   };
   'POST /webhook-endpoints/{id}/test': {
     path: { id: string };
@@ -653,6 +689,12 @@ export type CreateTransformBody = { name: DisplayName; slug?: NewSlug; descripti
 
 export type CreateWebhookApplicationBody = { name: DisplayName; externalId?: ExternalIdField; metadata?: MetadataField; rateLimitPerSecond?: RateLimitPerSecondField; rateLimitPerMinute?: RateLimitPerMinuteField; rateLimitPerHour?: RateLimitPerHourField; isDisabled?: IsDisabledField; disabledReason?: DisabledReasonField; disableAfterHours?: DisableAfterHoursField; id?: unknown; organizationId?: unknown; totalEndpoints?: unknown; totalMessagesSent?: unknown; totalMessagesFailed?: unknown; lastEventAt?: unknown; createdAt?: unknown; updatedAt?: unknown };
 
+export type CreateWebhookEndpointBody = { applicationId: string; url: UrlField; description?: string | null; headers?: HeadersField; timeoutSeconds?: TimeoutSecondsField; rateLimitPerSecond?: WebhookEndpointRateLimitPerSecond; rateLimitStrict?: RateLimitStrictField; circuitFailureThreshold?: CircuitFailureThresholdField; circuitSuccessThreshold?: CircuitProbeSuccessThresholdField; circuitCooldownSeconds?: CircuitCooldownSecondsField; isDisabled?: boolean; disabledReason?: DisabledReasonField; disableAfterHours?: DisableAfterHoursField; signatureScheme?: "hmac-sha256"; successStatusCodes?: null; backoffType?: BackoffTypeField; retryDelays?: null; ipAllowlistNotes?: null; useStaticIp?: false; id?: unknown; organizationId?: unknown; circuitState?: unknown; circuitFailureCount?: unknown; secretPrefix?: unknown; hasSecret?: unknown; secretVersion?: unknown; isVerified?: unknown; totalMessages?: unknown; totalSuccesses?: unknown; totalFailures?: unknown; avgResponseTimeMs?: unknown; lastSuccessAt?: unknown; lastFailureAt?: unknown; subscriptionCount?: unknown; createdAt?: unknown; updatedAt?: unknown };
+
+export type CreateWebhookEndpointResult = { data: NewWebhookEndpoint; warning: string };
+
+export type CreateWebhookSubscriptionBody = { endpointId: string; eventTypeId: string; filterExpression?: FilterExpressionField; labelFilters?: LabelFiltersField; labelFilterMode?: LabelFilterModeField; transformId?: TransformIdField; isEnabled?: boolean; priorityOverride?: null; id?: unknown; organizationId?: unknown; lastFilterError?: unknown; endpointUrl?: unknown; eventTypeName?: unknown; eventTypeDisplayName?: unknown; applicationId?: unknown; applicationName?: unknown; createdAt?: unknown; updatedAt?: unknown };
+
 export type CreatedAtField = string;
 
 export type CronExecution = { id: string; cron_job_id: string; status: "running" | "success" | "failed"; response_status: ResponseStatusField; response_body: string | null; error_message: string | null; latency_ms: number | null; started_at: StartedAtField; completed_at: string | null; detail?: AttemptDetail };
@@ -803,6 +845,8 @@ export type FilterCondition = { field: string; operator: "equals" | "not_equals"
 
 export type FilterConditionsField = Array<FilterCondition> | null;
 
+export type FilterExpressionField = string | null;
+
 export type FilterIdField = string | null;
 
 export type FilterItem = { id: IdField; organizationId: OrganizationIdField; name: NameField; slug: SlugField; description: CronJobSettingsDescription; conditions: Array<FilterCondition>; logic: LogicField; sharedWith: SharedWith; sharedFrom: SharedFrom; routeCount: number; createdAt: CreatedAtField };
@@ -859,6 +903,10 @@ export type JsonSchemaField = Record<string, unknown> | string;
 
 export type JudgedCondition = { field: string; operator: string; matches: boolean };
 
+export type LabelFilterModeField = "all" | "any";
+
+export type LabelFiltersField = Record<string, string | Array<string>>;
+
 export type LastEventAtField = string | null;
 
 export type LastFailureAtField = string | null;
@@ -909,6 +957,8 @@ export type ListWebhookApplicationsResult = { data: Array<WebhookApplication>; p
 
 export type ListWebhookEndpointsResult = { data: Array<WebhookEndpoint>; pagination: CursorPagination };
 
+export type ListWebhookSubscriptionsResult = { data: Array<WebhookSubscription>; pagination: CursorPagination };
+
 export type LogicField = "AND" | "OR";
 
 export type Manifest = { id: string; manifest: { apiVersion: "posthorn.dev/v1alpha1"; kind: string; metadata: { name: string; namespace: string; labels?: Record<string, string>; annotations?: Record<string, string> }; spec: Record<string, unknown> }; isLocked: boolean; owners: Array<FieldOwner>; conditions: Array<{ type: string; status: "True" | "False" | "Unknown"; reason: string; message: string; lastTransitionTime: string }> };
@@ -932,6 +982,8 @@ export type NewCronJob = (CronJobSettings) & (Resource) & ({ nextRunAt: string |
 export type NewSession = { id: string; organization: OrganizationField; role: RoleField; who: string; createdAt: StartedAtField; expiresAt: string; csrfToken: string };
 
 export type NewSlug = string;
+
+export type NewWebhookEndpoint = (WebhookEndpoint) & ({ secret: string });
 
 export type NotificationChannel = (NotificationChannelItem) & ({ config: ShownIncomingWebhookConfig | ShownPagerDutyConfig | ShownEmailConfig | ShownWebhookConfig; createdAt: CreatedAtField; updatedAt: UpdatedAtField });
 
@@ -1165,6 +1217,8 @@ export type Transform = (Resource) & ({ description: CronJobSettingsDescription;
 
 export type TransformFailure = { success: false; error: string };
 
+export type TransformIdField = string | null;
+
 export type TransformOutput = { success: true; output: unknown; result: unknown; contentType: string | null; warning?: string };
 
 export type TransformType = "jsonata" | "javascript" | "liquid";
@@ -1200,6 +1254,8 @@ export type UpdateTransformBody = { name?: DisplayName; slug?: Slug; description
 export type UpdateWebhookApplicationBody = { name?: DisplayName; externalId?: string | null; metadata?: MetadataField; rateLimitPerSecond?: RateLimitPerSecondField; rateLimitPerMinute?: RateLimitPerMinuteField; rateLimitPerHour?: RateLimitPerHourField; isDisabled?: IsDisabledField; disabledReason?: DisabledReasonField; disableAfterHours?: DisableAfterHoursField; id?: unknown; organizationId?: unknown; totalEndpoints?: unknown; totalMessagesSent?: unknown; totalMessagesFailed?: unknown; lastEventAt?: unknown; createdAt?: unknown; updatedAt?: unknown };
 
 export type UpdateWebhookEndpointBody = { applicationId?: string; url?: UrlField; description?: string | null; headers?: HeadersField; timeoutSeconds?: TimeoutSecondsField; rateLimitPerSecond?: WebhookEndpointRateLimitPerSecond; rateLimitStrict?: RateLimitStrictField; circuitFailureThreshold?: CircuitFailureThresholdField; circuitSuccessThreshold?: CircuitProbeSuccessThresholdField; circuitCooldownSeconds?: CircuitCooldownSecondsField; isDisabled?: boolean; disabledReason?: DisabledReasonField; disableAfterHours?: DisableAfterHoursField; signatureScheme?: "hmac-sha256"; successStatusCodes?: null; backoffType?: BackoffTypeField; retryDelays?: null; ipAllowlistNotes?: null; useStaticIp?: false; id?: unknown; organizationId?: unknown; circuitState?: unknown; circuitFailureCount?: unknown; secretPrefix?: unknown; hasSecret?: unknown; secretVersion?: unknown; isVerified?: unknown; totalMessages?: unknown; totalSuccesses?: unknown; totalFailures?: unknown; avgResponseTimeMs?: unknown; lastSuccessAt?: unknown; lastFailureAt?: unknown; subscriptionCount?: unknown; createdAt?: unknown; updatedAt?: unknown };
+
+export type UpdateWebhookSubscriptionBody = { endpointId?: string; eventTypeId?: string; filterExpression?: FilterExpressionField; labelFilters?: LabelFiltersField; labelFilterMode?: LabelFilterModeField; transformId?: TransformIdField; isEnabled?: boolean; priorityOverride?: null; id?: unknown; organizationId?: unknown; lastFilterError?: unknown; endpointUrl?: unknown; eventTypeName?: unknown; eventTypeDisplayName?: unknown; applicationId?: unknown; applicationName?: unknown; createdAt?: unknown; updatedAt?: unknown };
 
 export type UpdatedAtField = string;
 
@@ -1240,6 +1296,10 @@ export type WebhookEndpointRateLimitPerSecond = number;
 export type WebhookEndpointTest = { success: boolean; responseStatus: ResponseStatusField; responseTimeMs: number; responseBody: ResponseBodyField; errorType: string | null; errorMessage: string | null; detail?: AttemptDetail };
 
 export type WebhookEndpointTestEnvelope = { data: WebhookEndpointTest };
+
+export type WebhookSubscription = { id: IdField; organizationId: OrganizationIdField; endpointId: string; eventTypeId: string; filterExpression: string | null; labelFilters: Record<string, string | Array<string>>; labelFilterMode: LabelFilterModeField; transformId: string | null; isEnabled: boolean; lastFilterError: string | null; endpointUrl: string | null; eventTypeName: string | null; eventTypeDisplayName: string | null; applicationId: string; applicationName: string | null; createdAt: CreatedAtField; updatedAt: UpdatedAtField };
+
+export type WebhookSubscriptionEnvelope = { data: WebhookSubscription };
 
 export type WebhookUrlField = string;
 

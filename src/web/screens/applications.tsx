@@ -1,12 +1,12 @@
-import { useSearch } from '@tanstack/react-router';
+import { Link, useSearch } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
 import { AsCode } from '../app/as-code.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
 import { ManifestLink } from '../app/manifest/manifest-link.tsx';
 import { Page } from '../app/page.tsx';
 import { AskedAct, Refusal, SwitchButton } from '../app/resource-acts.tsx';
-import { EditLink, NewLink } from '../app/resource-form/form-links.tsx';
-import { type RowOf, useCursorList, useRead, useWrite } from '../app/use-api.ts';
+import { EditLink, NewEndpointLink, NewLink } from '../app/resource-form/form-links.tsx';
+import { type RowOf, useCursorList, useOrganization, useRead, useWrite } from '../app/use-api.ts';
 import { Drawer } from '../ui/drawer.tsx';
 import { type FilterField, yesOrNo } from '../ui/filters.tsx';
 import { count } from '../ui/format.ts';
@@ -134,13 +134,14 @@ function Endpoints({ applicationId }: { applicationId: string }): ReactElement {
     <section>
       <header>
         <h2>Endpoints</h2>
+        <NewEndpointLink applicationId={applicationId} />
       </header>
       {error === null ? null : <Failure message={error.message} requestId={error.requestId} />}
       {isLoading ? <Loading what="the endpoints" /> : null}
       {!isLoading && error === null && rows.length === 0 ? <p className="small muted">It has no endpoint, so it gets no message.</p> : null}
       <dl className="kv is-tight">
         {rows.map(({ id, url, isDisabled, circuitState, totalMessages }) => (
-          <Endpoint key={id} url={url} state={isDisabled ? 'disabled' : circuitState} messages={totalMessages} />
+          <Endpoint key={id} id={id} url={url} state={isDisabled ? 'disabled' : circuitState} messages={totalMessages} />
         ))}
       </dl>
       {hasMore ? (
@@ -152,14 +153,18 @@ function Endpoints({ applicationId }: { applicationId: string }): ReactElement {
   );
 }
 
-function Endpoint({ url, state, messages }: { url: string; state: string; messages: number }): ReactElement {
+function Endpoint({ id, url, state, messages }: { id: string; url: string; state: string; messages: number }): ReactElement {
+  const org = useOrganization();
   return (
     <>
       <dt>
         <State state={state} />
       </dt>
       <dd>
-        {url} <span className="sub">{count(messages)} messages</span>
+        <Link to="/o/$org/targets/$id" params={{ org, id }}>
+          {url}
+        </Link>{' '}
+        <span className="sub">{count(messages)} messages</span>
       </dd>
     </>
   );

@@ -179,7 +179,7 @@ function Alert({ alert }: { alert: Answer<'GET /notification-channels/{id}/alert
         <Ago at={alert.lastAttemptAt} />
       </dt>
       <dd>
-        <State state={status} /> <Code status={responseStatus} />{' '}
+        <State state={status} /> {responseStatus === null ? null : <Code status={responseStatus} />}{' '}
         {isTest ? 'Test' : `${alertWords[type]}${ofHowMany === 1 ? '' : ` (${count(ofHowMany)})`}: ${route?.name} to ${destination?.name}`}
         {attempts === 1 ? null : <span className="muted">, attempt {count(attempts)}</span>} <span className="sub">{errorMessage}</span>
       </dd>

@@ -1,8 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
-import { useParams } from '@tanstack/react-router';
+import { useParams, useSearch } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
 import { readBytes } from '../api/client.ts';
 import { type Exact, readExact } from '../app/manifest/exact.ts';
+import type { Body } from '../app/resource-form/body.ts';
 import { inexactMembers } from '../app/resource-form/exact-json.ts';
 import { type Family, familyOf } from '../app/resource-form/families.ts';
 import { ResourceForm, recordIn } from '../app/resource-form/resource-form.tsx';
@@ -12,7 +13,8 @@ import { Empty, Failure, Loading } from '../ui/notices.tsx';
 /** A form for a new resource. */
 export function NewResource(): ReactElement {
   const { family } = useParams({ from: '/o/$org/$family/new' });
-  return <OneForm key={family} name={family} id={null} />;
+  const preset = useSearch({ from: '/o/$org/$family/new' });
+  return <OneForm key={family} name={family} id={null} preset={preset} />;
 }
 
 /** A form that changes a resource. */
@@ -21,9 +23,16 @@ export function EditResource(): ReactElement {
   return <OneForm key={`${family}/${id}`} name={family} id={id} />;
 }
 
-function OneForm({ name, id }: { name: string; id: string | null }): ReactElement {
+interface OneFormProps {
+  name: string;
+  id: string | null;
+  /** Members that a new one begins with; those that the form does not have are not used. */
+  preset?: Body;
+}
+
+function OneForm({ name, id, preset = {} }: OneFormProps): ReactElement {
   const family = familyOf(name);
-  if (family !== null) return <FormOf family={family} id={id} />;
+  if (family !== null) return <FormOf family={family} id={id} preset={preset} />;
   return (
     <main className="main" id="main">
       <Empty title="There is no such form" />
@@ -41,7 +50,7 @@ async function manifestOf(id: string, organization: string, signal: AbortSignal)
   }
 }
 
-function FormOf({ family, id }: { family: Family; id: string | null }): ReactElement {
+function FormOf({ family, id, preset }: { family: Family; id: string | null; preset: Body }): ReactElement {
   const organization = useOrganization();
   const { data, error, refetch } = useQuery({
     queryKey: [organization, 'form', family.api, id],
@@ -58,7 +67,16 @@ function FormOf({ family, id }: { family: Family; id: string | null }): ReactEle
     gcTime: 0,
   });
   if (data !== undefined)
-    return <ResourceForm family={family} fields={data.fields} record={data.record} withheld={data.withheld} manifest={data.manifest} />;
+    return (
+      <ResourceForm
+        family={family}
+        fields={data.fields}
+        record={data.record}
+        preset={preset}
+        withheld={data.withheld}
+        manifest={data.manifest}
+      />
+    );
   return (
     <main className="main" id="main">
       {error === null ? <Loading what="the form" /> : <Failure message={error.message} retry={() => void refetch()} />}

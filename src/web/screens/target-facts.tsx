@@ -10,6 +10,7 @@ import { Failure, Loading } from '../ui/notices.tsx';
 import { Code, State } from '../ui/state.tsx';
 import { Ago, useNow } from '../ui/time.tsx';
 import { CircuitFacts, EndpointCircuit } from './circuit.tsx';
+import { Subscriptions } from './subscriptions.tsx';
 import { destinationState, endpointState, isEndpointId, targetWord, useCircuits } from './target-data.ts';
 import { DestinationSwitch, EndpointSwitch } from './target-switch.tsx';
 import { TestSend } from './test-send.tsx';
@@ -84,6 +85,7 @@ function EndpointDrawer({ id, onClose }: { id: string; onClose: () => void }): R
           <Link className="btn" to="/o/$org/targets/$id" params={{ org, id }}>
             Open
           </Link>
+          <EditLink family="endpoints" id={id} />
           {endpoint === undefined ? null : <EndpointSwitch id={id} isDisabled={endpoint.isDisabled} />}
           <Link className="btn is-quiet" to="/o/$org/messages" params={{ org }} search={{ endpointId: id }}>
             Messages
@@ -202,6 +204,7 @@ export function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactElemen
           ) : null}
         </dl>
       </section>
+      <Subscriptions endpointId={id} />
       <MessageCauses endpointId={id} from={from} />
     </>
   );

@@ -82,6 +82,7 @@ function EndpointPage({ id }: { id: string }): ReactElement {
           <TestSend id={id} />
           <AsCode name="GET /webhook-endpoints/{id}" input={{ path: { id } }} />
           <ManifestLink id={id} />
+          <EditLink family="endpoints" id={id} />
           {endpoint === undefined ? null : <EndpointSwitch id={id} isDisabled={endpoint.isDisabled} />}
         </>
       }

@@ -7,6 +7,7 @@ import { fields as channels } from '../../api/forms/notification-channels.ts';
 import { fields as routes } from '../../api/forms/routes.ts';
 import { fields as sources } from '../../api/forms/sources.ts';
 import { fields as applications } from '../../api/forms/webhook-applications.ts';
+import { fields as endpoints } from '../../api/forms/webhook-endpoints.ts';
 import { type Body, bodyOfRecord, changesOf, mergedInto, missingFields, sentBody, withMember } from './body.ts';
 
 const throttleOff = { mode: 'off', rateLimit: null, rateUnit: null, strict: null, maxConcurrency: null, queueLimit: null };
@@ -132,6 +133,20 @@ const records = {
     disabledReason: null,
     disableAfterHours: null,
   },
+  endpoint: {
+    id: 'ep_a',
+    applicationId: 'app_a',
+    url: 'https://hooks.example.com/in',
+    description: null,
+    headers: [{ name: 'X-Tenant', value: 'acme' }],
+    timeoutSeconds: 30,
+    rateLimitPerSecond: 0,
+    rateLimitStrict: false,
+    circuitFailureThreshold: 5,
+    isDisabled: false,
+    disabledReason: null,
+    disableAfterHours: null,
+  },
   eventType: { id: 'etp_a', name: 'order.paid', displayName: null, schema: '{"type":"object"}', isEnabled: true, isDeprecated: false },
 };
 const formOf: Record<keyof typeof records, readonly FormField[]> = {
@@ -142,6 +157,7 @@ const formOf: Record<keyof typeof records, readonly FormField[]> = {
   cron,
   channel: channels,
   application: applications,
+  endpoint: endpoints,
   eventType: eventTypes,
 };
 

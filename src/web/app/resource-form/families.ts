@@ -1,9 +1,20 @@
 import type { FormField } from '../../api/form-schema.ts';
 
-/** A family that has a form. `place`: of its list in the address; `noun`: in sentences. */
+/** A family that has a form. `list`: where its resources are shown, in the address; `noun`: in sentences. */
 export interface Family {
-  api: 'sources' | 'destinations' | 'routes' | 'cron' | 'notification-channels' | 'webhook-applications' | 'event-types';
+  api:
+    | 'sources'
+    | 'destinations'
+    | 'routes'
+    | 'cron'
+    | 'notification-channels'
+    | 'webhook-applications'
+    | 'webhook-endpoints'
+    | 'webhook-subscriptions'
+    | 'event-types';
   list: 'sources' | 'targets' | 'routes' | 'cron' | 'channels' | 'applications' | 'event-types';
+  /** The member of the record that names the row of the list; default: its id. */
+  row?: string;
   noun: string;
   read: () => Promise<{ fields: FormField[] }>;
 }
@@ -24,6 +35,14 @@ const families: Record<string, Family> = {
     list: 'applications',
     noun: 'application',
     read: () => import('../../api/forms/webhook-applications.ts'),
+  },
+  endpoints: { api: 'webhook-endpoints', list: 'targets', noun: 'endpoint', read: () => import('../../api/forms/webhook-endpoints.ts') },
+  subscriptions: {
+    api: 'webhook-subscriptions',
+    list: 'targets',
+    row: 'endpointId',
+    noun: 'subscription',
+    read: () => import('../../api/forms/webhook-subscriptions.ts'),
   },
   'event-types': { api: 'event-types', list: 'event-types', noun: 'event type', read: () => import('../../api/forms/event-types.ts') },
 };

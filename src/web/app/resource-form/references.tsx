@@ -18,19 +18,27 @@ interface Candidates {
   notice: ReactElement | null;
 }
 
+const most = 100;
+/** The others are listed by cursors. */
+const isPaged = (to: ReferenceFamily): boolean => !to.startsWith('webhook-') && to !== 'event-types';
+
 /** The first page of what can be referred to, by name; another one goes by its id in the JSON. */
 function useNamed(to: ReferenceFamily): Candidates {
   const organization = useOrganization();
   const { data, error, refetch } = useQuery({
     queryKey: [organization, `GET /${to}`, 'named'],
     queryFn: async ({ signal }) => {
-      const answer: Answer<`GET /${ReferenceFamily}`> = await call(`GET /${to}`, { query: { pageSize: 100 } }, { organization, signal });
-      return answer.data.map(({ id, name }): Named => ({ id, name }));
+      const answer: Answer<`GET /${ReferenceFamily}`> = await call(
+        `GET /${to}`,
+        { query: isPaged(to) ? { pageSize: most } : { limit: most } },
+        { organization, signal },
+      );
+      return answer.data.map((each): Named => ({ id: each.id, name: 'url' in each && !('name' in each) ? each.url : each.name }));
     },
   });
   const named = (data ?? []).toSorted((a, b) => (a.name < b.name ? -1 : 1));
   if (data !== undefined) return { named, notice: null };
-  if (error === null) return { named, notice: <Loading what={to.replace('-', ' ')} /> };
+  if (error === null) return { named, notice: <Loading what={to.replaceAll('-', ' ')} /> };
   return { named, notice: <Failure message={error.message} retry={() => void refetch()} /> };
 }
 

@@ -4,6 +4,8 @@ import { type FormEvent, type ReactElement, useEffect, useRef, useState } from '
 import { type ApiError, call, type Input } from '../../api/client.ts';
 import type { FormField } from '../../api/form-schema.ts';
 import { Confirm } from '../../ui/confirm.tsx';
+import { CopyButton } from '../../ui/copy.tsx';
+import { Dialog } from '../../ui/dialog.tsx';
 import { Icon } from '../../ui/icon.tsx';
 import { Segments } from '../../ui/segments.tsx';
 import { AsCode } from '../as-code.tsx';
@@ -44,6 +46,8 @@ export interface ResourceFormProps {
   fields: readonly FormField[];
   /** The resource that is changed; null: a new one is made. */
   record: Body | null;
+  /** Members that a new resource begins with. */
+  preset: Body;
   /** Members of the record that are not offered, because the form would change digits of their numbers. */
   withheld: readonly string[];
   /** As Kubernetes has it; null: a new one, or it has none. */
@@ -51,7 +55,7 @@ export interface ResourceFormProps {
 }
 
 /** Makes or changes a resource. What is sent is in the JSON, too. */
-export function ResourceForm({ family, fields: all, record, withheld, manifest: exact }: ResourceFormProps): ReactElement {
+export function ResourceForm({ family, fields: all, record, preset, withheld, manifest: exact }: ResourceFormProps): ReactElement {
   const org = useOrganization();
   const manifest = exact?.answer ?? null;
   const fields = all.filter((field) => !withheld.includes(field.name));
@@ -60,7 +64,7 @@ export function ResourceForm({ family, fields: all, record, withheld, manifest: 
   const frame = useRef<HTMLFormElement>(null);
   const isSaved = useRef(false);
   const keyed = useRef({ body: '', key: '' });
-  const [start] = useState(() => (record === null ? {} : bodyOfRecord(fields, record)));
+  const [start] = useState(() => bodyOfRecord(fields, record ?? preset));
   const [body, setBody] = useState<Body>(start);
   const [view, setView] = useState<View>('form');
   /** What was typed in the JSON view, which is sent as it is; null: what the form says. */
@@ -70,13 +74,16 @@ export function ResourceForm({ family, fields: all, record, withheld, manifest: 
   const [submits, setSubmits] = useState(0);
   /** What is typed becomes a patch of the manifest, and nothing is saved. */
   const [isForGit, setForGit] = useState(false);
+  /** It has a secret that is shown once. */
+  const [made, setMade] = useState<{ row: string; secret: string | null } | null>(null);
   const [isFurtherOpen, setFurtherOpen] = useState(false);
   const isChange = record !== null;
   const names = fields.map(({ name }) => name);
   const whole = sentBody(fields, body);
   const { patch, stuck } = isChange ? changesOf(fields, start, whole) : { patch: whole, stuck: [] };
   const sent = json ?? patch;
-  const isDirty = Object.keys(sent).length > 0 || stuck.length > 0 || isWrongJson;
+  const hasChanges = isChange ? Object.keys(sent).length > 0 : JSON.stringify(sent) !== JSON.stringify(start);
+  const isDirty = hasChanges || stuck.length > 0 || isWrongJson;
   const name: Operation = isChange ? `PATCH /${family.api}/{id}` : `POST /${family.api}`;
   const draftInput = { path: { id: String(record?.['id']) }, body: { change: sent } };
   const input = { ...(isChange && { path: { id: String(record['id']) } }), body: sent } as unknown as Input<Operation>;
@@ -91,10 +98,13 @@ export function ResourceForm({ family, fields: all, record, withheld, manifest: 
     onSuccess: async (answer) => {
       isSaved.current = true;
       void client.invalidateQueries({ queryKey: [org] });
-      const at = String(recordIn(answer)['id'] ?? '');
-      await navigate({ to: `/o/$org/${family.list}`, params: { org }, search: { at } });
+      const { [family.row ?? 'id']: row, secret } = recordIn(answer);
+      const made = { row: String(row ?? ''), secret: typeof secret === 'string' ? secret : null };
+      if (made.secret === null) await leave(made.row);
+      else setMade(made);
     },
   });
+  const leave = (at: string): Promise<void> => navigate({ to: `/o/$org/${family.list}`, params: { org }, search: { at } });
   const draft = useMutation<Exact<'POST /manifests/{id}/patch'>, ApiError>({
     mutationFn: () => readExact('POST /manifests/{id}/patch', draftInput, { organization: org }),
   });
@@ -163,7 +173,7 @@ export function ResourceForm({ family, fields: all, record, withheld, manifest: 
     isChange,
     owned: isForGit ? null : manifest,
   };
-  const title = isChange ? `Edit ${String(record['name'])}` : `New ${family.noun}`;
+  const title = isChange ? `Edit ${String(record['name'] ?? record['url'] ?? family.noun)}` : `New ${family.noun}`;
   return (
     <Page
       title={title}
@@ -245,6 +255,20 @@ export function ResourceForm({ family, fields: all, record, withheld, manifest: 
       >
         <p>What you have changed here is not saved.</p>
       </Confirm>
+      {made?.secret == null ? null : (
+        <Dialog title="Store the signing secret" isOpen onClose={() => void leave(made.row)}>
+          <p>The receiver verifies its messages with this secret. It is not shown again.</p>
+          <p className="row">
+            <code>{made.secret}</code>
+            <CopyButton text={made.secret} label="Copy secret" />
+          </p>
+          <div className="btn-row is-end">
+            <button type="button" className="btn is-primary" onClick={() => void leave(made.row)}>
+              I have stored it
+            </button>
+          </div>
+        </Dialog>
+      )}
     </Page>
   );
 }

@@ -1,0 +1,18 @@
+// Made by hack/gen-web-api.ts from the OpenAPI document. Do not edit.
+import type { FormField } from '../form-schema.ts';
+
+export const fields: FormField[] = [
+  {"name":"applicationId","help":"Id of the application that it belongs to.","node":{"kind":"reference","to":"webhook-applications"},"isMain":true,"isRequired":true,"isFixed":true},
+  {"name":"url","help":"Where messages are posted to: https, and http where the installation allows it.","node":{"kind":"text"},"isMain":true,"isRequired":true},
+  {"name":"description","help":"What this is for.","node":{"kind":"text"},"isNullable":true,"isMain":true},
+  {"name":"headers","help":"Sent with every message, each name once; none that Posthorn, the connection or browsers alone set. Credentials are masked on read; a mask sent back keeps what is stored.","node":{"kind":"objects","fields":[{"name":"name","help":"Name of the header.","node":{"kind":"text"},"isRequired":true},{"name":"value","help":"Value of the header.","node":{"kind":"text"},"isRequired":true}]},"isMain":true},
+  {"name":"isDisabled","help":"Whether new events skip it and queued messages wait.","node":{"kind":"boolean"},"isMain":true},
+  {"name":"timeoutSeconds","help":"One deadline over connect, headers and body, in seconds.","node":{"kind":"number"},"default":30},
+  {"name":"rateLimitPerSecond","help":"Messages in a second; more of them wait. 0: unlimited. After a pause one second's worth may go at once, so the first second may have twice as many; rateLimitStrict forbids that.","node":{"kind":"number"},"default":0},
+  {"name":"rateLimitStrict","help":"Messages go out evenly, one at a time, so no window of a second has more than rateLimitPerSecond. Very high rates may not be reached. Default: false.","node":{"kind":"boolean"}},
+  {"name":"circuitFailureThreshold","help":"Consecutive failed attempts that open the circuit.","node":{"kind":"number"},"default":5},
+  {"name":"circuitSuccessThreshold","help":"Successful probes that close the circuit.","node":{"kind":"number"},"default":2},
+  {"name":"circuitCooldownSeconds","help":"Seconds that an open circuit waits before it is probed.","node":{"kind":"number"},"default":60},
+  {"name":"disabledReason","help":"Why it is disabled. Enabling it takes the reason away.","node":{"kind":"text"},"isNullable":true},
+  {"name":"disableAfterHours","help":"Hours of uninterrupted failure after which an endpoint is disabled. 0: never. Default: that of the application, then POSTHORN_WEBHOOK_DISABLE_AFTER_HOURS.","node":{"kind":"number"},"isNullable":true},
+];

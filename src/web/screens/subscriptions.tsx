@@ -1,0 +1,64 @@
+import { Link } from '@tanstack/react-router';
+import type { ReactElement } from 'react';
+import { AskedAct } from '../app/resource-acts.tsx';
+import { SubscribeLink } from '../app/resource-form/form-links.tsx';
+import { type RowOf, useCursorList, useOrganization, useWrite } from '../app/use-api.ts';
+import { Failure, Loading } from '../ui/notices.tsx';
+import { State } from '../ui/state.tsx';
+
+/** What an endpoint is subscribed to. */
+export function Subscriptions({ endpointId }: { endpointId: string }): ReactElement {
+  const { rows, error, isLoading, hasMore, loadMore } = useCursorList('GET /webhook-subscriptions', { endpointId });
+  return (
+    <section aria-label="Subscriptions">
+      <header>
+        <h3>Subscriptions</h3>
+        <SubscribeLink endpointId={endpointId} />
+      </header>
+      {error === null ? null : <Failure message={error.message} requestId={error.requestId} />}
+      {isLoading ? <Loading what="the subscriptions" /> : null}
+      {!isLoading && error === null && rows.length === 0 ? (
+        <p className="small muted">It subscribes to no event type, so it gets no message.</p>
+      ) : null}
+      <dl className="kv is-tight">
+        {rows.map((subscription) => (
+          <Subscription key={subscription.id} subscription={subscription} />
+        ))}
+      </dl>
+      {hasMore ? (
+        <button type="button" className="btn is-sm" onClick={loadMore}>
+          More subscriptions
+        </button>
+      ) : null}
+    </section>
+  );
+}
+
+function Subscription({ subscription }: { subscription: RowOf<'GET /webhook-subscriptions'> }): ReactElement {
+  const org = useOrganization();
+  const remove = useWrite('DELETE /webhook-subscriptions/{id}');
+  const { id, eventTypeName, isEnabled, filterExpression, labelFilters, lastFilterError } = subscription;
+  const name = eventTypeName ?? 'a deleted event type';
+  const labels = Object.keys(labelFilters).length === 0 ? null : JSON.stringify(labelFilters);
+  return (
+    <>
+      <dt>
+        <State state={lastFilterError !== null ? 'failed' : isEnabled ? 'ready' : 'disabled'} />
+      </dt>
+      <dd>
+        <Link to="/o/$org/$family/$id/edit" params={{ org, family: 'subscriptions', id }}>
+          {name}
+        </Link>{' '}
+        <span className="sub">{lastFilterError ?? [filterExpression, labels].filter((each) => each !== null).join(', ')}</span>{' '}
+        <AskedAct
+          word="Unsubscribe"
+          question={`Unsubscribe from ${name}?`}
+          write={{ ...remove, mutate: () => remove.mutate({ path: { id } }) }}
+          isSmall
+        >
+          <p>New events of this type make no message for the endpoint. Messages that are queued are still sent.</p>
+        </AskedAct>
+      </dd>
+    </>
+  );
+}
