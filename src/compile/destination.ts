@@ -124,6 +124,7 @@ function compileHttp(
         ...(tls.record !== null && { tls: tls.record }),
         ...(http.useStaticIp && { useStaticIp: true }),
         ...(http.forwardQuery === true && { forwardQuery: true }),
+        ...(http.forwardHeaders !== undefined && { forwardHeaders: http.forwardHeaders.map((name) => name.toLowerCase()) }),
         signingSecrets: signingSecrets.map((secret) => seal('signingSecrets', secret, before?.signingSecrets ?? [])),
       },
     },

@@ -1,15 +1,19 @@
 import { ofKnownNames } from './known-names.ts';
 
 /** Words at the end of a name that say that its value is a credential, whatever separates them from the rest. */
-const endings = [
+export const credentialEndings: readonly string[] = [
   ...['authorization', 'cookie', 'cookie2', 'credential', 'credentials', 'jwt', 'jwtassertion', 'bearer', 'passphrase', 'passwd'],
   ...['password', 'secret', 'sessionid', 'token', 'accesskey', 'apikey', 'secretkey', 'csrf', 'xsrf', 'accesssignature', 'accesscode'],
 ];
 /** The same of words that stand for themselves only. */
-const words = new Set(['auth', 'key', 'otp', 'pass', 'pin', 'pwd', 'session', 'sid']);
-/** Names that end like a credential and are none: they identify or sign a message, or say how it is to be treated. */
-const harmless =
-  /(^|-)signature-jwt$|(^|-)(idempotency|idempotence|deduplication|dedup|partition|routing|cache|surrogate|public|sort|ordering|event|entity|object|message|correlation|trace|websocket|continuation|sync|page|next|cancellation)-?(key|token)$/;
+export const credentialWords: ReadonlySet<string> = new Set(['auth', 'key', 'otp', 'pass', 'pin', 'pwd', 'session', 'sid']);
+/** Words before `key` or `token` that say that it is no credential: it identifies a message, or says how that is to be treated. */
+export const harmlessOwners: readonly string[] = [
+  ...['idempotency', 'idempotence', 'deduplication', 'dedup', 'partition', 'routing', 'cache', 'surrogate', 'public', 'sort', 'ordering'],
+  ...['event', 'entity', 'object', 'message', 'correlation', 'trace', 'websocket', 'continuation', 'sync', 'page', 'next', 'cancellation'],
+];
+/** Names that end like a credential and are none: those, and what signs a message. */
+const harmless = new RegExp(`(^|-)signature-jwt$|(^|-)(${harmlessOwners.join('|')})-?(key|token)$`);
 
 /** Whether the value of a header that is always sent is a credential: by its name, unless it is empty. */
 export function carriesCredential({ name, value }: { name: string; value: string }): boolean {
@@ -56,7 +60,7 @@ function isCredential(name: string): boolean {
   // `WebSocket` is one word, `routingKey` are two.
   if (harmless.test(parts.join('-')) || harmless.test(partsOf(name).join('-'))) return false;
   const whole = parts.join('');
-  return words.has(parts.at(-1) ?? '') || endings.some((ending) => whole.endsWith(ending));
+  return credentialWords.has(parts.at(-1) ?? '') || credentialEndings.some((ending) => whole.endsWith(ending));
 }
 
 function partsOf(name: string): string[] {

@@ -244,6 +244,8 @@ export interface HttpDestinationRecord extends AnyDestinationRecord {
     tls?: TlsRecord;
     useStaticIp?: boolean;
     forwardQuery?: boolean;
+    /** Names in lower case of the headers of an event that are sent on; absent: all that are kept with it. */
+    forwardHeaders?: readonly string[];
   };
 }
 

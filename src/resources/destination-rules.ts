@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import type { Rule } from './definition.ts';
 import type { destinationSpec } from './destination-spec.ts';
+import { forwardedHeaderRules } from './forwarded-header.ts';
 import { settableHeaderRule, staticHeaderRules } from './http-header.ts';
 
 type Spec = z.output<typeof destinationSpec>;
@@ -115,6 +116,7 @@ export const destinationRules: readonly Rule[] = [
   tlsRule,
   settableHeaderRule('http.auth.headerName'),
   ...staticHeaderRules('http.headers'),
+  ...forwardedHeaderRules('http', 'forwardHeaders'),
   ...throttleRules,
   {
     at: 'retryPolicy',

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { description, displayName, secretKeyRef } from './fields.ts';
+import { forwardedHeaderNames } from './forwarded-header.ts';
 import { headerName, staticHeaders } from './http-header.ts';
 import { controls, line, text } from './text.ts';
 import { bucketName, httpsUrl, httpUrl } from './url.ts';
@@ -46,6 +47,11 @@ const http = z.strictObject({
     .boolean()
     .optional()
     .describe('The query of the URL that an event came to is appended to the url of the destination, without credentials. Default: false.'),
+  forwardHeaders: forwardedHeaderNames
+    .optional()
+    .describe(
+      'Names of the headers of an event that are sent on, in any case. An empty list sends none of them. Without the list all are sent that are kept with the event. Headers of the destination go before them.',
+    ),
   signingSecretRef: secretKeyRef.optional().describe('Deliveries are signed with it as Standard Webhooks describes (whsec_ + base64).'),
 });
 

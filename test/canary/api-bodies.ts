@@ -21,7 +21,10 @@ export function bodiesWithSecrets(url: string): BodyWithSecrets[] {
       const clientKey = secret('clientKey');
       return { tls: { clientKey, clientCertificate: certificateFor(clientKey, secret('clientCertificate')) } };
     }),
-    http('Headers', (secret) => ({ headers: { Authorization: `Bearer ${secret('headerValue')}`, 'X-Team': 'shop' } })),
+    http('Headers', (secret) => ({
+      headers: { Authorization: `Bearer ${secret('headerValue')}`, 'X-Team': 'shop' },
+      forwardHeaders: ['X-Shop-Topic'],
+    })),
     {
       path: '/cron',
       make: (secret) => ({ name: 'Canary', cronExpression: '0 0 1 1 *', url, headers: { 'X-Api-Key': secret('headerValue') } }),

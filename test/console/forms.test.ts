@@ -148,6 +148,17 @@ test('a change sends only what differs, and an answer that is lost makes nothing
   await page.waitForURL('**/targets?at=*');
   expect((await read(`destinations/${lake}`)).retryPolicy).toMatchObject({ backoffMultiplier: 1.5, delays: null });
 
+  await edit('destinations', target);
+  await page.getByText('Further settings').click();
+  await page.getByLabel('Forward headers').fill('X-Shop-Topic\nAuthorization');
+  await save.click();
+  await page.locator('.error', { hasText: 'must not name a credential' }).waitFor();
+  await page.getByLabel('Forward headers').fill('X-Shop-Topic\nX-Shop-Id\n');
+  await save.click();
+  await page.waitForURL('**/targets?at=*');
+  expect(await read(`destinations/${target}`)).toMatchObject({ forwardHeaders: ['X-Shop-Topic', 'X-Shop-Id'] });
+  await page.getByText('X-Shop-Topic, X-Shop-Id forwarded, no others').waitFor();
+
   await edit('routes', route);
   await page.getByText('Further settings').click();
   expect(await page.getByLabel('Value').inputValue()).toBe('"1000"');

@@ -83,9 +83,18 @@ describe('config', () => {
   });
 
   test('takes the defaults of the fields of HTTP destinations, which generated clients send, and refuses other values', async () => {
-    const defaults = { method: 'POST', authType: 'none', timeoutMs: 30_000, useStaticIp: false, headers: {}, url: '' };
+    const defaults = {
+      method: 'POST',
+      authType: 'none',
+      timeoutMs: 30_000,
+      useStaticIp: false,
+      headers: {},
+      url: '',
+      forwardHeaders: null,
+    };
     expect((await create({ name: 'With defaults', type: 's3', config: s3, ...defaults })).status).toBe(201);
-    for (const [field, value] of Object.entries({ method: 'PUT', authType: 'bearer', timeoutMs: 10_000, useStaticIp: true })) {
+    const others = { method: 'PUT', authType: 'bearer', timeoutMs: 10_000, useStaticIp: true, forwardHeaders: ['X-A'] };
+    for (const [field, value] of Object.entries(others)) {
       const { status, body } = await create({ name: 'x', type: 's3', config: s3, ...defaults, [field]: value });
       expect([status, body.message]).toEqual([400, `${field} does not belong to type s3.`]);
     }

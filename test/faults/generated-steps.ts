@@ -76,6 +76,7 @@ export const pool: readonly Variants[] = [
       http(),
       http({ auth: { type: 'bearer', tokenSecretRef: keyIn('token') }, signingSecretRef: keyIn('signing') }),
       http({}, { retryPolicy: { maxRetries: 25 } }),
+      http({ forwardHeaders: ['X-GitHub-Event'] }),
       http({}, { throttle: { mode: 'rate', rateLimit: 1, rateUnit: 'second' } }),
       http({ auth: { type: 'bearer', tokenSecretRef: keyIn('absent') } }),
     ],

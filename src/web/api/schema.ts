@@ -667,7 +667,7 @@ export type CreateCronJobBody = { name: DisplayName; slug?: NewSlug; description
 
 export type CreateCronJobResult = { cronJob: NewCronJob };
 
-export type CreateDestinationBody = { name: DisplayName; slug?: NewSlug; type?: TypeField; description?: DescriptionField; enabled?: EnabledField; isActive?: boolean; url?: DestinationBodyUrl; method?: MethodField; headers?: DestinationBodyHeaders; authType?: AuthTypeField; authConfig?: AuthConfigField; timeoutMs?: TimeoutMsField; tls?: TlsField; useStaticIp?: UseStaticIpField; forwardQuery?: ForwardQueryField; config?: WarehouseConfig; fieldMapping?: FieldMappingField; throttle?: ThrottleBody; retryPolicy?: RetryPolicyBody; signingSecret?: SigningSecretField; id?: unknown; organizationId?: unknown; successRate?: unknown; avgLatency?: unknown; deliveriesCount?: unknown; deliveryCount?: unknown; lastDeliveryAt?: unknown; createdAt?: unknown; updatedAt?: unknown };
+export type CreateDestinationBody = { name: DisplayName; slug?: NewSlug; type?: TypeField; description?: DescriptionField; enabled?: EnabledField; isActive?: boolean; url?: DestinationBodyUrl; method?: MethodField; headers?: DestinationBodyHeaders; authType?: AuthTypeField; authConfig?: AuthConfigField; timeoutMs?: TimeoutMsField; tls?: TlsField; useStaticIp?: UseStaticIpField; forwardQuery?: ForwardQueryField; forwardHeaders?: ForwardHeadersField; config?: WarehouseConfig; fieldMapping?: FieldMappingField; throttle?: ThrottleBody; retryPolicy?: RetryPolicyBody; signingSecret?: SigningSecretField; id?: unknown; organizationId?: unknown; successRate?: unknown; avgLatency?: unknown; deliveriesCount?: unknown; deliveryCount?: unknown; lastDeliveryAt?: unknown; createdAt?: unknown; updatedAt?: unknown };
 
 export type CreateEventTypeBody = { name: EventTypeBodyName; displayName?: DisplayNameField; description?: DescriptionField; category?: CategoryField; schema?: SchemaField; examplePayload?: string | null; documentationUrl?: HttpUrl | null; isEnabled?: boolean; isDeprecated?: boolean; deprecatedMessage?: DeprecatedMessageField; defaultPriority?: null; isPublic?: false; id?: unknown; organizationId?: unknown; schemaVersion?: unknown; deprecatedAt?: unknown; subscriptionCount?: unknown; createdAt?: unknown; updatedAt?: unknown };
 
@@ -747,7 +747,7 @@ export type DeprecatedMessageField = string | null;
 
 export type DescriptionField = string | null;
 
-export type Destination = (DestinationItem) & ({ headers?: Record<string, string>; authConfig?: AuthConfig | null; tls?: DestinationTls | null; forwardQuery?: ForwardQueryField; fieldMapping?: Array<FieldMappingRule>; signingSecret?: string | null });
+export type Destination = (DestinationItem) & ({ headers?: Record<string, string>; authConfig?: AuthConfig | null; tls?: DestinationTls | null; forwardQuery?: ForwardQueryField; forwardHeaders?: Array<string> | null; fieldMapping?: Array<FieldMappingRule>; signingSecret?: string | null });
 
 export type DestinationBodyHeaders = Record<string, string> | null;
 
@@ -852,6 +852,8 @@ export type FilterIdField = string | null;
 export type FilterItem = { id: IdField; organizationId: OrganizationIdField; name: NameField; slug: SlugField; description: CronJobSettingsDescription; conditions: Array<FilterCondition>; logic: LogicField; sharedWith: SharedWith; sharedFrom: SharedFrom; routeCount: number; createdAt: CreatedAtField };
 
 export type FilterLogicField = "AND" | "OR";
+
+export type ForwardHeadersField = Array<string> | null;
 
 export type ForwardQueryField = boolean;
 
@@ -1233,7 +1235,7 @@ export type TypeField = "http" | "s3" | "r2" | "gcs" | "azure_blob";
 
 export type UpdateCronJobBody = { name?: DisplayName; slug?: Slug; description?: DescriptionField; cronExpression?: CronExpressionField; timezone?: string; url?: CronJobBodyUrl; method?: CronJobSettingsMethod; headers?: CronJobBodyHeaders; payload?: string | null; timeoutMs?: TimeoutMsField; isActive?: IsActiveField; useStaticIp?: UseStaticIpField; notifyOnFailure?: CronJobBodyNotifyOnFailure; notifyOnSuccess?: CronJobBodyNotifyOnFailure; notifyEmails?: null; groupId?: null; id?: unknown; organizationId?: unknown; lastRunAt?: unknown; createdAt?: unknown; updatedAt?: unknown; nextRunAt?: unknown };
 
-export type UpdateDestinationBody = { name?: DisplayName; slug?: Slug; type?: TypeField; description?: DescriptionField; enabled?: EnabledField; isActive?: boolean; url?: DestinationBodyUrl; method?: MethodField; headers?: DestinationBodyHeaders; authType?: AuthTypeField; authConfig?: AuthConfigField; timeoutMs?: TimeoutMsField; tls?: TlsField; useStaticIp?: UseStaticIpField; forwardQuery?: ForwardQueryField; config?: WarehouseConfigChange; fieldMapping?: FieldMappingField; throttle?: ThrottleBodyChange; retryPolicy?: RetryPolicyBodyChange; signingSecret?: SigningSecretField; id?: unknown; organizationId?: unknown; successRate?: unknown; avgLatency?: unknown; deliveriesCount?: unknown; deliveryCount?: unknown; lastDeliveryAt?: unknown; createdAt?: unknown; updatedAt?: unknown };
+export type UpdateDestinationBody = { name?: DisplayName; slug?: Slug; type?: TypeField; description?: DescriptionField; enabled?: EnabledField; isActive?: boolean; url?: DestinationBodyUrl; method?: MethodField; headers?: DestinationBodyHeaders; authType?: AuthTypeField; authConfig?: AuthConfigField; timeoutMs?: TimeoutMsField; tls?: TlsField; useStaticIp?: UseStaticIpField; forwardQuery?: ForwardQueryField; forwardHeaders?: ForwardHeadersField; config?: WarehouseConfigChange; fieldMapping?: FieldMappingField; throttle?: ThrottleBodyChange; retryPolicy?: RetryPolicyBodyChange; signingSecret?: SigningSecretField; id?: unknown; organizationId?: unknown; successRate?: unknown; avgLatency?: unknown; deliveriesCount?: unknown; deliveryCount?: unknown; lastDeliveryAt?: unknown; createdAt?: unknown; updatedAt?: unknown };
 
 export type UpdateEventTypeBody = { name?: EventTypeBodyName; displayName?: DisplayNameField; description?: DescriptionField; category?: CategoryField; schema?: SchemaField; examplePayload?: string | null; documentationUrl?: HttpUrl | null; isEnabled?: boolean; isDeprecated?: boolean; deprecatedMessage?: DeprecatedMessageField; defaultPriority?: null; isPublic?: false; id?: unknown; organizationId?: unknown; schemaVersion?: unknown; deprecatedAt?: unknown; subscriptionCount?: unknown; createdAt?: unknown; updatedAt?: unknown };
 

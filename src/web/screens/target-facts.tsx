@@ -116,7 +116,7 @@ export function DestinationState({ destination: { id, enabled } }: { destination
 
 /** Circuits, what waits, how it has done, and why attempts failed. */
 export function DestinationFacts({ destination }: { destination: Destination }): ReactElement {
-  const { id, url, type, throttle, retryPolicy, timeoutMs } = destination;
+  const { id, url, type, throttle, retryPolicy, timeoutMs, forwardHeaders } = destination;
   const circuits = useCircuits([id]);
   const from = useDayBegin();
   const series = useRead('GET /analytics/series', { query: { from, step: day.step, destinationId: id } }, { everyMs });
@@ -159,6 +159,12 @@ export function DestinationFacts({ destination }: { destination: Destination }):
             {retryWords(retryPolicy)}
             {timeoutMs === undefined ? '' : `; an attempt has ${duration(timeoutMs)}`}
           </dd>
+          {forwardHeaders === undefined ? null : (
+            <>
+              <dt>Headers of events</dt>
+              <dd>{forwardedWords(forwardHeaders)}</dd>
+            </>
+          )}
         </dl>
         {series.error === null ? null : <Failure message={series.error.message} requestId={series.error.requestId} />}
       </section>
@@ -322,6 +328,11 @@ function throttleWords({ mode, rateLimit, rateUnit, strict, maxConcurrency, queu
 function retryWords({ maxRetries, initialDelay, maxDelay, delays }: Destination['retryPolicy']): string {
   if (delays !== null) return `${count(delays.length)}, after ${delays.map(duration).join(', ')}`;
   return `${count(maxRetries)}, after ${duration(initialDelay)} to ${duration(maxDelay)}`;
+}
+
+function forwardedWords(names: readonly string[] | null): string {
+  if (names === null) return 'all are forwarded';
+  return names.length === 0 ? 'none are forwarded' : `${names.join(', ')} forwarded, no others`;
 }
 
 function useDayBegin(): string {

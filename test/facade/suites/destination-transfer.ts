@@ -57,6 +57,7 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
             tls: null,
             useStaticIp: false,
             forwardQuery: false,
+            forwardHeaders: null,
             throttle: { mode: 'off', rateLimit: null, rateUnit: null, strict: null, maxConcurrency: null, queueLimit: null },
             retryPolicy: { maxRetries: 10, initialDelay: 1000, maxDelay: 3_600_000, backoffMultiplier: 4, delays: null },
             hasSigningSecret: true,

@@ -13,7 +13,8 @@ export const portableRequests: readonly object[] = [
   { name: 'Rated', throttle: { mode: 'rate', rateLimit: 5, rateUnit: 'minute', queueLimit: 10 } },
   { name: 'Narrow', throttle: { mode: 'concurrency', maxConcurrency: 3 } },
   { name: 'Described', description: 'Orders of the shop.\n\tBoth kinds. ', useStaticIp: true },
-  { name: 'Forwarding', forwardQuery: true },
+  { name: 'Forwarding', forwardQuery: true, forwardHeaders: ['X-GitHub-Event', 'x-shop-topic'] },
+  { name: 'Forwarding nothing', forwardHeaders: [] },
 ];
 
 const mapping = [

@@ -45,6 +45,9 @@ const destination = fc
         enabled: fc.boolean(),
         useStaticIp: fc.boolean(),
         forwardQuery: fc.boolean(),
+        forwardHeaders: fc.option(
+          fc.uniqueArray(fc.stringMatching(/^X-A[a-z]{0,20}$/), { selector: (name) => name.toLowerCase(), maxLength: 4 }),
+        ),
         method: fc.constantFrom('POST', 'PUT', 'PATCH'),
         headers: fc
           .uniqueArray(fc.tuple(headerName, headerValue), { selector: ([header]) => header.toLowerCase(), maxLength: 4 })

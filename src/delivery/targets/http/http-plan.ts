@@ -55,7 +55,7 @@ function openedSecrets(
     const { ca = null, clientCertificate: cert = null, clientKey: key = null } = http.tls ?? {};
     const opened = { cert: cert === null ? null : open(cert, 'clientCertificate'), key: key === null ? null : open(key, 'clientKey') };
     return {
-      headers: destinationHeaders(own.headers, auth, signingSecrets.map(signingKey)),
+      headers: destinationHeaders(own.headers, auth, signingSecrets.map(signingKey), http.forwardHeaders),
       tls: http.tls === undefined ? null : { ca, ...opened },
       secrets: [
         ...signingSecrets.flatMap((secret) => [secret, withoutPrefix(secret)]),

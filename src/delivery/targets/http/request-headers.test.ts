@@ -116,3 +116,54 @@ test('what is not denied is sent: of the event once for each time it came, and i
     ['Bearer t'],
   ]);
 });
+
+describe('a destination with a list of headers that it forwards', () => {
+  const of = (names: string[], own: { name: string; value: string }[] = [], auth: HttpAuthRecord = none, keys: (typeof key)[] = []) =>
+    destinationHeaders(own, auth, keys, names);
+  const headers: [string, string][] = [
+    ['x-shop-topic', 'orders/paid'],
+    ['x-shop-topic', 'again'],
+    ['x_shop_topic', 'another header'],
+    ['x-other', '1'],
+    ['webhook-id', 'of the sender'],
+    ['content-type', 'text/plain'],
+    ['content-encoding', 'gzip'],
+    ['content-language', 'de'],
+  ];
+  const without = (all: Map<string, string[]>) => [...all.keys()].filter((name) => !ours.has(name));
+
+  test('sends these of an event, each as often as it came, and what says how to read the payload', () => {
+    const all = sent(headers, of(['x-shop-topic', 'x-absent']));
+    expect(without(all)).toEqual(['x-shop-topic', 'content-encoding']);
+    expect(all.get('x-shop-topic')).toEqual(['orders/paid', 'again']);
+    expect(all.get('content-type')).toEqual(['text/plain']);
+    expect(all.get('webhook-id')).toEqual(['msg_a']);
+    expect(without(sent(headers, of(['x_shop_topic'])))).toEqual(['x_shop_topic', 'content-encoding']);
+  });
+
+  test('sends none of them when it is empty, and its own headers all the same', () => {
+    const all = sent(headers, of([], [{ name: 'X-Shop-Topic', value: 'own' }]));
+    expect(without(all)).toEqual(['content-encoding', 'x-shop-topic']);
+    expect(all.get('x-shop-topic')).toEqual(['own']);
+  });
+
+  test('sends its own header, or its credential, in place of that of the event', () => {
+    const auth: HttpAuthRecord = { type: 'api_key', headerName: 'X-Other', key: 'own' };
+    const all = sent(headers, of(['x-shop-topic', 'x-other'], [{ name: 'X-SHOP-TOPIC', value: 'own' }], auth));
+    expect([all.get('x-shop-topic'), all.get('x-other')]).toEqual([['own'], ['own']]);
+  });
+
+  test('sends the webhook-id of the event when it has that in the list and does not sign', () => {
+    expect(sent(headers, of(['webhook-id'])).get('webhook-id')).toEqual(['of the sender']);
+    expect(sent(headers, of(['webhook-id'], [], none, [key])).get('webhook-id')).toEqual(['msg_a']);
+  });
+
+  test.each(['host', 'content-length', 'user-agent', 'proxy-authorization', 'sec-fetch-site', 'x-posthorn-attempt'])(
+    'never sends %s of an event, whatever its record says',
+    (name) => expect(sent([[name, 'forged']], of([name])).get(name)).toEqual(ours.get(name)),
+  );
+
+  test('sends x-posthorn-hop on, without which loops would not end', () => {
+    expect(sent([['x-posthorn-hop', '2']], of([])).get('x-posthorn-hop')).toEqual(['3']);
+  });
+});

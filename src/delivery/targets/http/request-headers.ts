@@ -27,6 +27,9 @@ export function isDeniedHeader(name: string): boolean {
   return denied.has(name) || deniedPrefixes.some((prefix) => name.startsWith(prefix));
 }
 
+/** What says how the payload is to be read goes out with it, whatever a destination forwards. */
+const payloadHeaders = new Set(['content-type', 'content-encoding']);
+
 export const signatureHeaders = new Set(['webhook-id', 'webhook-timestamp', 'webhook-signature']);
 
 /** The headers that a destination adds to every request, its secrets opened. */
@@ -35,6 +38,8 @@ export interface DestinationHeaders {
   own: readonly [string, string][];
   names: ReadonlySet<string>;
   signingKeys: readonly KeyObject[];
+  /** Names in lower case of the headers of an event that are sent on; null: all. */
+  forwarded: ReadonlySet<string> | null;
 }
 
 export interface AttemptIdentity {
@@ -74,19 +79,21 @@ export function destinationHeaders(
   headers: readonly { name: string; value: string }[],
   auth: HttpAuthRecord,
   signingKeys: readonly KeyObject[],
+  forwardHeaders?: readonly string[],
 ): DestinationHeaders {
   const isAllowed = (name: string): boolean => name === 'user-agent' || !(isDeniedHeader(name) || signatureHeaders.has(name));
   const own = new Map([...headers.map(({ name, value }) => [name.toLowerCase(), value] as const), ...authHeaders(auth)]);
   const allowed = [...own].filter(([name]) => isAllowed(name));
-  return { own: allowed, names: new Set(allowed.map(([name]) => name)), signingKeys };
+  const forwarded = forwardHeaders === undefined ? null : new Set([...payloadHeaders, ...forwardHeaders]);
+  return { own: allowed, names: new Set(allowed.map(([name]) => name)), signingKeys, forwarded };
 }
 
 /**
- * All headers of one attempt, names and values in turn: the sender's, then the destination's over them, then ours. The
+ * All headers of one attempt, names and values in turn: the sender's that the destination forwards, then the destination's over them, then ours. The
  * sender's own `webhook-*` headers stay unless the destination signs.
  */
 export function requestHeaders(
-  { own, names, signingKeys }: DestinationHeaders,
+  { own, names, signingKeys, forwarded }: DestinationHeaders,
   event: Pick<StoredEvent, 'headers' | 'contentType' | 'payload'>,
   attempt: AttemptIdentity,
 ): string[] {
@@ -95,6 +102,7 @@ export function requestHeaders(
   let hasContentType = names.has('content-type');
   let hasWebhookId = false;
   for (const [name, value] of event.headers) {
+    if (forwarded !== null && !forwarded.has(name)) continue;
     if (isDeniedHeader(name) || names.has(name) || (isSigned && signatureHeaders.has(name))) continue;
     hasContentType ||= name === 'content-type';
     hasWebhookId ||= name === 'webhook-id';

@@ -11,7 +11,7 @@ import { readSecret, type SecretKeyRef } from '../../records/credentials.ts';
 import { manifestsYaml } from '../../records/manifests.ts';
 import { documentHead, exported, exportIds, headOf, missingIdsComment, missingIdsField } from '../../records/portable.ts';
 import { nameOf, recordIdentity, shownDescription } from '../../records/record-fields.ts';
-import { shownField } from '../../records/spec-field.ts';
+import { shownField, textOf } from '../../records/spec-field.ts';
 import { redacted } from '../shared/redaction.ts';
 import { headerObject, redactedHeaders, revealedHeaders } from '../shared/static-headers.ts';
 import { authConfig, authToRecord, authType } from './destination-auth.ts';
@@ -53,6 +53,7 @@ const portableDestination = z
     tls: tlsRecord.nullable().optional().describe(`Certificate and key of the client are ${redacted} without includeSensitive.`),
     useStaticIp: shownField(http.useStaticIp).optional(),
     forwardQuery: shownField(http.forwardQuery).optional(),
+    forwardHeaders: z.array(z.string()).nullable().optional().describe(textOf(http.forwardHeaders)),
     throttle: throttleRecord,
     retryPolicy: retryPolicyRecord,
     config: warehouseConfig.optional().describe('Of warehouse destinations; credentials masked without includeSensitive.'),
@@ -150,7 +151,18 @@ async function portableWarehouse(object: PosthornObject<'Destination'>, call: Ca
 }
 
 async function portableHttp(object: PosthornObject<'Destination'>, settings: Http, call: Call, includeSensitive: boolean) {
-  const { url, method, headers, auth, timeoutMs, tls, useStaticIp, forwardQuery = false, signingSecretRef } = settings;
+  const {
+    url,
+    method,
+    headers,
+    auth,
+    timeoutMs,
+    tls,
+    useStaticIp,
+    forwardQuery = false,
+    forwardHeaders = null,
+    signingSecretRef,
+  } = settings;
   const reveal = async (ref: SecretKeyRef): Promise<string> => (await readSecret(call, object, ref)) ?? maskedUnread;
   return {
     url,
@@ -162,6 +174,7 @@ async function portableHttp(object: PosthornObject<'Destination'>, settings: Htt
     tls: await tlsToRecord(tls, (ref) => (includeSensitive ? reveal(ref) : redacted)),
     useStaticIp,
     forwardQuery,
+    forwardHeaders,
     hasSigningSecret: signingSecretRef !== undefined,
     ...(includeSensitive && signingSecretRef !== undefined && { signingSecret: await reveal(signingSecretRef) }),
   };

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { canonicalJson } from '../../../core/canonical-json.ts';
 import { PosthornError } from '../../../core/errors.ts';
+import { isForwardedHeader } from '../../../core/forwarded-headers.ts';
 import { originOf } from '../../../core/origin.ts';
 import { description } from '../../../resources/fields.ts';
 import { kinds, type PosthornObject, type SpecInputOf } from '../../../resources/kinds.ts';
@@ -32,7 +33,7 @@ import {
 import { resourceFamily } from '../../records/resource-family.ts';
 import { resourceDefinition, type SpecInput } from '../../records/resource-family-definition.ts';
 import { matchesText } from '../../records/search.ts';
-import { shownField, specField } from '../../records/spec-field.ts';
+import { shownField, specField, textOf } from '../../records/spec-field.ts';
 import { bulkDelete } from '../shared/bulk-delete.ts';
 import { headerMap, headerValueOrMask } from '../shared/header-map.ts';
 import { losesTls } from '../shared/redaction.ts';
@@ -88,12 +89,16 @@ const item = z
   })
   .meta({ id: 'DestinationItem' });
 
+const forwardHeadersText = textOf(http.forwardHeaders);
+const shownForwardHeaders = z.array(z.string()).nullable().describe(`${forwardHeadersText} Null: there is no list.`);
+
 const record = item
   .extend({
     headers: z.record(z.string(), z.string()).optional().describe('Sent with every delivery; credentials among them are masked.'),
     authConfig: authConfig.nullable().optional().describe('Credentials, masked; null with authType none.'),
     tls: tlsRecord.nullable().optional().describe('Private certificate authority and mutual TLS.'),
     forwardQuery: shownField(http.forwardQuery).optional(),
+    forwardHeaders: shownForwardHeaders.optional(),
     fieldMapping: fieldMapping.optional().describe('Of warehouse destinations.'),
     signingSecret: z.string().nullable().optional().describe('Deliveries are signed with it; masked, null when there is none.'),
   })
@@ -123,6 +128,7 @@ const body = z.strictObject({
   tls: tlsBody.nullable().optional().describe('Private certificate authority and mutual TLS; null removes it.'),
   useStaticIp: specField(http.useStaticIp),
   forwardQuery: specField(http.forwardQuery),
+  forwardHeaders: specField(http.forwardHeaders).unwrap().nullable().optional().describe(`${forwardHeadersText} Null removes the list.`),
   config: warehouseConfig.optional(),
   fieldMapping: fieldMapping.nullable().optional(),
   throttle: throttleBody.optional(),
@@ -161,6 +167,7 @@ const definition = resourceDefinition({
       tls: null,
       useStaticIp: false,
       forwardQuery: false,
+      forwardHeaders: null,
       throttle: throttleToRecord(undefined),
       retryPolicy: retryPolicyToRecord(undefined),
       signingSecret: null,
@@ -251,6 +258,7 @@ const httpFields = [
   'tls',
   'useStaticIp',
   'forwardQuery',
+  'forwardHeaders',
   'signingSecret',
 ] as const;
 
@@ -285,6 +293,7 @@ async function httpToRecord(object: PosthornObject<'Destination'>, call: Call) {
     ...(await authToRecord(settings.auth, (ref) => readMasked(call, object, ref))),
     tls: await tlsToRecord(settings.tls, shownPem),
     forwardQuery: settings.forwardQuery ?? false,
+    forwardHeaders: settings.forwardHeaders ?? null,
     signingSecret: settings.signingSecretRef === undefined ? null : await readMasked(call, object, settings.signingSecretRef),
   };
 }
@@ -314,6 +323,9 @@ async function httpToSpec({ call, body: sent, current, secrets }: SpecInput<'Des
   }
   if (isBeingEnabled && (await lacksHeader(call, current, settings?.headers, headers)))
     throw new PosthornError('CREDENTIALS_REQUIRED', 'The destination was imported without its credentials: send headers first.');
+  const unstored = (sent.forwardHeaders ?? []).filter((name) => !isForwardedHeader(name));
+  if (unstored.length > 0)
+    call.warn(`forwardHeaders: ${unstored.join(', ')} of a sender is not kept with its event, so it is never sent on`);
   return {
     ...settings,
     url,
@@ -326,6 +338,7 @@ async function httpToSpec({ call, body: sent, current, secrets }: SpecInput<'Des
     // Without a default in the schema false, sent back as it was shown, is no change.
     forwardQuery:
       sent.forwardQuery === (settings?.forwardQuery ?? false) ? settings?.forwardQuery : (sent.forwardQuery ?? settings?.forwardQuery),
+    forwardHeaders: sent.forwardHeaders === undefined ? settings?.forwardHeaders : (sent.forwardHeaders ?? undefined),
     signingSecretRef:
       typeof sent.signingSecret === 'string'
         ? await secrets.put('signingSecret', sent.signingSecret, settings?.signingSecretRef)

@@ -55,6 +55,7 @@ const records = {
     authConfig: { token: '••••oken' },
     tls: { caBundle: 'PEM', clientCertificate: '••••', clientKey: '••••' },
     forwardQuery: false,
+    forwardHeaders: [],
     signingSecret: null,
   },
   s3: {
