@@ -146,7 +146,8 @@ function typeOf(field: Schema): string {
     case 'number':
       return `number, ${field.minimum} to ${field.maximum}`;
     case undefined:
-      return field['x-kubernetes-int-or-string'] === true ? 'quantity' : 'any value';
+      if (field['x-kubernetes-int-or-string'] !== true) return 'any value';
+      return field.minimum === undefined ? 'quantity' : `whole number, ${field.minimum} to ${field.maximum}, or text`;
     default:
       return field.type;
   }

@@ -197,7 +197,7 @@ export function formFields(document: unknown, family: FormFamily): FormField[] {
       case 'number':
         return { kind: 'numbers' };
       default:
-        return { kind: 'json' };
+        return { kind: choicesOf(item).some(({ type }) => type === 'integer') ? 'numbers' : 'json' };
     }
   };
 

@@ -162,7 +162,7 @@ export const environmentSchema = z.object({
     .meta({ roles: ['controller', 'standalone'] }),
   POSTHORN_WEBHOOK_RETRY_DELAYS: retryDelays
     .describe(
-      'Seconds from one attempt at a webhook endpoint to the next, separated by commas; with the first attempt there is one more than these. Default: 5,300,1800,7200,18000,36000,36000.',
+      'Seconds from one attempt at a webhook endpoint without `retryDelays` to the next, separated by commas; with the first attempt there is one more than these. Default: 5,300,1800,7200,18000,36000,36000.',
     )
     .meta({ roles: ['api', 'delivery', 'standalone'] }),
   POSTHORN_WEBHOOK_DISABLE_AFTER_HOURS: count(0, 8760, 0)

@@ -3,6 +3,7 @@ import type { HeaderRecord } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
 import { webhookHeaderSealingContext, webhookSecretSealingContext } from '../core/sealing-contexts.ts';
 import { standardWebhooksSecretRule, standardWebhooksSecrets } from '../core/standard-webhooks-secrets.ts';
+import type { SuccessStatus } from '../core/success-status.ts';
 import type { PosthornObject } from '../resources/kinds.ts';
 import { webhookEndpoint as definition } from '../resources/webhook-endpoint.ts';
 import { type Compiled, type Refusal, refuse } from './compiled.ts';
@@ -29,6 +30,8 @@ export interface ManagedEndpoint {
   timeoutSeconds: number;
   rateLimitPerSecond: number;
   rateLimitStrict: boolean;
+  retryDelaysSeconds: readonly number[] | null;
+  successStatusCodes: readonly SuccessStatus[] | null;
   circuit: { failureThreshold: number; successThreshold: number; cooldownSeconds: number };
   secret: ManagedSecret;
   /** Absent: as it is, which a 410 may have changed. */
@@ -97,6 +100,8 @@ export function compileWebhookEndpoint(
       timeoutSeconds: spec.timeoutSeconds,
       rateLimitPerSecond: spec.rateLimitPerSecond,
       rateLimitStrict: spec.rateLimitStrict ?? false,
+      retryDelaysSeconds: spec.retryDelaysSeconds ?? null,
+      successStatusCodes: spec.successStatusCodes ?? null,
       circuit: { ...(spec.circuit ?? definition.spec.shape.circuit.unwrap().parse({})) },
       secret: {
         sealed,

@@ -7,6 +7,12 @@ import { paragraph } from './text.ts';
 import { httpUrl } from './url.ts';
 import { disabledReasonRule } from './webhook-application.ts';
 
+const wrongStatus = 'must be a status from 100 to 599, or a class of statuses such as 2xx';
+const statusClass = /^[1-5][xX]{2}$/;
+const successStatus = z
+  .union([z.int().min(100).max(599), z.string().regex(statusClass, wrongStatus)])
+  .meta({ 'x-kubernetes-int-or-string': true, minimum: 100, maximum: 599, pattern: statusClass.source });
+
 const spec = z.strictObject({
   applicationRef: reference('WebhookApplication').describe('The WebhookApplication that it belongs to. Cannot be changed.'),
   url: httpUrl.describe(
@@ -31,6 +37,24 @@ const spec = z.strictObject({
     .optional()
     .describe(
       'Messages go out evenly, one at a time, so no window of a second has more than rateLimitPerSecond. Very high rates may not be reached. Default: false.',
+    ),
+  retryDelaysSeconds: z
+    .array(z.int().min(1).max(86_400))
+    .min(1)
+    .max(25)
+    .meta({ 'x-kubernetes-list-type': 'atomic' })
+    .optional()
+    .describe(
+      'Waits before the retries, in seconds: one for each retry, and no further one. Default: those of the installation (POSTHORN_WEBHOOK_RETRY_DELAYS).',
+    ),
+  successStatusCodes: z
+    .array(successStatus)
+    .min(1)
+    .max(50)
+    .meta({ 'x-kubernetes-list-type': 'atomic' })
+    .optional()
+    .describe(
+      'Statuses that count as success, and no others: numbers, or classes such as 2xx. One that is success is nothing else: a 410 does not disable, a 429 does not delay. Default: any 2xx.',
     ),
   circuit: z
     .strictObject({

@@ -103,6 +103,8 @@ test('a person makes an endpoint of an application by the form, is shown its sec
   await page.getByLabel('Description').fill('Production');
   await page.getByText('Further settings').click();
   await page.getByLabel('Rate limit per second').fill('7');
+  await page.getByLabel('Retry delays').fill('5\n300');
+  await page.getByLabel('Success status codes').fill('2xx\n409');
   expect(await page.getByLabel('Application').isDisabled()).toBe(true);
   await page.getByRole('button', { name: 'Save' }).click();
   await page.waitForURL('**/targets?at=ep_*');
@@ -111,6 +113,8 @@ test('a person makes an endpoint of an application by the form, is shown its sec
     url: 'https://hooks.example.com/in',
     description: 'Production',
     rateLimitPerSecond: 7,
+    retryDelays: [5, 300],
+    successStatusCodes: ['2xx', 409],
     isDisabled: false,
   });
   expectSound();

@@ -106,6 +106,8 @@ export function webhookEndpoint(changes: Partial<WebhookEndpoint> & Pick<Webhook
     timeoutSeconds: 30,
     rateLimitPerSecond: 0,
     rateLimitStrict: false,
+    retryDelaysSeconds: null,
+    successStatusCodes: null,
     circuit: { failureThreshold: 1000, successThreshold: 2, cooldownSeconds: 60 },
     isDisabled: false,
     disabledReason: null,

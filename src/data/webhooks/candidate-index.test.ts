@@ -12,6 +12,7 @@ function candidate(number: number, country = number % 7): WebhookCandidate {
     endpointId: `ep_${number}`,
     applicationId: `app_${number % 13}`,
     url: 'https://customer.example/',
+    retries: null,
     shard: 0,
     applicationLimits: { perSecond: 1, perMinute: 1, perHour: 1 },
     filterExpression: null,

@@ -20,6 +20,8 @@ export interface WebhookCandidate
   application: number;
   subscriptionId: string;
   url: string;
+  /** Attempts after the first one; null: as many as in the schedule of the installation. */
+  retries: number | null;
   shard: number;
   applicationLimits: WebhookRateLimits;
 }
@@ -138,6 +140,7 @@ export class WebhookCandidates {
           endpointId: target.id,
           applicationId: target.applicationId,
           url: target.url,
+          retries: target.retryDelaysSeconds?.length ?? null,
           shard: above.application.shard,
           applicationLimits: above.application.rateLimits,
           filterExpression: subscription.filterExpression,

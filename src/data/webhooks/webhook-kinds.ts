@@ -42,7 +42,7 @@ export const endpointKind: KindOfWebhooks<WebhookEndpoint> = {
   rowLength: 4,
   encode: encodeEndpoint,
   indexed: () => [],
-  matched: ({ url, isDisabled }) => [url, isDisabled],
+  matched: ({ url, isDisabled, retryDelaysSeconds }) => [url, isDisabled, retryDelaysSeconds?.length ?? null],
   target: ({ org, applicationId, id }) => ({ org, applicationId, endpointId: id }),
 };
 

@@ -33,7 +33,7 @@ const applicationJson = z.object({
   l: z.tuple([z.number(), z.number(), z.number()]).optional(),
   s: z.number().optional(),
 });
-/** h: headers as they are. s: sealed ones, each with its place among all. */
+/** h: headers as they are. s: sealed ones, each with its place among all. r: seconds between attempts. o: what counts as success. */
 const endpointJson = z.object({
   ...common,
   ...disabling,
@@ -44,6 +44,8 @@ const endpointJson = z.object({
   t: z.number().optional(),
   l: z.number().optional(),
   y: z.literal(1).optional(),
+  r: z.array(z.number()).optional(),
+  o: z.array(z.union([z.number(), z.string()])).optional(),
   b: z.tuple([z.number(), z.number(), z.number()]).optional(),
   k: z.tuple([z.string(), z.string()]),
   w: z.number().optional(),
@@ -85,6 +87,7 @@ export function newApplicationContent(
 
 export function newEndpointContent(endpoint: NewWebhookEndpoint, id: string, nowMs: number): EndpointContent {
   const { url, description, timeoutSeconds, rateLimitPerSecond, rateLimitStrict, circuit, managedBy } = endpoint;
+  const { retryDelaysSeconds, successStatusCodes } = endpoint;
   return {
     url,
     description: description ?? null,
@@ -92,6 +95,8 @@ export function newEndpointContent(endpoint: NewWebhookEndpoint, id: string, now
     timeoutSeconds: timeoutSeconds ?? defaultTimeoutSeconds,
     rateLimitPerSecond: rateLimitPerSecond ?? 0,
     rateLimitStrict: rateLimitStrict ?? false,
+    retryDelaysSeconds: retryDelaysSeconds ?? null,
+    successStatusCodes: successStatusCodes ?? null,
     circuit: { ...defaultCircuit, ...definedOf(circuit ?? {}) },
     secret: endpoint.sealSecret(id),
     ...newDisabling(endpoint),
@@ -163,6 +168,8 @@ export function encodeEndpoint({
   timeoutSeconds,
   rateLimitPerSecond,
   rateLimitStrict,
+  retryDelaysSeconds,
+  successStatusCodes,
   circuit,
   secret,
   ...rest
@@ -175,6 +182,8 @@ export function encodeEndpoint({
     t: timeoutSeconds === defaultTimeoutSeconds ? undefined : timeoutSeconds,
     l: rateLimitPerSecond === 0 ? undefined : rateLimitPerSecond,
     y: rateLimitStrict ? 1 : undefined,
+    r: retryDelaysSeconds === null ? undefined : [...retryDelaysSeconds],
+    o: successStatusCodes === null ? undefined : [...successStatusCodes],
     b: isSame(circuit, defaultCircuit) ? undefined : [failureThreshold, successThreshold, cooldownSeconds],
     k: [secret.sealed, secret.prefix],
     w: secret.version === 1 ? undefined : secret.version,
@@ -198,6 +207,8 @@ export function decodeEndpoint(json: string): EndpointContent {
     timeoutSeconds: stored.t ?? defaultTimeoutSeconds,
     rateLimitPerSecond: stored.l ?? 0,
     rateLimitStrict: stored.y === 1,
+    retryDelaysSeconds: stored.r ?? null,
+    successStatusCodes: stored.o ?? null,
     circuit: { ...defaultCircuit, ...definedOf({ failureThreshold, successThreshold, cooldownSeconds }) },
     secret: {
       sealed: stored.k[0],

@@ -154,6 +154,8 @@ describe('an endpoint', () => {
       timeoutSeconds: 30,
       rateLimitPerSecond: 9,
       rateLimitStrict: false,
+      retryDelaysSeconds: null,
+      successStatusCodes: null,
       circuit: { failureThreshold: 5, successThreshold: 2, cooldownSeconds: 5 },
       secret: { sealed: `sealed for ${made.id}`, prefix: 'whsec_abcd', version: 1, previous: [] },
       isDisabled: false,

@@ -1,4 +1,5 @@
 import type { HeaderRecord } from '../../core/records.ts';
+import type { SuccessStatus } from '../../core/success-status.ts';
 import type { PageQuery, ViewPage } from '../shard/messages.ts';
 
 /** One customer of the sender. Times are milliseconds since the epoch. */
@@ -42,6 +43,10 @@ export interface WebhookEndpoint {
   rateLimitPerSecond: number;
   /** Nothing goes at once after a pause. */
   rateLimitStrict: boolean;
+  /** Between its attempts; null: those of the installation. */
+  retryDelaysSeconds: readonly number[] | null;
+  /** Null: any 2xx. */
+  successStatusCodes: readonly SuccessStatus[] | null;
   circuit: { failureThreshold: number; successThreshold: number; cooldownSeconds: number };
   secret: WebhookSecret;
   isDisabled: boolean;
@@ -120,6 +125,8 @@ export type NewWebhookEndpoint = Pick<WebhookEndpoint, 'org' | 'applicationId' |
       | 'timeoutSeconds'
       | 'rateLimitPerSecond'
       | 'rateLimitStrict'
+      | 'retryDelaysSeconds'
+      | 'successStatusCodes'
       | 'isDisabled'
       | 'disabledReason'
       | 'disableAfterHours'

@@ -35,9 +35,9 @@ export async function attemptWebhook(job: Job, plan: WebhookPlan, context: Conte
   const identity = { messageId, eventId, number, timestampSeconds: Math.floor(startedAtMs / 1000), userAgent };
   const result = await exchangeWithEndpoint(plan, { own: plan.headers, keys, event, identity }, { clock, signal });
   if (signal.aborted && result.type === 'error') return settle({ type: 'back' });
-  const attempt = attemptRecord(result, { expectedResponse: null }, { startedAtMs, endedAtMs: clock.now() }, { mode, number });
+  const attempt = attemptRecord(result, plan, { startedAtMs, endedAtMs: clock.now() }, { mode, number });
   metrics.attemptSeconds.observe({ result: attempt.errorType ?? 'ok' }, attempt.durationMs / 1000);
-  if (attempt.responseStatus === gone) {
+  if (attempt.errorType !== null && attempt.responseStatus === gone) {
     // First this: a message that is settled no more says it.
     if (await plan.disable('the endpoint answered 410 Gone', false)) metrics.endpointsDisabled.inc({ cause: 'gone' });
     return settle({ type: 'dead', attempt: { ...attempt, errorType: 'gone' }, reason: 'destination_not_found' });

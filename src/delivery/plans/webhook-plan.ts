@@ -3,10 +3,11 @@ import { LRUCache } from 'lru-cache';
 import type { Dispatcher } from 'undici';
 import type { RetrySchedule } from '../../core/backoff.ts';
 import { type EgressRules, egressRules, type InstallationEgress } from '../../core/egress-policy.ts';
-import type { OrganizationRecord, ThrottleRecord, TransformRecord } from '../../core/records.ts';
+import type { OrganizationRecord, RouteRecord, ThrottleRecord, TransformRecord } from '../../core/records.ts';
 import type { Keyring } from '../../core/sealing.ts';
 import { webhookHeaderSealingContext, webhookSecretSealingContext } from '../../core/sealing-contexts.ts';
 import { signingKey, withoutPrefix } from '../../core/signing.ts';
+import { statusesOf } from '../../core/success-status.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import type { Circuits } from '../../data/queue/circuits.ts';
 import type { SharedLimiter, TargetSetting } from '../../data/queue/delivery-queue.ts';
@@ -28,6 +29,8 @@ import { heldBack } from './held-back.ts';
 export interface WebhookPlan {
   setting: TargetSetting;
   retryPolicy: RetrySchedule;
+  /** Null: any 2xx is success. */
+  expectedResponse: RouteRecord['expectedResponse'];
   /** http, where the installation does not allow that. */
   isForbidden: boolean;
   origin: string;
@@ -67,6 +70,7 @@ export interface WebhookPlanSources {
   ownEvents: Pick<OwnEventNotes, 'note'>;
   /** For endpoints that have no setting of their own or of their application; 0: never. */
   disableAfterHours: number;
+  /** Of endpoints that have no delays of their own. */
   retries: RetrySchedule;
   /** Endpoints may be reached by http. */
   allowsInsecureUrls: boolean;
@@ -163,7 +167,9 @@ export class WebhookPlans {
     ];
     return {
       setting: settingOf(endpoint, application, hasOwnEvents),
-      retryPolicy: webhooks.retries,
+      retryPolicy: endpoint.retryDelaysSeconds === null ? webhooks.retries : scheduleOf(endpoint.retryDelaysSeconds),
+      expectedResponse:
+        endpoint.successStatusCodes === null ? null : { statusCodes: statusesOf(endpoint.successStatusCodes), bodyContains: null },
       isForbidden: protocol !== 'https:' && !webhooks.allowsInsecureUrls,
       origin,
       path,
@@ -196,6 +202,10 @@ export class WebhookPlans {
       },
     };
   }
+}
+
+function scheduleOf(delaysSeconds: readonly number[]): RetrySchedule {
+  return { delaysMs: delaysSeconds.map((seconds) => seconds * 1000) };
 }
 
 /** The keys that sign at a time; null when one of them does not open. */

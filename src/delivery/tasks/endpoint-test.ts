@@ -41,9 +41,9 @@ export function endpointTestHandler(
     );
     if (signal.aborted && result.type === 'error')
       throw new PosthornError('UNAVAILABLE', 'The delivery worker is stopping.', { retryAfterSeconds: 1 });
-    const attempt = attemptRecord(result, { expectedResponse: null }, { startedAtMs, endedAtMs: clock.now() }, wishOfTest(attemptDetail));
+    const attempt = attemptRecord(result, plan, { startedAtMs, endedAtMs: clock.now() }, wishOfTest(attemptDetail));
     const { responseStatus, responseBody, durationMs, errorMessage } = attempt;
-    const errorType = responseStatus === gone ? 'gone' : attempt.errorType;
+    const errorType = attempt.errorType !== null && responseStatus === gone ? 'gone' : attempt.errorType;
     return {
       success: errorType === null,
       responseStatus,

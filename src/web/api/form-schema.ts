@@ -4,7 +4,7 @@ export type FormNode =
   | { kind: 'number' | 'boolean' }
   | { kind: 'choice'; values: string[] }
   | { kind: 'reference'; to: ReferenceFamily }
-  /** `list` has texts. */
+  /** `list` has texts; `numbers` may have some, too. */
   | { kind: 'list' | 'numbers' | 'map' }
   | { kind: 'choices'; values: string[] }
   | { kind: 'references'; to: ReferenceFamily }

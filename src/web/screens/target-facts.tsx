@@ -176,6 +176,7 @@ export function DestinationFacts({ destination }: { destination: Destination }):
 export function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactElement {
   const from = useDayBegin();
   const { id, url, totalMessages, totalSuccesses, totalFailures, avgResponseTimeMs, rateLimitPerSecond, timeoutSeconds } = endpoint;
+  const { retryDelays, successStatusCodes } = endpoint;
   const ended = totalSuccesses + totalFailures;
   return (
     <>
@@ -202,6 +203,10 @@ export function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactElemen
           <dd>
             {rateLimitPerSecond === 0 ? 'none' : `${count(rateLimitPerSecond)} per second`}; an attempt has {count(timeoutSeconds)} s
           </dd>
+          <dt>Retries</dt>
+          <dd>{retryDelays === null ? 'as the installation has them' : delayWords(retryDelays.map((seconds) => seconds * 1000))}</dd>
+          <dt>Success</dt>
+          <dd>{successStatusCodes === null ? 'any 2xx' : successStatusCodes.join(', ')}</dd>
           {endpoint.isDisabled ? (
             <>
               <dt>Disabled</dt>
@@ -326,13 +331,17 @@ function throttleWords({ mode, rateLimit, rateUnit, strict, maxConcurrency, queu
 }
 
 function retryWords({ maxRetries, initialDelay, maxDelay, delays }: Destination['retryPolicy']): string {
-  if (delays !== null) return `${count(delays.length)}, after ${delays.map(duration).join(', ')}`;
+  if (delays !== null) return delayWords(delays);
   return `${count(maxRetries)}, after ${duration(initialDelay)} to ${duration(maxDelay)}`;
 }
 
 function forwardedWords(names: readonly string[] | null): string {
   if (names === null) return 'all are forwarded';
   return names.length === 0 ? 'none are forwarded' : `${names.join(', ')} forwarded, no others`;
+}
+
+function delayWords(delaysMs: readonly number[]): string {
+  return `${count(delaysMs.length)}, after ${delaysMs.map(duration).join(', ')}`;
 }
 
 function useDayBegin(): string {

@@ -18,6 +18,8 @@ beforeAll(async () => {
     applicationRef: { name: 'shop' },
     url: 'https://shop.example/hooks',
     signingSecretRef: { name: 'signing', key: 'secret' },
+    retryDelaysSeconds: [5, 60],
+    successStatusCodes: ['2xx', 409],
   });
   declared.subscription = await apply('WebhookSubscription', 'paid', {
     endpointRef: { name: 'hooks' },
@@ -48,6 +50,8 @@ test('what resources declare is listed and shown as what the API makes, its secr
     hasSecret: true,
     secretPrefix: `${secret.slice(0, 10)}…`,
     secretVersion: 1,
+    retryDelays: [5, 60],
+    successStatusCodes: ['2xx', 409],
     circuitState: 'closed',
     subscriptionCount: 1,
   });

@@ -158,6 +158,13 @@ describe('a test of an endpoint', () => {
     expect(await world.webhooks.endpoint(org, id)).toMatchObject({ isDisabled: false });
   });
 
+  test('a test of an endpoint succeeds with a success status of the endpoint, and with no other', async () => {
+    const leaving = await receiver((response, number) => response.writeHead(number === 1 ? 410 : 200).end());
+    const { id } = await endpoint(leaving.url, { successStatusCodes: [410] });
+    expect((await testOf(id, {})).body.data).toMatchObject({ success: true, responseStatus: 410, errorType: null });
+    expect((await testOf(id, {})).body.data).toMatchObject({ success: false, responseStatus: 200, errorType: 'http_error' });
+  });
+
   test('a test of an endpoint needs the scope write, a known endpoint and event type, and no other fields', async () => {
     const to = await receiver();
     const { id } = await endpoint(to.url);

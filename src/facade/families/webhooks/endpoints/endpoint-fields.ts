@@ -11,6 +11,9 @@ import { headerValueOrMask } from '../../shared/header-map.ts';
 const spec = webhookEndpoint.spec.shape;
 const circuit = spec.circuit.unwrap().shape;
 const maxHeaders = 20;
+const delaysText = 'Waits before the retries, in seconds: one for each retry, and no further one. Null: those of the installation.';
+const statusesText =
+  'Statuses that count as success, and no others: numbers, or classes such as 2xx. One that is success is nothing else: a 410 does not disable, a 429 does not delay. Null: any 2xx.';
 
 const header = z
   .strictObject({ name: headerName.describe('Name of the header.'), value: headerValueOrMask.describe('Value of the header.') })
@@ -29,6 +32,8 @@ export const endpointFields = {
   timeoutSeconds: shownField(spec.timeoutSeconds),
   rateLimitPerSecond: shownField(spec.rateLimitPerSecond),
   rateLimitStrict: shownField(spec.rateLimitStrict),
+  retryDelays: shownField(spec.retryDelaysSeconds, delaysText).nullable(),
+  successStatusCodes: shownField(spec.successStatusCodes, statusesText).nullable(),
   circuitFailureThreshold: shownField(circuit.failureThreshold),
   circuitSuccessThreshold: shownField(circuit.successThreshold),
   circuitCooldownSeconds: shownField(circuit.cooldownSeconds),
@@ -41,15 +46,15 @@ const pace = {
   timeoutSeconds: specField(spec.timeoutSeconds),
   rateLimitPerSecond: specField(spec.rateLimitPerSecond),
   rateLimitStrict: specField(spec.rateLimitStrict),
+  retryDelays: endpointFields.retryDelays.optional(),
+  successStatusCodes: endpointFields.successStatusCodes.optional(),
   circuitFailureThreshold: specField(circuit.failureThreshold),
   circuitSuccessThreshold: specField(circuit.successThreshold),
   circuitCooldownSeconds: specField(circuit.cooldownSeconds),
 };
 const notHad = {
   signatureScheme: settingNotHad(z.literal('hmac-sha256'), 'Nothing but hmac-sha256: messages are signed as Standard Webhooks v1.'),
-  successStatusCodes: settingNotHad(z.null(), 'Nothing but null: 2xx is success.'),
   backoffType: settingNotHad(z.literal('exponential').nullable(), 'Nothing but exponential, or null.'),
-  retryDelays: settingNotHad(z.null(), 'Nothing but null: all endpoints have the same delays.'),
   ipAllowlistNotes: settingNotHad(z.null(), 'Nothing but null.'),
   useStaticIp: settingNotHad(z.literal(false), 'Nothing but false.'),
 };
@@ -101,9 +106,10 @@ export function refuseWrongEndpoint(sent: Pick<z.output<typeof endpointChangeBod
 
 /** What the store keeps of the fields that both bodies have. */
 export function endpointSettings(sent: Omit<z.output<typeof endpointChangeBody>, 'applicationId'>) {
-  const { circuitFailureThreshold, circuitSuccessThreshold, circuitCooldownSeconds, ...rest } = sent;
+  const { circuitFailureThreshold, circuitSuccessThreshold, circuitCooldownSeconds, retryDelays, ...rest } = sent;
   return {
     ...rest,
+    retryDelaysSeconds: retryDelays,
     circuit: {
       failureThreshold: circuitFailureThreshold,
       successThreshold: circuitSuccessThreshold,

@@ -41,6 +41,8 @@ export const webhookEndpoints: Family = {
     timeoutSeconds: 30,
     rateLimitPerSecond: 0,
     rateLimitStrict: false,
+    retryDelays: null,
+    successStatusCodes: null,
     circuitFailureThreshold: 5,
     circuitSuccessThreshold: 2,
     circuitCooldownSeconds: 60,
