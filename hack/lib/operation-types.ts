@@ -30,10 +30,10 @@ export function operationTypes(document: unknown, names: readonly string[]): str
     if (Array.isArray(each['enum'])) return each['enum'].map((value) => JSON.stringify(value)).join(' | ');
     const choices = Array.isArray(anyOf) ? anyOf : oneOf;
     if (Array.isArray(choices)) return union(choices.map((choice) => typeOf(schema.parse(choice))));
+    if (Array.isArray(type)) return union(type.map((one) => typeOf(one === 'null' ? { type: one } : { ...each, type: one })));
     const parts = Array.isArray(allOf) ? allOf.map((part) => typeOf(schema.parse(part))) : [];
     if (properties !== undefined || (type === 'object' && parts.length === 0)) parts.push(objectOf(each));
     if (parts.length > 0) return parts.length === 1 ? parts.join('') : parts.map((part) => `(${part})`).join(' & ');
-    if (Array.isArray(type)) return union(type.map((one) => typeOf({ ...each, type: one })));
     if (type === 'array') return `Array<${items === undefined ? 'unknown' : typeOf(schema.parse(items))}>`;
     return plain.get(String(type)) ?? 'unknown';
   };

@@ -14,6 +14,8 @@ import { IdempotentAnswers } from '../data/intake/idempotent-answers.ts';
 import { RedisIntake } from '../data/intake/intake.ts';
 import { QuotaSteps } from '../data/intake/quota-steps.ts';
 import { RateLimiter } from '../data/intake/rate-limit.ts';
+import { SignatureFailureLog } from '../data/intake/signature-failure-log.ts';
+import { SignatureFailures } from '../data/intake/signature-failures.ts';
 import { OrganizationLock } from '../data/locks/organization-lock.ts';
 import { WriteAheadLog } from '../data/locks/write-ahead-log.ts';
 import { Circuits } from '../data/queue/circuits.ts';
@@ -148,6 +150,7 @@ async function runApi(context: RoleContext): Promise<void> {
     mailDomains: config.mailDomains,
     mailRecipients: config.requiresMailConfirmation ? new MailRecipients(shared) : null,
     apiKeyUsage: new ApiKeyUsage(shared),
+    signatureFailures: new SignatureFailures(shared),
     sessions: new SessionStore(shared),
     channelAlerts: new ChannelAlerts(shared),
     organizationLock: new OrganizationLock(shared),
@@ -168,7 +171,18 @@ async function runApi(context: RoleContext): Promise<void> {
     ...(config.publicIngestUrl === undefined ? {} : { publicIngestUrl: config.publicIngestUrl }),
   };
   const facade = createFacade(services);
-  const events = { sandbox, registry: records, acceptor: sending.acceptor, intake, keyring, clock, logger, metrics: registry };
+  const signatureFailures = new SignatureFailureLog({ ...ingestRedis, logger });
+  const events = {
+    sandbox,
+    signatureFailures,
+    registry: records,
+    acceptor: sending.acceptor,
+    intake,
+    keyring,
+    clock,
+    logger,
+    metrics: registry,
+  };
   const senders = { publicUrl: config.publicIngestUrl, trustedProxies: config.trustedProxies };
   const ingest = config.apiTakesEvents
     ? (await import('../ingest/handler.ts')).createIngestHandler({ ...events, ...senders })
@@ -204,6 +218,7 @@ async function runApi(context: RoleContext): Promise<void> {
   await aborted(stopping);
   streams.close();
   await drainServer(server, config.drainMs);
+  await signatureFailures.close();
   ending.abort();
   await Promise.all([following, finishing, records.stop(), closeServer(opsServer, 1000)]);
   sandbox.close();

@@ -2,6 +2,7 @@ import { PosthornError } from '../core/errors.ts';
 import { requestIdFor } from '../core/request-id.ts';
 import { RedisIntake } from '../data/intake/intake.ts';
 import { QuotaSteps } from '../data/intake/quota-steps.ts';
+import { SignatureFailureLog } from '../data/intake/signature-failure-log.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
 import { answerError } from '../ingest/answer.ts';
 import { createIngestHandler } from '../ingest/handler.ts';
@@ -40,8 +41,10 @@ async function runIngest(context: RoleContext): Promise<void> {
   let shards = config.shards;
   const storing = { redis: link.command('events'), prefix, clock };
   const quotaSteps = new QuotaSteps({ ...storing, registry: records, shards: () => shards, logger });
+  const signatureFailures = new SignatureFailureLog({ ...storing, logger });
   const ingest = createIngestHandler({
     sandbox,
+    signatureFailures,
     registry: records,
     acceptor: new RedisMessageAcceptor({ ...storing, shards: () => shards, memoryLimitBytes: config.redisMemoryLimitBytes }),
     intake: new RedisIntake({ ...storing, quotaSteps }),
@@ -72,6 +75,7 @@ async function runIngest(context: RoleContext): Promise<void> {
   await aborted(stopping);
   await drainServer(server, config.drainMs);
   others.close();
+  await signatureFailures.close();
   await Promise.all([records.stop(), closeServer(opsServer, 1000)]);
   sandbox.close();
   link.close();

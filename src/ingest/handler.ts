@@ -8,6 +8,7 @@ import { OrganizationBudget } from '../core/organization-budget.ts';
 import { wholePayloadBytes } from '../core/payload-sizes.ts';
 import type { Keyring } from '../core/sealing.ts';
 import type { Intake } from '../data/intake/intake.ts';
+import type { SignatureFailureLog } from '../data/intake/signature-failure-log.ts';
 import type { RegistryReader } from '../data/registry/registry.ts';
 import type { MessageAcceptor } from '../data/shard/messages.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
@@ -21,6 +22,8 @@ export interface IngestHandlerOptions {
   registry: RegistryReader;
   acceptor: MessageAcceptor;
   intake: Intake;
+  /** Where requests are kept whose signature fails. */
+  signatureFailures: Pick<SignatureFailureLog, 'note'>;
   /** Where payloads are checked against the schemas of users. */
   sandbox: Sandbox;
   keyring: Keyring;

@@ -60,7 +60,7 @@ export interface PlanServices extends RoutingServices {
 /** The default number of retries and the first attempt. */
 const attemptsOfUnknownDestination = 11;
 
-/** The plan of `/ingest/{orgSlug}/{sourceSlug}`. Throws NOT_FOUND, UNAVAILABLE, or INTERNAL when no secret opens. */
+/** The plan of `/ingest/{orgSlug}/{sourceSlug}`. Throws NOT_FOUND, UNAVAILABLE, or SigningSecretsUnreadable when no secret opens. */
 export function ingestPlan(services: PlanServices, orgSlug: string, sourceSlug: string): Promise<IngestPlan> {
   const { registry, keyring, logger } = services;
   return registry.derive(`ingest:${orgSlug}/${sourceSlug}`, async () => {

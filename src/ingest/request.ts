@@ -10,11 +10,14 @@ import { type Abandonment, loopTurns } from '../core/loop-turns.ts';
 import type { OpenShares } from '../core/open-shares.ts';
 import type { OrganizationBudget } from '../core/organization-budget.ts';
 import { wholePayloadBytes } from '../core/payload-sizes.ts';
+import { isVerified, type Verification } from '../core/providers/descriptor.ts';
 import { ownProvider } from '../core/providers/providers.ts';
+import type { SignatureFailure } from '../core/providers/signature-failure.ts';
 import { requestFormat } from '../core/readable-payload.ts';
 import { requestIdFor } from '../core/request-id.ts';
 import { maxQueryLength, queryOf } from '../core/sent-query.ts';
 import { tellRate } from '../data/intake/rate-limit.ts';
+import type { SignatureFailureLog } from '../data/intake/signature-failure-log.ts';
 import type { Sandbox } from '../sandbox/sandbox.ts';
 import { answerAccepted, answerError, answerHandshake, answerQuestion } from './answer.ts';
 import { ArrivingBody, hungUp, overloaded, overShare } from './arriving-body.ts';
@@ -27,12 +30,15 @@ import type { IngestMetrics, IngestOutcome } from './metrics.ts';
 import { type IngestPlan, ingestPlan, type PlanServices } from './plan.ts';
 import { type HandshakeAnswer, type HandshakeReply, isSignedForAnyone } from './query-handshake.ts';
 import type { LargeJudgement, ReceivedRequest } from './received-request.ts';
+import { SigningSecretsUnreadable } from './signing-secrets.ts';
 import { type TakingServices, takeEvent } from './take-event.ts';
 
 export interface IngestServices extends PlanServices, TakingServices {
   sandbox: Sandbox;
   clock: Clock;
   logger: Logger;
+  /** Where requests are kept whose signature fails. */
+  signatureFailures: Pick<SignatureFailureLog, 'note'>;
   limits: IngestLimits;
   /** Of the installation. */
   maxPayloadBytes: number;
@@ -122,7 +128,7 @@ export class IngestRequest implements Deadlined, Abandonment {
     if (orgSlug === undefined || sourceSlug === undefined) throw new PosthornError('NOT_FOUND', 'There is no such source');
     if (inFlight.requests > limits.requestsInFlight) throw overloaded();
     deadlines.set(this, limits.planDeadlineMs);
-    const plan = await ingestPlan(this.#services, orgSlug, sourceSlug);
+    const plan = await this.#plan(orgSlug, sourceSlug);
     if (this.#isOver()) return;
     const { org } = plan.source;
     this.#takeShare(org);
@@ -156,18 +162,24 @@ export class IngestRequest implements Deadlined, Abandonment {
     answerAccepted(this.#response, this.#requestId, eventId, isDuplicate);
   }
 
+  async #plan(orgSlug: string, sourceSlug: string): Promise<IngestPlan> {
+    try {
+      return await ingestPlan(this.#services, orgSlug, sourceSlug);
+    } catch (thrown) {
+      if (thrown instanceof SigningSecretsUnreadable) this.#noteFailure(thrown.source, thrown.failure, true);
+      throw thrown;
+    }
+  }
+
   #isOver(): boolean {
     return this.#stage === 'over';
   }
 
   #checkHead({ source, mayReceiveFrom, handshake }: IngestPlan, query: string): 'probe' | HandshakeAnswer | 'event' {
-    const { method = '', headers, socket } = this.#request;
+    const { method = '', headers } = this.#request;
     if (!source.enabled) throw new PosthornError('SOURCE_DISABLED', 'The source is disabled');
     if (source.provider === ownProvider) throw new PosthornError('FORBIDDEN', "The source receives Posthorn's own events only");
-    if (
-      mayReceiveFrom !== null &&
-      !mayReceiveFrom(clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'], this.#services.trustedProxies))
-    )
+    if (mayReceiveFrom !== null && !mayReceiveFrom(this.#senderAddress()))
       throw new PosthornError('IP_NOT_ALLOWED', 'The source does not take events from this address');
     if (isProbe(source.provider, method)) return 'probe';
     const answer = handshake?.(this.#request, query) ?? null;
@@ -178,6 +190,11 @@ export class IngestRequest implements Deadlined, Abandonment {
     }
     refuseLoop(headers[hopHeader]);
     return 'event';
+  }
+
+  #senderAddress(): string {
+    const { headers, socket } = this.#request;
+    return clientAddress(socket.remoteAddress ?? '', headers['x-forwarded-for'], this.#services.trustedProxies);
   }
 
   async #countAgainstLimit({ source }: IngestPlan, limit: number): Promise<void> {
@@ -249,10 +266,18 @@ export class IngestRequest implements Deadlined, Abandonment {
     if (verify === null) return { signatureValid: null, signed: null };
     const { headers, url: path = '' } = this.#request;
     const pieces = isSignedForAnyone(source, body) ? null : verify({ headers, body, nowMs, path, publicUrl: this.#services.publicUrl });
-    const verification = pieces === null ? null : await loopTurns.of(source.org).runShort(pieces, this);
-    if (verification !== null) return { signatureValid: true, signed: verification.signed };
+    const result: Verification | SignatureFailure =
+      pieces === null ? { reason: 'body_is_handshake_token' } : await loopTurns.of(source.org).runShort(pieces, this);
+    if (isVerified(result)) return { signatureValid: true, signed: result.signed };
+    this.#noteFailure(source, result, source.rejectInvalidSignatures);
     if (source.rejectInvalidSignatures) throw new PosthornError('INVALID_SIGNATURE', 'The signature is missing or wrong');
     return { signatureValid: false, signed: null };
+  }
+
+  /** For those who set the source up: the sender hears nothing of it. */
+  #noteFailure(source: IngestPlan['source'], failure: SignatureFailure, isRefused: boolean): void {
+    const request = { isRefused, address: this.#senderAddress(), userAgent: this.#request.headers['user-agent'] };
+    this.#services.signatureFailures.note(source, failure, request);
   }
 
   #readBody(limitBytes: number, { org, id }: IngestPlan['source']): Promise<Buffer> {

@@ -1,30 +1,60 @@
+import { PosthornError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { nobody } from '../core/providers/custom.ts';
-import type { Verifier } from '../core/providers/descriptor.ts';
+import { isVerified, type Verifier } from '../core/providers/descriptor.ts';
 import { providers } from '../core/providers/providers.ts';
+import type { SignatureFailure } from '../core/providers/signature-failure.ts';
 import type { SourceRecord } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
 
 /**
  * The check of a source's signatures, with the secret before the present one until that runs out; null when the source
- * has no secret and takes everything. Throws when no secret of the source opens.
+ * has no secret and takes everything. Throws SigningSecretsUnreadable when no secret of the source opens.
  */
 export function sourceVerifier(source: SourceRecord, keyring: Keyring, logger: Logger): Verifier | null {
   if (source.signingSecrets.length === 0) return source.rejectInvalidSignatures ? nobody : null;
   const { verifier } = providers[source.provider];
-  const verify = verifier(open(source, source.signingSecrets, keyring, logger), source.verification);
+  const present = open(source, source.signingSecrets, keyring, logger);
+  const verify = verifier(present.secrets, source.verification);
   const { previousSigningSecrets: previous } = source;
-  if (previous === undefined) return verify;
-  const verifyPrevious = verifier(open(source, previous.sealed, keyring, logger), source.verification);
+  if (previous === undefined) return present.areAll ? verify : blamingUnread(verify);
+  const earlier = open(source, previous.sealed, keyring, logger);
+  const verifyPrevious = verifier(earlier.secrets, source.verification);
+  const verifyBoth: Verifier = function* (request) {
+    const result = yield* verify(request);
+    if (isVerified(result) || request.nowMs >= previous.validUntilMs) return result;
+    const earlierResult = yield* verifyPrevious(request);
+    return isVerified(earlierResult) ? earlierResult : result;
+  };
+  return present.areAll && earlier.areAll ? verifyBoth : blamingUnread(verifyBoth);
+}
+
+/** No secret of the source opens: `failure` says so of every request. */
+export class SigningSecretsUnreadable extends PosthornError {
+  readonly failure: SignatureFailure = { reason: 'secret_unreadable' };
+  readonly source: SourceRecord;
+
+  constructor(source: SourceRecord, cause: unknown) {
+    super('INTERNAL', 'no signing secret of the source can be decrypted', { cause });
+    this.source = source;
+  }
+}
+
+/** A secret that does not open may be the one that a request is signed with. */
+function blamingUnread(verify: Verifier): Verifier {
   return function* (request) {
-    const verification = yield* verify(request);
-    if (verification !== null || request.nowMs >= previous.validUntilMs) return verification;
-    return yield* verifyPrevious(request);
+    const result = yield* verify(request);
+    return !isVerified(result) && result.reason === 'no_secret_matches' ? { reason: 'secret_unreadable' } : result;
   };
 }
 
-function open(source: SourceRecord, envelopes: readonly string[], keyring: Keyring, logger: Logger): string[] {
+function open(
+  source: SourceRecord,
+  envelopes: readonly string[],
+  keyring: Keyring,
+  logger: Logger,
+): { secrets: string[]; areAll: boolean } {
   const context = recordSealingContext(source.org, 'source', source.id, 'signingSecrets');
   const secrets: string[] = [];
   let failure: unknown;
@@ -36,6 +66,6 @@ function open(source: SourceRecord, envelopes: readonly string[], keyring: Keyri
       logger.error({ err: error, sourceId: source.id }, 'a signing secret of a source cannot be decrypted');
     }
   }
-  if (secrets.length === 0) throw failure;
-  return secrets;
+  if (secrets.length === 0) throw new SigningSecretsUnreadable(source, failure);
+  return { secrets, areAll: secrets.length === envelopes.length };
 }

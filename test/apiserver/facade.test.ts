@@ -28,6 +28,7 @@ import { describeRouteNotifications } from '../facade/suites/route-notifications
 import { describeRouteTransfer } from '../facade/suites/route-transfer.ts';
 import { describeSecretUse } from '../facade/suites/secret-use.ts';
 import { describeSharing } from '../facade/suites/sharing.ts';
+import { describeSignatureFailures } from '../facade/suites/signature-failures.ts';
 import { describeSources } from '../facade/suites/sources.ts';
 import { describeTransferProperties } from '../facade/suites/transfer-properties.ts';
 import { describeTransforms } from '../facade/suites/transforms.ts';
@@ -99,6 +100,7 @@ const suites = {
   replicas: describeReplicas,
   'parts of settings': describePartialSettings,
   sources: describeSources,
+  'failed signatures': describeSignatureFailures,
   'the use of Secrets': describeSecretUse,
   warehouses: describeWarehouses,
   'transforms and schemas': describeTransforms,

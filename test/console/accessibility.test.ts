@@ -91,6 +91,19 @@ test.each(stories)('a story and the drawer beside its list have no fault that ax
   await expectAccessible(page);
 });
 
+test('the drawer of a source has no fault that axe finds, without failed signatures and with some', async () => {
+  const source = await made('sources', { name: 'signed', provider: 'github', signingSecret: 'a-long-random-secret' });
+  const page = await show(`sources?at=${source}`);
+  const failed = page.getByRole('region', { name: 'Failed signatures' });
+  await failed.getByText('None in the last 24 hours.').waitFor();
+  await expectAccessible(page);
+  await fetch(`${suite.standalone.url}/ingest/default/signed`, { method: 'POST', headers: { 'user-agent': 'x'.repeat(30) } });
+  await show(`sources?at=${source}`);
+  await failed.getByText('The request has no header x-hub-signature-256.').waitFor();
+  await expectAccessible(page);
+  await expectToFit(page);
+});
+
 describe('a dialog has no fault that axe finds:', () => {
   test.each<[title: string, path: () => string, act: (page: Page) => Promise<void>]>([
     ['the palette', () => 'overview', (page) => page.keyboard.press('Control+k')],

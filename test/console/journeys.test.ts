@@ -193,6 +193,30 @@ test('the keyboard alone leads from the address to the story of an event, and se
   expectSound();
 });
 
+test('whoever sets up a source sees within seconds why its sender is refused, with what to do, and never the signature', async () => {
+  const source = await made('sources', { name: 'signed', provider: 'stripe', signingSecret: 'a-long-random-secret' });
+  const page = await open(`o/default/sources?at=${source}`);
+  const failed = page.getByRole('region', { name: 'Failed signatures' });
+  await failed.getByText('None in the last 24 hours.').waitFor();
+  const send = async (headers: Record<string, string>): Promise<number> =>
+    (await fetch(`${suite.standalone.url}/ingest/default/signed`, { method: 'POST', body: '{}', headers })).status;
+  expect(await send({ 'user-agent': '<b>Shop</b>/1' })).toBe(401);
+  const signature = 'abcdef0123456789'.repeat(4);
+  const old = Math.floor(Date.now() / 1000) - 4000;
+  expect(await send({ 'stripe-signature': `t=${old},v1=${signature}` })).toBe(401);
+  await failed.getByText('The request has no header stripe-signature.').waitFor();
+  await failed.getByText(/^1 request refused, the last one .* from 127\.0\.0\.1 \(<b>Shop<\/b>\/1\)$/).waitFor();
+  await failed.getByText(/^The time that was signed is 40\d\d s old; 300 s are allowed\.$/).waitFor();
+  await failed.getByText('Synchronize the clock of the sender.').waitFor();
+  await failed.getByText(/^2 requests since /).waitFor();
+  expect(await page.content()).not.toContain(signature);
+  const unchecked = await made('sources', { name: 'unchecked' });
+  await page.goto(`${suite.standalone.url}/console/o/default/sources?at=${unchecked}`);
+  await page.getByText('Send a test event').waitFor();
+  expect(await failed.count()).toBe(0);
+  expectSound();
+});
+
 test('the calendar shows when cron jobs run, by day and with what runs often apart, and leads to a job with its next ten runs', async () => {
   const daily = await made('cron', { name: '<b>Daily</b>', cronExpression: '30 12 * * *', url: 'https://reports.example/run' });
   await made('cron', { name: 'Heartbeat', cronExpression: '* * * * *', url: 'https://reports.example/beat' });

@@ -24,6 +24,7 @@ import { ApiKeyUsage } from '../../src/data/intake/api-key-usage.ts';
 import { IdempotentAnswers } from '../../src/data/intake/idempotent-answers.ts';
 import { RedisIntake } from '../../src/data/intake/intake.ts';
 import { RateLimiter } from '../../src/data/intake/rate-limit.ts';
+import { SignatureFailures } from '../../src/data/intake/signature-failures.ts';
 import { OrganizationLock } from '../../src/data/locks/organization-lock.ts';
 import { WriteAheadLog } from '../../src/data/locks/write-ahead-log.ts';
 import { Circuits } from '../../src/data/queue/circuits.ts';
@@ -203,6 +204,7 @@ export async function startFacadeWorld(
     mailDomains,
     mailRecipients: requiresMailConfirmation ? new MailRecipients({ redis: redis.client, prefix }) : null,
     apiKeyUsage: new ApiKeyUsage(shared),
+    signatureFailures: new SignatureFailures(shared),
     sessions: new SessionStore(shared),
     channelAlerts: new ChannelAlerts(shared),
     organizationLock: new OrganizationLock(shared),

@@ -32,6 +32,7 @@ beforeAll(async () => {
     registry: world.registry,
     acceptor: world.acceptor,
     intake: new RedisIntake({ redis: world.redis.client, prefix: 'test:', clock: systemClock }),
+    signatureFailures: { note: () => {} },
     sandbox,
     keyring: testKeyring,
     clock: patientClock,

@@ -10,6 +10,7 @@ import type { PayloadSchemaRecord, RouteRecord, SourceRecord } from '../../src/c
 import { Keyring } from '../../src/core/sealing.ts';
 import { recordSealingContext } from '../../src/core/sealing-contexts.ts';
 import { type Intake, RedisIntake } from '../../src/data/intake/intake.ts';
+import { SignatureFailureLog } from '../../src/data/intake/signature-failure-log.ts';
 import { changeStreamBlockMs } from '../../src/data/registry/change-stream.ts';
 import { RedisRegistryPublisher } from '../../src/data/registry/registry-publisher.ts';
 import { RedisRegistryReader } from '../../src/data/registry/registry-reader.ts';
@@ -52,7 +53,10 @@ export class KeptEvents implements MessageAcceptor {
   }
 }
 
-type ServingOptions = Pick<Partial<IngestHandlerOptions>, 'trustedProxies' | 'publicUrl' | 'intake' | 'maxPayloadBytes'>;
+type ServingOptions = Pick<
+  Partial<IngestHandlerOptions>,
+  'trustedProxies' | 'publicUrl' | 'intake' | 'maxPayloadBytes' | 'signatureFailures'
+>;
 
 export interface Answer {
   status: number;
@@ -71,6 +75,8 @@ export class IngestUnderTest {
   /** Requests of which the handler has heard. */
   heard = 0;
   metrics = new Registry();
+  /** `close` writes what it has not written yet. */
+  failures: SignatureFailureLog | null = null;
   readonly #sandbox = new Sandbox({ clock: patientBy(3), processes: 1, maxPayloadBytes: largestPayloadBytes });
   #server: Server | null = null;
   #port = 0;
@@ -232,11 +238,13 @@ export class IngestUnderTest {
     await this.#stopServing();
     this.metrics = new Registry();
     const { registry, keyring, metrics } = this;
+    this.failures = new SignatureFailureLog({ redis: this.#client, prefix: keyPrefix, clock: systemClock, logger: silentLogger });
     const intake = new RedisIntake({ redis: this.#client, prefix: keyPrefix, clock: systemClock });
     const common = {
       registry,
       acceptor,
       intake,
+      signatureFailures: this.failures,
       keyring,
       sandbox: this.#sandbox,
       clock: systemClock,
@@ -259,6 +267,7 @@ export class IngestUnderTest {
   async #stopServing(): Promise<void> {
     if (this.#server === null) return;
     this.#server.closeAllConnections();
+    await this.failures?.close();
     this.#server.close();
     await once(this.#server, 'close');
     this.#server = null;

@@ -1,5 +1,6 @@
 import type { SignatureScheme, Verifier } from './descriptor.ts';
 import { digestFromBase64, digestFromHex, hmacKeys, signedByAny } from './hmac.ts';
+import { headerMalformed, headerMissing } from './signature-failure.ts';
 
 /** The HMAC of the body, and of nothing else, stands in `scheme.header`, behind `scheme.prefix`. */
 export function bodySignatureVerifier(scheme: SignatureScheme, secrets: readonly string[]): Verifier {
@@ -8,8 +9,8 @@ export function bodySignatureVerifier(scheme: SignatureScheme, secrets: readonly
   const digestFrom = encoding === 'hex' ? digestFromHex : digestFromBase64;
   return function* ({ headers, body }) {
     const value = headers[header];
-    if (typeof value !== 'string' || !value.startsWith(prefix)) return null;
-    const signature = digestFrom(value.slice(prefix.length), algorithm);
-    return signature === null ? null : yield* signedByAny(keys, { prefix: '', body }, [signature], algorithm);
+    if (typeof value !== 'string') return headerMissing(header);
+    const signature = value.startsWith(prefix) ? digestFrom(value.slice(prefix.length), algorithm) : null;
+    return signature === null ? headerMalformed(header) : yield* signedByAny(keys, { prefix: '', body }, [signature], algorithm);
   };
 }

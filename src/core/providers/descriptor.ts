@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { SignatureFailure } from './signature-failure.ts';
 
 /** A request as a signature covers it. */
 export interface SignedRequest {
@@ -24,8 +25,12 @@ export interface Verification {
   signed: SignedContent | null;
 }
 
-/** Returns null when none of the source's secrets vouches for the request. Yields between two pieces of a large body. */
-export type Verifier = (request: SignedRequest) => Generator<undefined, Verification | null>;
+/** Returns why when none of the source's secrets vouches for the request. Yields between two pieces of a large body. */
+export type Verifier = (request: SignedRequest) => Generator<undefined, Verification | SignatureFailure>;
+
+export function isVerified(result: Verification | SignatureFailure): result is Verification {
+  return 'signed' in result;
+}
 
 /** How a sender of provider `custom` signs: an HMAC of the body in a header. */
 export interface SignatureScheme {

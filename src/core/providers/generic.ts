@@ -1,5 +1,6 @@
 import type { ProviderDescriptor, Verifier } from './descriptor.ts';
 import { digestFromHex, hmacKeys, signedByAny } from './hmac.ts';
+import { headerMalformed, headerMissing } from './signature-failure.ts';
 
 const prefix = 'sha256=';
 
@@ -10,10 +11,12 @@ const prefix = 'sha256=';
 function genericVerifier(secrets: readonly string[]): Verifier {
   const keys = hmacKeys(secrets);
   return function* ({ headers, body }) {
-    const header = headers['x-webhook-signature'] ?? headers['x-signature'];
-    if (typeof header !== 'string') return null;
+    const name =
+      headers['x-webhook-signature'] === undefined && headers['x-signature'] !== undefined ? 'x-signature' : 'x-webhook-signature';
+    const header = headers[name];
+    if (typeof header !== 'string') return headerMissing(name);
     const signature = digestFromHex(header.startsWith(prefix) ? header.slice(prefix.length) : header);
-    return signature === null ? null : yield* signedByAny(keys, { prefix: '', body }, [signature]);
+    return signature === null ? headerMalformed(name) : yield* signedByAny(keys, { prefix: '', body }, [signature]);
   };
 }
 

@@ -1,5 +1,6 @@
-import type { ProviderDescriptor, Verifier } from './descriptor.ts';
+import { isVerified, type ProviderDescriptor, type Verifier } from './descriptor.ts';
 import { knownTokens } from './known-token.ts';
+import { headerMissing, noSecretMatches } from './signature-failure.ts';
 import { standardWebhooksVerifier } from './standard-webhooks.ts';
 
 const tokenHeader = 'x-gitlab-token';
@@ -11,11 +12,16 @@ const signingTokenPrefix = 'whsec_';
  */
 function gitlabVerifier(secrets: readonly string[]): Verifier {
   const isToken = knownTokens(secrets.filter((secret) => secret !== ''));
-  const signature = standardWebhooksVerifier(secrets.filter((secret) => secret.startsWith(signingTokenPrefix)));
+  const signingTokens = secrets.filter((secret) => secret.startsWith(signingTokenPrefix));
+  const signature = standardWebhooksVerifier(signingTokens);
   return function* (request) {
     const token = request.headers[tokenHeader];
     // What is signed tells more than the token, which may stand beside it.
-    return (yield* signature(request)) ?? (typeof token === 'string' && isToken(token) ? { signed: null } : null);
+    const result = yield* signature(request);
+    if (isVerified(result)) return result;
+    if (typeof token === 'string' && isToken(token)) return { signed: null };
+    if (signingTokens.length > 0 && (typeof token !== 'string' || request.headers['webhook-signature'] !== undefined)) return result;
+    return typeof token === 'string' ? noSecretMatches : headerMissing(tokenHeader);
   };
 }
 

@@ -1,11 +1,12 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from 'node:crypto';
 import { updateInPieces } from '../hash-in-pieces.ts';
 import type { SignatureScheme, SignedContent, Verification } from './descriptor.ts';
+import { noSecretMatches, type SignatureFailure } from './signature-failure.ts';
 
 type Algorithm = SignatureScheme['algorithm'];
 
 /** How far the time in a signature may be from ours, either way. */
-const toleranceSeconds = 300;
+export const toleranceSeconds = 300;
 
 const digestBytes: Record<Algorithm, number> = { sha1: 20, sha256: 32, sha512: 64 };
 const hexDigits = /^[0-9a-fA-F]*$/;
@@ -18,13 +19,13 @@ export function hmacKeys(secrets: readonly (string | Buffer)[]): KeyObject[] {
     .map((secret) => createSecretKey(typeof secret === 'string' ? Buffer.from(secret) : secret));
 }
 
-/** What was signed, when the HMAC of it under one of the keys is one of the signatures, else null; compared in constant time. */
+/** What was signed, when the HMAC of it under one of the keys is one of the signatures; compared in constant time. */
 export function* signedByAny(
   keys: readonly KeyObject[],
   signed: SignedContent,
   signatures: readonly Buffer[],
   algorithm: Algorithm = 'sha256',
-): Generator<undefined, Verification | null> {
+): Generator<undefined, Verification | SignatureFailure> {
   const { prefix, body } = signed;
   let isSigned = false;
   for (const key of keys) {
@@ -36,7 +37,7 @@ export function* signedByAny(
       if (signature.length === expected.length && timingSafeEqual(signature, expected)) isSigned = true;
     }
   }
-  return isSigned ? { signed } : null;
+  return isSigned ? { signed } : noSecretMatches;
 }
 
 /** The bytes of a hexadecimal digest; null when it is not one. */
@@ -50,7 +51,11 @@ export function digestFromBase64(text: string, algorithm: Algorithm = 'sha256'):
   return bytes.length === digestBytes[algorithm] && bytes.toString('base64') === text ? bytes : null;
 }
 
-/** Whether the text is a time in seconds since the epoch that lies within the tolerance. */
-export function isTimely(seconds: string, nowMs: number): boolean {
-  return decimalSeconds.test(seconds) && Math.abs(nowMs / 1000 - Number(seconds)) <= toleranceSeconds;
+/** What is wrong with the time in a header, which is to be in seconds since the epoch; null: it lies within the tolerance. */
+export function timeFailure(header: string, seconds: string, nowMs: number): SignatureFailure | null {
+  if (!decimalSeconds.test(seconds)) return { reason: 'timestamp_malformed', header };
+  const secondsBehind = nowMs / 1000 - Number(seconds);
+  return Math.abs(secondsBehind) <= toleranceSeconds
+    ? null
+    : { reason: 'timestamp_outside_tolerance', header, secondsBehind: Math.trunc(secondsBehind) };
 }

@@ -1,7 +1,10 @@
 import type { ProviderDescriptor, Verifier } from './descriptor.ts';
-import { digestFromHex, hmacKeys, isTimely, signedByAny } from './hmac.ts';
+import { digestFromHex, hmacKeys, signedByAny, timeFailure } from './hmac.ts';
+import { headerMalformed, headerMissing } from './signature-failure.ts';
 
 const version = 'v0';
+const signatureHeader = 'x-slack-signature';
+const timeHeader = 'x-slack-request-timestamp';
 
 /**
  * `X-Slack-Signature: v0=<hex HMAC-SHA256>` over `v0:<X-Slack-Request-Timestamp>:<body>`
@@ -10,10 +13,13 @@ const version = 'v0';
 function slackVerifier(secrets: readonly string[]): Verifier {
   const keys = hmacKeys(secrets);
   return function* ({ headers, body, nowMs }) {
-    const { 'x-slack-signature': header, 'x-slack-request-timestamp': seconds } = headers;
-    if (typeof header !== 'string' || typeof seconds !== 'string' || !header.startsWith(`${version}=`)) return null;
-    const signature = digestFromHex(header.slice(version.length + 1));
-    if (signature === null || !isTimely(seconds, nowMs)) return null;
+    const { [signatureHeader]: header, [timeHeader]: seconds } = headers;
+    if (typeof header !== 'string') return headerMissing(signatureHeader);
+    if (typeof seconds !== 'string') return headerMissing(timeHeader);
+    const signature = header.startsWith(`${version}=`) ? digestFromHex(header.slice(version.length + 1)) : null;
+    if (signature === null) return headerMalformed(signatureHeader);
+    const failure = timeFailure(timeHeader, seconds, nowMs);
+    if (failure !== null) return failure;
     return yield* signedByAny(keys, { prefix: `${version}:${seconds}:`, body }, [signature]);
   };
 }

@@ -1,6 +1,7 @@
 import { withoutPrefix } from '../signing.ts';
 import type { ProviderDescriptor, SignedRequest, Verifier } from './descriptor.ts';
-import { digestFromBase64, hmacKeys, isTimely, signedByAny } from './hmac.ts';
+import { digestFromBase64, hmacKeys, signedByAny, timeFailure } from './hmac.ts';
+import { headerMalformed, headerMissing } from './signature-failure.ts';
 
 const signaturePrefix = 'v1,';
 
@@ -20,19 +21,28 @@ export function standardWebhooksVerifier(secrets: readonly string[]): Verifier {
  */
 export function svixVerifier(secrets: readonly string[]): Verifier {
   const isSigned = signatureCheck(secrets);
-  return (request) => isSigned(request, request.headers['svix-id'] === undefined ? 'webhook' : 'svix');
+  return (request) => isSigned(request, isNamedAsStandard(request) ? 'webhook' : 'svix');
+}
+
+function isNamedAsStandard({ headers }: SignedRequest): boolean {
+  return headers['svix-id'] === undefined && headers['webhook-id'] !== undefined;
 }
 
 function signatureCheck(secrets: readonly string[]): (request: SignedRequest, name: 'webhook' | 'svix') => ReturnType<Verifier> {
   const keys = hmacKeys(secrets.map((secret) => Buffer.from(withoutPrefix(secret), 'base64')));
   return function* ({ headers, body, nowMs }, name) {
     const { [`${name}-id`]: id, [`${name}-timestamp`]: seconds, [`${name}-signature`]: list } = headers;
-    if (typeof id !== 'string' || id === '' || typeof seconds !== 'string' || typeof list !== 'string') return null;
+    if (typeof list !== 'string') return headerMissing(`${name}-signature`);
+    if (typeof id !== 'string' || id === '') return headerMissing(`${name}-id`);
+    if (typeof seconds !== 'string') return headerMissing(`${name}-timestamp`);
     const signatures = list
       .split(' ')
       .filter((item) => item.startsWith(signaturePrefix))
       .flatMap((item) => digestFromBase64(item.slice(signaturePrefix.length)) ?? []);
-    return isTimely(seconds, nowMs) ? yield* signedByAny(keys, { prefix: `${id}.${seconds}.`, body }, signatures) : null;
+    if (signatures.length === 0) return headerMalformed(`${name}-signature`);
+    return (
+      timeFailure(`${name}-timestamp`, seconds, nowMs) ?? (yield* signedByAny(keys, { prefix: `${id}.${seconds}.`, body }, signatures))
+    );
   };
 }
 

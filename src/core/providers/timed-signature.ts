@@ -1,5 +1,6 @@
 import type { Verifier } from './descriptor.ts';
-import { digestFromHex, hmacKeys, isTimely, signedByAny } from './hmac.ts';
+import { digestFromHex, hmacKeys, signedByAny, timeFailure } from './hmac.ts';
+import { headerMalformed, headerMissing } from './signature-failure.ts';
 
 /** A time and hexadecimal HMAC-SHA256s of time and body in one header. */
 interface TimedSignature {
@@ -17,7 +18,7 @@ export function timedSignatureVerifier(scheme: TimedSignature, secrets: readonly
   const keys = hmacKeys(secrets);
   return function* ({ headers, body, nowMs }) {
     const header = headers[scheme.header];
-    if (typeof header !== 'string') return null;
+    if (typeof header !== 'string') return headerMissing(scheme.header);
     let seconds = '';
     const signatures: Buffer[] = [];
     for (const item of header.split(scheme.separator)) {
@@ -27,6 +28,7 @@ export function timedSignatureVerifier(scheme: TimedSignature, secrets: readonly
       const signature = digestFromHex(value);
       if (signature !== null) signatures.push(signature);
     }
-    return isTimely(seconds, nowMs) ? yield* signedByAny(keys, { prefix: seconds + scheme.joint, body }, signatures) : null;
+    if (signatures.length === 0) return headerMalformed(scheme.header);
+    return timeFailure(scheme.header, seconds, nowMs) ?? (yield* signedByAny(keys, { prefix: seconds + scheme.joint, body }, signatures));
   };
 }

@@ -1,9 +1,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { updateInPieces } from '../hash-in-pieces.ts';
-import type { ProviderDescriptor, SignedRequest, Verifier } from './descriptor.ts';
+import { isVerified, type ProviderDescriptor, type SignedRequest, type Verifier } from './descriptor.ts';
 import { digestFromBase64, digestFromHex, hmacKeys, signedByAny } from './hmac.ts';
+import { headerMalformed, headerMissing, noSecretMatches, type SignatureFailure } from './signature-failure.ts';
 import { signedFormFields } from './twilio-form.ts';
 
+const signatureHeader = 'x-twilio-signature';
 const form = /^application\/x-www-form-urlencoded\b/i;
 const empty = Buffer.alloc(0);
 const defaultPorts = { 'https:': '443', 'http:': '80' };
@@ -16,30 +18,31 @@ const defaultPorts = { 'https:': '443', 'http:': '80' };
 function twilioVerifier(secrets: readonly string[]): Verifier {
   const keys = hmacKeys(secrets);
   return function* (request) {
-    const header = request.headers['x-twilio-signature'];
-    const signature = typeof header === 'string' ? digestFromBase64(header, 'sha1') : null;
-    if (signature === null) return null;
+    const header = request.headers[signatureHeader];
+    if (typeof header !== 'string') return headerMissing(signatureHeader);
+    const signature = digestFromBase64(header, 'sha1');
+    if (signature === null) return headerMalformed(signatureHeader);
     const fields = yield* signedFields(request);
-    if (fields === null) return null;
+    if (!Buffer.isBuffer(fields)) return fields;
     for (const prefix of addresses(request)) {
-      const verification = yield* signedByAny(keys, { prefix, body: fields }, [signature], 'sha1');
-      if (verification !== null) return verification;
+      const result = yield* signedByAny(keys, { prefix, body: fields }, [signature], 'sha1');
+      if (isVerified(result)) return result;
     }
-    return null;
+    return noSecretMatches;
   };
 }
 
-/** What stands behind the address in the signed text; null when the body is not the one that was signed. */
-function* signedFields({ headers, body, path }: SignedRequest): Generator<undefined, Buffer | null> {
+/** What stands behind the address in the signed text, or why the signature does not cover the body. */
+function* signedFields({ headers, body, path }: SignedRequest): Generator<undefined, Buffer | SignatureFailure> {
   const bodySha256 = new URLSearchParams(path.split('?')[1]).get('bodySHA256');
   if (bodySha256 !== null) {
     const sent = digestFromHex(bodySha256);
     const hash = createHash('sha256');
     yield* updateInPieces(hash, body);
-    return sent !== null && timingSafeEqual(sent, hash.digest()) ? empty : null;
+    return sent !== null && timingSafeEqual(sent, hash.digest()) ? empty : { reason: 'body_digest_mismatch' };
   }
-  if (!form.test(headers['content-type'] ?? '')) return body.length === 0 ? empty : null;
-  return yield* signedFormFields(body);
+  if (!form.test(headers['content-type'] ?? '')) return body.length === 0 ? empty : { reason: 'body_not_covered' };
+  return (yield* signedFormFields(body)) ?? { reason: 'body_not_covered' };
 }
 
 /**

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { silentLogger } from '../../../test/support/logger.ts';
 import { clusterClient, moveSlots, type RedisGroup, startRedisCluster } from '../../../test/support/redis-group.ts';
 import { newTimedId } from '../../core/ids.ts';
 import type { RedisClient } from '../../redis/connection.ts';
@@ -8,6 +9,8 @@ import { systemClock } from '../../runtime/clock.ts';
 import { RedisMessagePurger } from '../purge/message-purger.ts';
 import { type EventClaim, RedisIntake } from './intake.ts';
 import { intakeKeys } from './intake-keys.ts';
+import { SignatureFailureLog } from './signature-failure-log.ts';
+import { SignatureFailures, signatureFailureKeys } from './signature-failures.ts';
 
 const prefix = 'posthorn:';
 const rules = /^user posthorn (.+)$/m
@@ -64,4 +67,20 @@ test('on a Redis Cluster, as the user that operations has, marks and months are 
   expect((await intake.takeRequest('src_a', 1)).allowed).toBe(false);
   await new RedisMessagePurger({ redis, prefix }).purgeOrganization('org_a', new AbortController().signal);
   expect(await redis.exists(keys.quota)).toBe(0);
+});
+
+test('on a Redis Cluster, as the user that operations has, failed signatures of many organizations are kept, and go with their organization', async () => {
+  const log = new SignatureFailureLog({ redis, prefix, clock: systemClock, logger: silentLogger });
+  const request = { isRefused: true, address: '192.0.2.1', userAgent: 'Sender/1' };
+  const orgs = Array.from({ length: 20 }, (_, i) => `org_failing_${i}`);
+  for (const org of orgs) for (const id of ['one', 'two']) log.note({ org, id: `${org}_${id}` }, { reason: 'no_secret' }, request);
+  await log.close();
+  const failures = new SignatureFailures({ redis, prefix });
+  const kept = (): Promise<number[]> => Promise.all(orgs.map(async (org) => (await failures.of(org, `${org}_two`, 0)).requests));
+  expect(await kept()).toEqual(orgs.map(() => 1));
+  const [gone = '', ...others] = orgs;
+  await new RedisMessagePurger({ redis, prefix }).purgeOrganization(gone, new AbortController().signal);
+  expect(await kept()).toEqual([0, ...others.map(() => 1)]);
+  for (const id of ['one', 'two'])
+    expect(await redis.lrange(signatureFailureKeys(prefix, gone).entriesOf(`${gone}_${id}`), 0, -1)).toEqual([]);
 });

@@ -11,6 +11,7 @@ import { forgetGone } from '../history/gone-counters.ts';
 import { apiKeyUsageKey } from '../intake/api-key-usage.ts';
 import { idempotencyKeys } from '../intake/idempotent-answers.ts';
 import { intakeKeys, unfinishedIntentsKey } from '../intake/intake-keys.ts';
+import { SignatureFailures } from '../intake/signature-failures.ts';
 import { organizationLockKeys } from '../locks/organization-lock.ts';
 import { assignRunsAndTasks } from '../pools/organization-pools.ts';
 import { purgeSessions } from '../sessions/session-store.ts';
@@ -50,6 +51,7 @@ export class RedisMessagePurger implements MessagePurger {
       await purgeSessions({ redis: this.#redis, prefix: this.#prefix }, org);
       await this.#redis.del(apiKeyUsageKey(this.#prefix, org));
       await this.#redis.del(...channelAlertKeys(this.#prefix, org));
+      await new SignatureFailures({ redis: this.#redis, prefix: this.#prefix }).forget(org);
       await this.#redis.del(mailRecipientsKey(this.#prefix, org));
       const { notes, begun } = organizationLockKeys(this.#prefix, org);
       await this.#redis.del(notes, begun);

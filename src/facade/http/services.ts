@@ -10,6 +10,7 @@ import type { ApiKeyUsage } from '../../data/intake/api-key-usage.ts';
 import type { IdempotentAnswers } from '../../data/intake/idempotent-answers.ts';
 import type { Intake } from '../../data/intake/intake.ts';
 import type { RateLimiter } from '../../data/intake/rate-limit.ts';
+import type { SignatureFailures } from '../../data/intake/signature-failures.ts';
 import type { OrganizationLock } from '../../data/locks/organization-lock.ts';
 import type { WriteAheadLog } from '../../data/locks/write-ahead-log.ts';
 import type { Circuits } from '../../data/queue/circuits.ts';
@@ -72,6 +73,7 @@ export interface FacadeServices {
   /** Of addresses that may get e-mails; empty: any. */
   mailDomains: readonly string[];
   apiKeyUsage: ApiKeyUsage;
+  signatureFailures: SignatureFailures;
   sessions: SessionStore;
   channelAlerts: ChannelAlerts;
   organizationLock: OrganizationLock;

@@ -169,6 +169,12 @@ export interface Operations {
     body: undefined;
     answer: Source;
   };
+  'GET /sources/{id}/signature-failures': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: GetSourceSignatureFailuresResult;
+  };
   'PATCH /sources/{id}': {
     path: { id: string };
     query: Record<string, never>;
@@ -621,7 +627,7 @@ export type AllowedMethodsField = Array<"POST" | "PUT" | "PATCH" | "GET" | "DELE
 
 export type Analytics = { range: string; summary: { totalEvents: number; totalDeliveries: number; successRate: SuccessRateField; avgLatency: AvgLatencyField; duplicatesDropped: number; eventsFiltered: number }; sources: Array<{ sourceId: string; name: string; eventsCount: number; duplicatesDropped: number; lastEventAt: LastEventAtField }>; destinations: Array<{ destinationId: string; name: string; deliveryCount: number; successRate: SuccessRateField; avgLatency: AvgLatencyField }>; statusBreakdown: { delivered: number; failed: number; pending: number; retrying: number; circuit_open: number } };
 
-export type ApiKey = { id: IdField; organizationId: OrganizationIdField; name: NameField; prefix: string; keyPrefix: string; role: "admin" | "developer" | "viewer"; scopes: Array<"read" | "write" | "delete">; createdAt: CreatedAtField; lastUsedAt: string | null; expiresAt: string | null; createdBy: { name: string; keyId: string | null } };
+export type ApiKey = { id: IdField; organizationId: OrganizationIdField; name: NameField; prefix: string; keyPrefix: string; role: "admin" | "developer" | "viewer"; scopes: Array<"read" | "write" | "delete">; createdAt: CreatedAtField; lastUsedAt: string | null; expiresAt: string | null; createdBy: { name: string; keyId: string | null } | null };
 
 export type Attempt = { attemptNumber: number; startedAt: StartedAtField; durationMs: number; responseStatus: ResponseStatusField; responseBody: ResponseBodyField; errorType: string | null; errorMessage: ErrorMessageField; detail?: AttemptDetail };
 
@@ -641,11 +647,11 @@ export type BucketField = string;
 
 export type CategoryField = string | null;
 
-export type ChannelAlert = { id: string; type: "delivery.failed" | "delivery.succeeded" | "route.recovered" | "circuit.opened" | "circuit.closed"; isTest: boolean; route: { id: string; name: string }; destination: { id: string; name: string }; count: number; status: "delivered" | "retrying" | "failed"; attempts: number; lastAttemptAt: string; responseStatus: number | null; errorMessage: string | null };
+export type ChannelAlert = { id: string; type: "delivery.failed" | "delivery.succeeded" | "route.recovered" | "circuit.opened" | "circuit.closed"; isTest: boolean; route: { id: string; name: string } | null; destination: { id: string; name: string } | null; count: number; status: "delivered" | "retrying" | "failed"; attempts: number; lastAttemptAt: string; responseStatus: number | null; errorMessage: string | null };
 
-export type ChannelTestFailure = { success: false; error: string; message: string; detail?: AttemptDetail };
+export type ChannelTestFailure = { success: false; error: string; message: MessageField; detail?: AttemptDetail };
 
-export type ChannelTestSuccess = { success: true; message: string; detail?: AttemptDetail };
+export type ChannelTestSuccess = { success: true; message: MessageField; detail?: AttemptDetail };
 
 export type CircuitCooldownSecondsField = number;
 
@@ -869,6 +875,8 @@ export type GetManifestPatchBody = { change: Record<string, unknown> };
 
 export type GetRouteAnalyticsResult = { range: string; routes: Array<RouteAnalytics> };
 
+export type GetSourceSignatureFailuresResult = { data: Array<SignatureFailure>; requests: number; since: string | null };
+
 export type GetWebhookDeadLetterStatsResult = { data: { total: number; byReason: Record<string, number>; topFailingEndpoints: Array<FailingEndpoint>; byEndpoint: Array<FailingEndpoint> } };
 
 export type HandshakeField = "hub_challenge" | "validation_token" | "challenge" | "crc_token" | "cloudevents" | null;
@@ -877,7 +885,7 @@ export type HeaderField = string;
 
 export type HeadersField = Array<EndpointHeader>;
 
-export type HttpTestResult = { success: true; statusCode: number; latency: number; responseBody: string; message: string; detail?: AttemptDetail; status?: number | null; latencyMs?: number };
+export type HttpTestResult = { success: true; statusCode: number; latency: number; responseBody: string; message: MessageField; detail?: AttemptDetail; status?: number | null; latencyMs?: number };
 
 export type HttpUrl = string;
 
@@ -889,7 +897,7 @@ export type IdentityField = "keys" | "platform";
 
 export type InputFormatField = "json";
 
-export type Installation = { version: string; mode: "standalone" | "cluster"; layout: number; versions: Array<{ version: string | null; workers: number | null; processes: Array<{ role: string; processes: number }> | null }>; pools: Array<{ name: string; workers: number; slots: number; replicas: { wanted: number; ready: number }; conditions: Array<{ type: string; status: "True" | "False" | "Unknown"; reason: string; message: string; lastTransitionTime: string }> | null }> | null; workers: { total: number; data: Array<{ id: string; pool: string; isAlive: boolean; slots: number | null; version: string | null; lastSeenAt: string | null }> }; processes: { total: number; data: Array<{ role: string; address: string; layout: number; version: string | null; connectedSeconds: number }> }; shards: { total: number; data: Array<{ shard: number; unfinished: number; retriesWaiting: number; processing: number; deadLetters: number; outboxEntries: number }> }; redis: { mode: "single" | "sentinel" | "cluster"; servers: Array<{ address: string; version: string; usedBytes: number; limitBytes: number | null; evictionPolicy: string; appendOnly: boolean; snapshotAt: string | null; replicas: number }> }; unread: Array<{ part: "redis" | "pools" | "workers" | "processes" | "shards"; reason: string }>; warnings: Array<{ part: "redis" | "pools" | "workers" | "processes" | "shards"; message: string; action: string }> };
+export type Installation = { version: string; mode: "standalone" | "cluster"; layout: number; versions: Array<{ version: string | null; workers: number | null; processes: Array<{ role: string; processes: number }> | null }>; pools: Array<{ name: string; workers: number; slots: number; replicas: { wanted: number; ready: number } | null; conditions: Array<{ type: string; status: "True" | "False" | "Unknown"; reason: string; message: string; lastTransitionTime: string }> | null }> | null; workers: { total: number; data: Array<{ id: string; pool: string; isAlive: boolean; slots: number | null; version: string | null; lastSeenAt: string | null }> } | null; processes: { total: number; data: Array<{ role: string; address: string; layout: number; version: string | null; connectedSeconds: number }> } | null; shards: { total: number; data: Array<{ shard: number; unfinished: number; retriesWaiting: number; processing: number; deadLetters: number; outboxEntries: number }> } | null; redis: { mode: "single" | "sentinel" | "cluster"; servers: Array<{ address: string; version: string; usedBytes: number; limitBytes: number | null; evictionPolicy: string; appendOnly: boolean; snapshotAt: string | null; replicas: number }> } | null; unread: Array<{ part: "redis" | "pools" | "workers" | "processes" | "shards"; reason: string }>; warnings: Array<{ part: "redis" | "pools" | "workers" | "processes" | "shards"; message: string; action: string }> };
 
 export type IpAllowlistField = Array<string>;
 
@@ -970,6 +978,8 @@ export type ManifestPatch = { patch: { apiVersion: "posthorn.dev/v1alpha1"; kind
 export type MaskFieldsField = Array<string> | null;
 
 export type MaxDelayField = number;
+
+export type MessageField = string;
 
 export type MetadataField = Record<string, unknown>;
 
@@ -1061,7 +1071,7 @@ export type Related = { id: string; name: string };
 
 export type Replay = (Resource) & ({ what: WhatField; filter: ReplayFilter; ratePerSecond: RatePerSecondField; toDestinationId: string | null; stopAfterFailurePercent: number | null; ttlSecondsAfterFinished: number | null; dryRun: DryRunField; suspend: boolean; cancel: boolean; phase: "Planning" | "Running" | "Suspended" | "Succeeded" | "Failed" | "Cancelled"; plan: ReplayPlan | null; queued: number; skipped: number; skippedByReason: Record<string, number>; delivered: number; failed: number; endedOtherwise: number; waiting: ReplayWait | null; failure: ReplayFailure | null; alreadyRan: boolean; startedAt: string | null; completedAt: string | null; estimatedCompletionAt: string | null });
 
-export type ReplayDeliveryResult = { originalDeliveryId: string; newDeliveryId: string; status: "queued"; deliveryId: string; message: string };
+export type ReplayDeliveryResult = { originalDeliveryId: string; newDeliveryId: string; status: "queued"; deliveryId: string; message: MessageField };
 
 export type ReplayFailure = { reason: string; message: string };
 
@@ -1115,7 +1125,7 @@ export type SchemaIdField = string | null;
 
 export type SecretField = SigningSecrets | null;
 
-export type Series = { from: string; to: string; step: string; now: { backlog: number | null; oldestAgeMs: number | null }; total: SeriesTotal; points: Array<SeriesPoint> };
+export type Series = { from: string; to: string; step: string; now: { backlog: number | null; oldestAgeMs: number | null } | null; total: SeriesTotal; points: Array<SeriesPoint> };
 
 export type SeriesEnvelope = { data: Series };
 
@@ -1127,7 +1137,7 @@ export type Session = { id: string; organizationId: OrganizationIdField; who: st
 
 export type SeverityField = "critical" | "error" | "warning" | "info";
 
-export type SharedFrom = { organization: ObjectName; slug: ObjectName };
+export type SharedFrom = { organization: ObjectName; slug: ObjectName } | null;
 
 export type SharedWith = Array<ObjectName>;
 
@@ -1138,6 +1148,8 @@ export type ShownIncomingWebhookConfig = { webhookUrl: string };
 export type ShownPagerDutyConfig = { routingKey: string; severity: SeverityField };
 
 export type ShownWebhookConfig = { url: string; headers: Record<string, string>; secret: string | null };
+
+export type SignatureFailure = { reason: "header_missing" | "header_malformed" | "timestamp_malformed" | "timestamp_outside_tolerance" | "body_not_covered" | "body_digest_mismatch" | "body_is_handshake_token" | "no_secret_matches" | "no_secret" | "secret_unreadable"; message: MessageField; advice: string; header: string | null; secondsBehind: number | null; refused: boolean; address: string; userAgent: string | null; requests: number; firstAt: string; lastAt: string };
 
 export type SigningSecretField = SigningSecrets | null;
 
@@ -1185,7 +1197,7 @@ export type TeamsChannelConfigChange = { webhookUrl?: string };
 
 export type TestDestinationBody = { payload?: Record<string, unknown> };
 
-export type TestFailure = { success: false; statusCode: number | null; latency: number; error: string; message: string; detail?: AttemptDetail; status?: number | null; latencyMs?: number };
+export type TestFailure = { success: false; statusCode: number | null; latency: number; error: string; message: MessageField; detail?: AttemptDetail; status?: number | null; latencyMs?: number };
 
 export type TestFilterBody = { filterId?: string; conditions?: ConditionsField; logic?: LogicField; payload?: unknown; headers?: TestFilterBodyHeaders; query?: QueryField };
 
@@ -1281,7 +1293,7 @@ export type WarehouseConfig = { prefix?: string; fileFormat?: "jsonl" | "json"; 
 
 export type WarehouseConfigChange = { prefix?: string; fileFormat?: "jsonl" | "json"; partitionBy?: "date" | "hour" | "source"; identity?: IdentityField; bucket?: BucketField; region?: RegionField; endpoint?: EndpointField; accessKeyId?: string; secretAccessKey?: string; projectId?: string; serviceAccountKey?: string; accountName?: string; containerName?: string; accountKey?: string };
 
-export type WarehouseTestResult = { success: true; result: WrittenFile; message: string };
+export type WarehouseTestResult = { success: true; result: WrittenFile; message: MessageField };
 
 export type WebhookApplication = { id: IdField; organizationId: OrganizationIdField; externalId: ExternalIdField; name: DisplayName; metadata: Record<string, unknown>; rateLimitPerSecond: RateLimitPerSecondField; rateLimitPerMinute: RateLimitPerMinuteField; rateLimitPerHour: RateLimitPerHourField; isDisabled: IsDisabledField; disabledReason: DisabledReasonField; disableAfterHours: DisableAfterHoursField; totalEndpoints: number; totalMessagesSent: TotalMessagesSentField; totalMessagesFailed: number; lastEventAt: string | null; createdAt: CreatedAtField; updatedAt: UpdatedAtField };
 

@@ -28,6 +28,7 @@ export const usedOperations = [
   'GET /sources',
   'POST /sources',
   'GET /sources/{id}',
+  'GET /sources/{id}/signature-failures',
   'PATCH /sources/{id}',
   'DELETE /sources/{id}',
   'GET /routes',

@@ -20,7 +20,8 @@ export function Figures({ dashboard, series, targets, dead, range }: FiguresProp
   const org = useOrganization();
   const { total_events, successful_deliveries, failed_deliveries } = dashboard.overview;
   const ended = successful_deliveries + failed_deliveries;
-  const { backlog, oldestAgeMs } = series.now;
+  // Null only of a source.
+  const { backlog = null, oldestAgeMs = null } = series.now ?? {};
   const open = targets.circuits.filter(({ state }) => state === 'open');
   const openEndpoints = targets.rows.filter(({ kind, state }) => kind === 'endpoint' && state === 'circuit_open').length;
   const probe = open.flatMap(({ probeAt }) => (probeAt === null ? [] : [probeAt])).toSorted()[0];

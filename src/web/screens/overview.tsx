@@ -144,12 +144,13 @@ function Verdict({ targets, dead, series, hasFailed }: VerdictProps): ReactEleme
         <p>Nothing is lost: a replay sends them again.</p>
       </AnswerLine>
     );
+  const waiting = series.now?.backlog ?? 0;
   return (
     <AnswerLine tone="ok" question="Is anything wrong?">
       <p>Nothing is wrong.</p>
       <p>
         No target fails, no circuit is open and there is no dead letter.{' '}
-        {(series.now.backlog ?? 0) === 0 ? 'Nothing waits.' : `${count(series.now.backlog ?? 0)} messages are on their way.`}
+        {waiting === 0 ? 'Nothing waits.' : `${count(waiting)} messages are on their way.`}
       </p>
     </AnswerLine>
   );

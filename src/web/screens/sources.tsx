@@ -17,6 +17,7 @@ import { Command, Empty, Failure, Loading } from '../ui/notices.tsx';
 import type { Column } from '../ui/rows.tsx';
 import { State } from '../ui/state.tsx';
 import { Ago } from '../ui/time.tsx';
+import { FailedSignatures } from './failed-signatures.tsx';
 
 type Source = Answer<'GET /sources'>['data'][number];
 
@@ -165,6 +166,7 @@ function SourceDrawer({ id, onClose }: { id: string; onClose: () => void }): Rea
           </dd>
         </dl>
       </section>
+      {checksSignatures(source) ? <FailedSignatures sourceId={id} /> : null}
       <section>
         <header>
           <h2>Send a test event</h2>
@@ -177,6 +179,11 @@ function SourceDrawer({ id, onClose }: { id: string; onClose: () => void }): Rea
       </section>
     </Drawer>
   );
+}
+
+/** Without a secret it refuses all, or checks nothing. */
+function checksSignatures({ provider, hasSigningSecret, rejectInvalidSignatures }: Source): boolean {
+  return provider !== 'posthorn' && (hasSigningSecret || rejectInvalidSignatures);
 }
 
 function verification({ provider, hasSigningSecret, rejectInvalidSignatures }: Source): string {

@@ -36,6 +36,7 @@ import { bulkDelete } from '../shared/bulk-delete.ts';
 import { intakeBody, intakeSynonyms, intakeToRecord, intakeToSpec } from './source-intake.ts';
 import { handshakeType, rejectsInvalid, shownVerification, sourceSettings } from './source-parts.ts';
 import { refuseStoredSecret, refuseUnusableSecret, rotateSourceSecret } from './source-rotation.ts';
+import { sourceSignatureFailures } from './source-signature-failures.ts';
 import { sourceExportOperation, sourceImportOperation } from './source-transfer.ts';
 
 const { provider, allowedMethods, enabled } = kinds.Source.spec.shape;
@@ -232,6 +233,7 @@ const operations = [
     beforeDelete: refuseWithRoutes,
   }),
   rotateSourceSecret,
+  sourceSignatureFailures,
   sourceExportOperation,
   sourceImportOperation(definition),
 ];

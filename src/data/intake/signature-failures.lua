@@ -1,0 +1,68 @@
+#!lua
+-- Adds requests whose signatures failed to what is kept of a source. Failures with the same description are one entry. The oldest entry makes room for a
+-- new one, and the source that failed longest ago makes room for another source of the organization.
+--
+-- KEYS[1] list of the source, the entry with the newest failure last: `<first> <last> <requests> <seconds behind or -> <user agent> <description>`, of which
+--   the times are milliseconds since the epoch, and the user agent is URI-encoded, or `-`
+-- KEYS[2] sorted set of the organization: source → its newest failure
+-- KEYS[3] hash of the organization: source → `<first> <requests>`, with those that are no entry
+-- ARGV[1] source, [2] how long a failure is kept in milliseconds, [3] entries of a source, [4] sources of an organization, [5] requests in all, [6] the time
+--   of the first one, [7] of the newest one; then per entry first, last, requests, seconds behind, user agent, description.
+-- Reply: how many entries there are.
+
+local call = redis.call
+local source, newest = ARGV[1], tonumber(ARGV[7])
+local kept_ms, max_entries, max_sources = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
+local oldest = newest - tonumber(kept_ms)
+local base = string.sub(KEYS[1], 1, #KEYS[1] - #source)
+
+local function forget(other)
+  call('DEL', base .. other)
+  call('ZREM', KEYS[2], other)
+  call('HDEL', KEYS[3], other)
+end
+
+-- One failure brings one source, so a few steps keep the bound.
+for _ = 1, 4 do
+  local last = call('ZRANGE', KEYS[2], 0, 0, 'WITHSCORES')
+  local is_over = last[1] and tonumber(last[2]) < oldest
+  local is_in_the_way = last[1] and call('ZCARD', KEYS[2]) >= max_sources and not call('ZSCORE', KEYS[2], source)
+  if not is_over and not is_in_the_way then
+    break
+  end
+  forget(last[1])
+end
+
+local known = {}
+for _, entry in ipairs(call('LRANGE', KEYS[1], 0, -1)) do
+  local first, last, requests, description = string.match(entry, '^(%d+) (%d+) (%d+) %S+ %S+ (.*)$')
+  if not first or tonumber(last) < oldest then
+    call('LREM', KEYS[1], 1, entry)
+  else
+    known[description] = { entry = entry, first = first, requests = tonumber(requests) }
+  end
+end
+
+for i = 8, #ARGV, 6 do
+  local first, requests, description = ARGV[i], tonumber(ARGV[i + 2]), ARGV[i + 5]
+  local before = known[description]
+  if before then
+    call('LREM', KEYS[1], 1, before.entry)
+    first, requests = before.first, before.requests + requests
+  end
+  call('RPUSH', KEYS[1], table.concat({ first, ARGV[i + 1], string.format('%.0f', requests), ARGV[i + 3], ARGV[i + 4], description }, ' '))
+end
+while call('LLEN', KEYS[1]) > max_entries do
+  call('LPOP', KEYS[1])
+end
+
+local since, total
+if next(known) then
+  since, total = string.match(call('HGET', KEYS[3], source) or '', '^(%d+) (%d+)$')
+end
+call('HSET', KEYS[3], source, (since or ARGV[6]) .. ' ' .. string.format('%.0f', tonumber(total or '0') + tonumber(ARGV[5])))
+call('ZADD', KEYS[2], newest, source)
+for i = 1, 3 do
+  call('PEXPIRE', KEYS[i], kept_ms)
+end
+return call('LLEN', KEYS[1])

@@ -1,0 +1,4 @@
+import { startFacadeWorld } from './facade-world.ts';
+import { describeSignatureFailures } from './suites/signature-failures.ts';
+
+describeSignatureFailures(() => startFacadeWorld());
