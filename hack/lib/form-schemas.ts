@@ -84,6 +84,8 @@ const conditions: Record<string, FormField['when']> = {
 
 /** Objects that a change replaces; it merges the others. */
 const replaced = new Set(['sources.verification', 'routes.expectedResponse']);
+/** Lists without which all count. */
+const allWithout = new Set(['destinations.forwardHeaders', 'routes.notificationChannelIds']);
 
 const longText = 16_000;
 
@@ -135,6 +137,7 @@ export function formFields(document: unknown, family: FormFamily): FormField[] {
       help: `${each['description'] ?? ''}`,
       node: nodeOf(name, each, own, path),
       ...(isNullable && { isNullable: true }),
+      ...(allWithout.has(path) && { isAllWithout: true as const }),
       ...(replaced.has(path) && { isReplaced: true }),
       ...(first.includes(path.slice(family.length + 1)) && { isMain: true }),
       ...(given.success && { default: given.data }),
@@ -170,7 +173,8 @@ export function formFields(document: unknown, family: FormFamily): FormField[] {
         return { kind: 'boolean' };
       case 'object':
         if (one['properties'] !== undefined) return { kind: 'object', fields: fieldsOf(one, path) };
-        return { kind: 'propertyNames' in one && hasTexts(one['additionalProperties']) ? 'map' : 'json' };
+        if ('propertyNames' in one && hasTexts(one['additionalProperties'])) return { kind: 'map' };
+        return { kind: 'json', isObject: true };
       case 'array':
         return listOf(to, resolved(schema.parse(one['items'])), path);
       default:

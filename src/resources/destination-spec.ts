@@ -50,7 +50,7 @@ const http = z.strictObject({
   forwardHeaders: forwardedHeaderNames
     .optional()
     .describe(
-      'Names of the headers of an event that are sent on, in any case. An empty list sends none of them. Without the list all are sent that are kept with the event. Headers of the destination go before them.',
+      'Names of the headers of an event that are sent on, in any case. An empty list sends none of them. Without the list all are sent that are kept with the event. content-type, content-encoding and x-posthorn-hop of the event are sent with any list. A webhook-id of the event is sent in place of that of Posthorn where the destination does not sign. Headers of the destination, also its user-agent, go before those of the event and the user-agent of Posthorn.',
     ),
   signingSecretRef: secretKeyRef.optional().describe('Deliveries are signed with it as Standard Webhooks describes (whsec_ + base64).'),
 });

@@ -1,22 +1,11 @@
 import { z } from 'zod';
+import { connectionHeaders, reservedPrefixes } from '../core/reserved-headers.ts';
 import type { Rule } from './definition.ts';
 import { secretKeyRef } from './fields.ts';
 import { text } from './text.ts';
 
-/** Headers that the program or the connection sets itself, and `sec-`, by which a browser says who has it send a request: no configuration may send them. */
-const refusedNames: readonly string[] = [
-  'host',
-  'connection',
-  'content-length',
-  'transfer-encoding',
-  'te',
-  'trailer',
-  'upgrade',
-  'keep-alive',
-  'expect',
-  'accept-encoding',
-];
-const refusedPrefixes: readonly string[] = ['proxy-', 'sec-', 'webhook-', 'x-posthorn-'];
+/** No configuration may send these. */
+const refusedPrefixes: readonly string[] = [...reservedPrefixes, 'webhook-'].sort();
 
 /** Header name: an RFC 9110 token. */
 export const headerName = text(1, 128).regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'must be a header name: letters, digits and -');
@@ -66,28 +55,38 @@ export function isSendable(value: string): boolean {
 /** Whether configuration may set the header, whatever its case. */
 export function isSettableHeader(name: string): boolean {
   const lower = name.toLowerCase();
-  return !refusedNames.includes(lower) && !refusedPrefixes.some((prefix) => lower.startsWith(prefix));
+  return !connectionHeaders.includes(lower) && !refusedPrefixes.some((prefix) => lower.startsWith(prefix));
 }
 
-/** The rule that a list of headers at `at` has each name once, whatever its case. */
-export function distinctHeadersRule(at: string): Rule {
+/** The rule that a list at `at` has each name of a header once, whatever its case: `of` says where an item has its name; empty: it is the name. */
+export function distinctHeadersRule(at: string, of: '.name' | '' = '.name'): Rule {
+  const nameOf = (item: string | { name: string }): string => (typeof item === 'string' ? item : item.name);
   return {
     at,
-    cel: 'self.all(one, self.exists_one(other, other.name.lowerAscii() == one.name.lowerAscii()))',
+    cel: `self.all(one, self.exists_one(other, other${of}.lowerAscii() == one${of}.lowerAscii()))`,
     message: 'must name each header once; upper and lower case do not differ',
-    check: (self: readonly { name: string }[]) => new Set(self.map(({ name }) => name.toLowerCase())).size === self.length,
+    check: (self: readonly (string | { name: string })[]) => new Set(self.map((item) => nameOf(item).toLowerCase())).size === self.length,
   };
 }
 
 /** The rule that the header name at `at` is one that configuration may set. */
 export function settableHeaderRule(at: string): Rule {
-  const names = refusedNames.map((name) => `'${name}'`).join(', ');
-  const prefixes = refusedPrefixes.map((prefix) => `self.lowerAscii().startsWith('${prefix}')`).join(' || ');
   return {
     at,
-    cel: `!(self.lowerAscii() in [${names}] || ${prefixes})`,
+    cel: `!(${isReserved('self.lowerAscii()', connectionHeaders, refusedPrefixes)})`,
     sparesStored: true,
-    message: `is set by Posthorn, the connection or browsers alone: not ${refusedNames.join(', ')}, nor any ${refusedPrefixes.map((prefix) => `${prefix}*`).join(', ')}`,
+    message: `is set by Posthorn, the connection or browsers alone: ${notAny(connectionHeaders, refusedPrefixes)}`,
     check: isSettableHeader,
   };
+}
+
+/** CEL: whether `name`, an expression, is one of the names or begins with one of the prefixes. */
+export function isReserved(name: string, names: readonly string[], prefixes: readonly string[]): string {
+  const quoted = names.map((each) => `'${each}'`).join(', ');
+  return [`${name} in [${quoted}]`, ...prefixes.map((prefix) => `${name}.startsWith('${prefix}')`)].join(' || ');
+}
+
+/** Says of a name what it must not be. */
+export function notAny(names: readonly string[], prefixes: readonly string[]): string {
+  return `not ${names.join(', ')}, nor any ${prefixes.map((prefix) => `${prefix}*`).join(', ')}`;
 }

@@ -7,11 +7,11 @@ import { paragraph } from './text.ts';
 import { httpUrl } from './url.ts';
 import { disabledReasonRule } from './webhook-application.ts';
 
-const wrongStatus = 'must be a status from 100 to 599, or a class of statuses such as 2xx';
-const statusClass = /^[1-5][xX]{2}$/;
+const wrongStatus = 'must be a status from 200 to 599, or a class of statuses such as 2xx';
+const statusClass = /^[2-5][xX]{2}$/;
 const successStatus = z
-  .union([z.int().min(100).max(599), z.string().regex(statusClass, wrongStatus)])
-  .meta({ 'x-kubernetes-int-or-string': true, minimum: 100, maximum: 599, pattern: statusClass.source });
+  .union([z.int().min(200).max(599), z.string().regex(statusClass, wrongStatus)])
+  .meta({ 'x-kubernetes-int-or-string': true, minimum: 200, maximum: 599, pattern: statusClass.source });
 
 const spec = z.strictObject({
   applicationRef: reference('WebhookApplication').describe('The WebhookApplication that it belongs to. Cannot be changed.'),
@@ -54,7 +54,7 @@ const spec = z.strictObject({
     .meta({ 'x-kubernetes-list-type': 'atomic' })
     .optional()
     .describe(
-      'Statuses that count as success, and no others: numbers, or classes such as 2xx. One that is success is nothing else: a 410 does not disable, a 429 does not delay. Default: any 2xx.',
+      'Statuses that count as success, and no others: numbers from 200 to 599, or classes such as 2xx. One that is success is nothing else: a 410 does not disable, a 429 does not delay. Default: any 2xx.',
     ),
   circuit: z
     .strictObject({

@@ -152,6 +152,11 @@ test('an endpoint is subscribed to an event type with a filter, and unsubscribed
   expect((await read(`webhook-subscriptions?endpointId=${endpoint}`)).data).toEqual([
     expect.objectContaining({ labelFilters: { region: ['eu', 'us'] }, isEnabled: false }),
   ]);
+  await subscriptions.getByRole('link', { name: 'order.paid' }).click();
+  await page.getByRole('textbox', { name: 'Label filters' }).fill('');
+  await page.getByRole('button', { name: 'Save' }).click();
+  await page.waitForURL(`**/targets?at=${endpoint}`);
+  expect((await read(`webhook-subscriptions?endpointId=${endpoint}`)).data).toEqual([expect.objectContaining({ labelFilters: {} })]);
   await subscriptions.getByRole('button', { name: 'Unsubscribe…' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Unsubscribe' }).click();
   await subscriptions.getByText('It subscribes to no event type').waitFor();

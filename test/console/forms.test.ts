@@ -150,14 +150,32 @@ test('a change sends only what differs, and an answer that is lost makes nothing
 
   await edit('destinations', target);
   await page.getByText('Further settings').click();
-  await page.getByLabel('Forward headers').fill('X-Shop-Topic\nAuthorization');
+  const forwarded = page.getByRole('textbox', { name: 'Forward headers' });
+  const all = page.getByLabel('All forward headers');
+  expect(await all.isChecked()).toBe(true);
+  await forwarded.fill('X-Shop-Topic\nAuthorization');
   await save.click();
   await page.locator('.error', { hasText: 'must not name a credential' }).waitFor();
-  await page.getByLabel('Forward headers').fill('X-Shop-Topic\nX-Shop-Id\n');
+  await forwarded.fill('X-Shop-Topic\nX-Shop-Id\n');
   await save.click();
   await page.waitForURL('**/targets?at=*');
   expect(await read(`destinations/${target}`)).toMatchObject({ forwardHeaders: ['X-Shop-Topic', 'X-Shop-Id'] });
   await page.getByText('X-Shop-Topic, X-Shop-Id forwarded, no others').waitFor();
+
+  await edit('destinations', target);
+  await page.getByText('Further settings').click();
+  await forwarded.fill('');
+  await save.click();
+  await page.waitForURL('**/targets?at=*');
+  expect(await read(`destinations/${target}`)).toMatchObject({ forwardHeaders: [] });
+  await edit('destinations', target);
+  await page.getByText('Further settings').click();
+  expect(await forwarded.getAttribute('placeholder')).toContain('None');
+  expect(await all.isChecked()).toBe(false);
+  await all.check();
+  await save.click();
+  await page.waitForURL('**/targets?at=*');
+  expect(await read(`destinations/${target}`)).toMatchObject({ forwardHeaders: null });
 
   await edit('routes', route);
   await page.getByText('Further settings').click();

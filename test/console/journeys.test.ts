@@ -208,7 +208,7 @@ test('whoever sets up a source sees within seconds why its sender is refused, wi
   await failed.getByText(/^1 request refused, the last one .* from 127\.0\.0\.1 \(<b>Shop<\/b>\/1\)$/).waitFor();
   await failed.getByText(/^The time that was signed is 40\d\d s old; 300 s are allowed\.$/).waitFor();
   await failed.getByText('Synchronize the clock of the sender.').waitFor();
-  await failed.getByText(/^2 requests since /).waitFor();
+  await failed.getByText(/^2 requests, the first /).waitFor();
   expect(await page.content()).not.toContain(signature);
   const unchecked = await made('sources', { name: 'unchecked' });
   await page.goto(`${suite.standalone.url}/console/o/default/sources?at=${unchecked}`);

@@ -157,7 +157,7 @@ test('what Git has disabled is to be enabled there, and no command is told for i
 });
 
 test('a dead letter tells its reason and how it is replayed, and its replay names it', async () => {
-  const { id, eventId } = await accept();
+  const { id, eventId } = await accept({ maxAttempts: 1 });
   await end(dead);
   const body = await explain(id);
   expect(body).toMatchObject({ state: 'dlq', waitsFor: null, next: null, summary: expect.stringContaining('all its attempts failed') });
@@ -194,6 +194,12 @@ test('a message that a transform or a schema held back tells why nothing was sen
     state: 'schema_failed',
     summary: 'Nothing was sent: the payload does not meet the schema of the route (no id).',
   });
+});
+
+test('a dead letter that has retries left says that its receiver rejected it', async () => {
+  const { id } = await accept({ maxAttempts: 2 });
+  await end(dead);
+  expect((await explain(id)).summary).toContain('its receiver rejected it and allows no further attempt');
 });
 
 test('a dead letter whose destination is gone says that its id has to be asked for', async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { RedisMessagePurger } from '../purge/message-purger.ts';
-import { alertsOfChannel, type ChannelAlert, ChannelAlerts } from './channel-alerts.ts';
+import { type ChannelAlert, ChannelAlerts, maxAlertsOfChannel } from './channel-alerts.ts';
 
 const prefix = 'test:';
 let redis: RedisServer;
@@ -30,9 +30,9 @@ const alert = (messageId: string, fields: Partial<ChannelAlert> = {}): ChannelAl
 const idsOf = async (channel: string): Promise<string[]> => (await alerts.newest('org_a', channel)).map(({ messageId }) => messageId);
 
 test('a channel shows its newest alerts first, as they were noted, and no more than it keeps', async () => {
-  for (let n = 0; n < alertsOfChannel + 5; n++) await alerts.note('org_a', 'nch_a', alert(`msg_${n}`));
+  for (let n = 0; n < maxAlertsOfChannel + 5; n++) await alerts.note('org_a', 'nch_a', alert(`msg_${n}`));
   await alerts.note('org_a', 'nch_b', alert('msg_other'));
-  expect(await idsOf('nch_a')).toEqual(Array.from({ length: alertsOfChannel }, (_, i) => `msg_${alertsOfChannel + 4 - i}`));
+  expect(await idsOf('nch_a')).toEqual(Array.from({ length: maxAlertsOfChannel }, (_, i) => `msg_${maxAlertsOfChannel + 4 - i}`));
   expect(await alerts.newest('org_a', 'nch_b')).toEqual([alert('msg_other')]);
   expect(await alerts.newest('org_b', 'nch_b')).toEqual([]);
 });
@@ -56,6 +56,19 @@ test('only an alert that arrived and is no test says when an alert last arrived'
 test('the reason of a failure is cut', async () => {
   await alerts.note('org_a', 'nch_a', alert('msg_1', { errorMessage: 'x'.repeat(5000) }));
   expect((await alerts.newest('org_a', 'nch_a'))[0]?.errorMessage).toBe('x'.repeat(300));
+});
+
+test('what a later release has noted in another form is left out', async () => {
+  await alerts.note('org_a', 'nch_a', alert('msg_1'));
+  await alerts.note('org_a', 'nch_a', alert('msg_2', { type: 'a later type' as ChannelAlert['type'] }));
+  expect(await idsOf('nch_a')).toEqual(['msg_1']);
+});
+
+test('alerts expire, also those of a channel that is deleted without a word', async () => {
+  await alerts.note('org_a', 'nch_a', alert('msg_1'));
+  const keys = await redis.client.keys(`${prefix}{notified*}:*`);
+  expect(keys).toHaveLength(2);
+  for (const key of keys) expect(await redis.client.pttl(key)).toBeGreaterThan(29 * 86_400_000);
 });
 
 test('nothing is left of a channel that is forgotten, nor of an organization that is purged', async () => {

@@ -7,15 +7,16 @@ import { throwUnavailable } from '../../redis/unavailable.ts';
 
 const noteScript = new Script(new URL('./channel-alert-note.lua', import.meta.url));
 
-/** Alerts that are kept of a channel, and characters of the reason of a failure. */
-export const alertsOfChannel = 20;
-const longestReason = 300;
+/** Alerts that are kept of a channel, for so long after the last one, and characters of the reason of a failure. */
+export const maxAlertsOfChannel = 20;
+const keptMs = 30 * 24 * 3_600_000;
+const maxReasonLength = 300;
 
 const channelAlert = z.object({
   messageId: z.string(),
   ...alertSchema.pick({ type: true, route: true, destination: true, count: true }).shape,
   isTest: z.boolean(),
-  /** `retrying`: the last attempt failed, and there will be another one. */
+  /** `retrying`: the last attempt failed, and retries were left. */
   state: z.enum(['delivered', 'retrying', 'failed']),
   attempts: z.int(),
   lastAttemptAtMs: z.int(),
@@ -26,10 +27,10 @@ const channelAlert = z.object({
 /** An alert to a notification channel, as its last attempt has left it. */
 export type ChannelAlert = z.output<typeof channelAlert>;
 
-/** Two hashes of an organization in one slot, `channelAlertKeys`. `RedisMessagePurger` removes them with the organization. */
-export function channelAlertKeys(prefix: string, org: string): [lastArrivals: string, alerts: string] {
-  const lastArrivals = `${prefix}{notified:${org}}`;
-  return [lastArrivals, `${lastArrivals}:alerts`];
+/** The keys of an organization, in one slot. `ChannelAlerts.purge` removes them with the organization; what is kept of a deleted channel expires. */
+function channelAlertKeys(prefix: string, org: string): { lastArrivals: string; channels: string; alertsOf(channelId: string): string } {
+  const base = `${prefix}{notified:${org}}`;
+  return { lastArrivals: base, channels: `${base}:channels`, alertsOf: (channelId) => `${base}:alerts:${channelId}` };
 }
 
 /** What was sent to notification channels. Throws UNAVAILABLE without Redis. */
@@ -44,36 +45,39 @@ export class ChannelAlerts {
 
   /** Keeps an alert, in the place of what was noted of the same message before. */
   async note(org: string, channelId: string, alert: ChannelAlert): Promise<void> {
-    const kept = { ...alert, errorMessage: alert.errorMessage?.slice(0, longestReason) ?? null };
-    const arrivedAtMs = alert.state === 'delivered' && !alert.isTest ? alert.lastAttemptAtMs : '';
-    await noteScript
-      .run(this.#redis, channelAlertKeys(this.#prefix, org), [
-        channelId,
-        alert.messageId,
-        JSON.stringify(kept),
-        alertsOfChannel,
-        arrivedAtMs,
-      ])
-      .catch(throwUnavailable);
+    const keys = channelAlertKeys(this.#prefix, org);
+    const kept = { ...alert, errorMessage: alert.errorMessage?.slice(0, maxReasonLength) ?? null };
+    const hasArrived = alert.state === 'delivered' && !alert.isTest ? 1 : 0;
+    const args = [channelId, alert.messageId, JSON.stringify(kept), maxAlertsOfChannel, keptMs, alert.lastAttemptAtMs, hasArrived];
+    await noteScript.run(this.#redis, [keys.lastArrivals, keys.alertsOf(channelId), keys.channels], args).catch(throwUnavailable);
   }
 
   /** When an alert last arrived there that was no test, in milliseconds since the epoch; null: never. */
   async lastArrivalMs(org: string, channelId: string): Promise<number | null> {
-    const [lastArrivals] = channelAlertKeys(this.#prefix, org);
-    const value = await this.#redis.hget(lastArrivals, channelId).catch(throwUnavailable);
+    const value = await this.#redis.hget(channelAlertKeys(this.#prefix, org).lastArrivals, channelId).catch(throwUnavailable);
     return value === null ? null : Number(value);
   }
 
-  /** The newest first. */
+  /** The newest first. What a later release has noted in another form is left out. */
   async newest(org: string, channelId: string): Promise<ChannelAlert[]> {
-    const [, alerts] = channelAlertKeys(this.#prefix, org);
-    const lines = await this.#redis.hget(alerts, channelId).catch(throwUnavailable);
-    if (lines === null) return [];
-    return lines.split('\n').map((line) => channelAlert.parse(parsePlainJson(line.slice(line.indexOf(' ')))));
+    const lines = await this.#redis.get(channelAlertKeys(this.#prefix, org).alertsOf(channelId)).catch(throwUnavailable);
+    return (lines?.split('\n') ?? []).flatMap((line) => {
+      const read = channelAlert.safeParse(parsePlainJson(line.slice(line.indexOf(' '))));
+      return read.success ? [read.data] : [];
+    });
   }
 
   /** Forgets a channel that is deleted. */
   async forget(org: string, channelId: string): Promise<void> {
-    await Promise.all(channelAlertKeys(this.#prefix, org).map((key) => this.#redis.hdel(key, channelId))).catch(throwUnavailable);
+    const keys = channelAlertKeys(this.#prefix, org);
+    await this.#redis.hdel(keys.lastArrivals, channelId).catch(throwUnavailable);
+    await this.#redis.unlink(keys.alertsOf(channelId)).catch(throwUnavailable);
+  }
+
+  /** Removes those of an organization. */
+  async purge(org: string): Promise<void> {
+    const keys = channelAlertKeys(this.#prefix, org);
+    const channels = await this.#redis.zrange(keys.channels, '0', '-1').catch(throwUnavailable);
+    await this.#redis.unlink(keys.lastArrivals, keys.channels, ...channels.map((id) => keys.alertsOf(id))).catch(throwUnavailable);
   }
 }

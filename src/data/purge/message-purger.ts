@@ -5,7 +5,7 @@ import { webhookOrganization } from '../../core/webhook.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { Script } from '../../redis/script.ts';
 import { redisUnavailable } from '../../redis/unavailable.ts';
-import { channelAlertKeys } from '../alerts/channel-alerts.ts';
+import { ChannelAlerts } from '../alerts/channel-alerts.ts';
 import { mailRecipientsKey } from '../alerts/mail-recipients.ts';
 import { forgetGone } from '../history/gone-counters.ts';
 import { apiKeyUsageKey } from '../intake/api-key-usage.ts';
@@ -50,7 +50,7 @@ export class RedisMessagePurger implements MessagePurger {
       await assignRunsAndTasks({ redis: this.#redis, prefix: this.#prefix }, org, defaultPool);
       await purgeSessions({ redis: this.#redis, prefix: this.#prefix }, org);
       await this.#redis.del(apiKeyUsageKey(this.#prefix, org));
-      await this.#redis.del(...channelAlertKeys(this.#prefix, org));
+      await new ChannelAlerts({ redis: this.#redis, prefix: this.#prefix }).purge(org);
       await new SignatureFailures({ redis: this.#redis, prefix: this.#prefix }).forget(org);
       await this.#redis.del(mailRecipientsKey(this.#prefix, org));
       const { notes, begun } = organizationLockKeys(this.#prefix, org);

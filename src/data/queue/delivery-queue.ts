@@ -134,8 +134,8 @@ export interface Batch {
 export type Outcome =
   | { type: 'delivered'; attempt: NewAttempt }
   | { type: 'retry'; attempt: NewAttempt; delayMs: number }
-  /** `attempt` is null when nothing was sent. */
-  | { type: 'dead'; attempt: NewAttempt | null; reason: DeadLetterReason }
+  /** `attempt` is null when nothing was sent. `isRejected`: its receiver allows no further attempt, whatever the retries that are left. */
+  | { type: 'dead'; attempt: NewAttempt | null; reason: DeadLetterReason; isRejected?: true }
   /** Nothing was sent, and nothing will be; `tookMs`: how long it took to find out. */
   | { type: 'unsent'; status: 'filtered' | 'transform_failed'; reason: string | null; tookMs: number }
   /** Back to the queue, no attempt counted. */

@@ -18,10 +18,11 @@ function encoded(attempt: NewAttempt | null, { isBatch, attempts }: Settlement['
   return isBatch ? encodeBatchAttempt(attempt) : encodeAttempt(attempt, attempts + 1);
 }
 
-/** Text for the circuit. 429 does not count: a receiver that asks to be called less often is healthy. */
+/** Text for the circuit. A 429 that is no success does not count: a receiver that asks to be called less often is healthy. */
 function toCircuit(attempt: NewAttempt | null, { circuitGeneration }: Target): string {
-  if (attempt === null || attempt.responseStatus === 429) return '';
-  return `${attempt.errorType === null ? '+' : '-'}${circuitGeneration}`;
+  if (attempt === null) return '';
+  if (attempt.errorType === null) return `+${circuitGeneration}`;
+  return attempt.responseStatus === 429 ? '' : `-${circuitGeneration}`;
 }
 
 function outcomeArguments(outcome: Settlement['outcome']): [string, string | number] {
@@ -31,7 +32,7 @@ function outcomeArguments(outcome: Settlement['outcome']): [string, string | num
     case 'retry':
       return ['r', Math.round(outcome.delayMs)];
     case 'dead':
-      return ['q', outcome.reason];
+      return ['q', `${outcome.isRejected === true ? '!' : ''}${outcome.reason}`];
     case 'unsent':
       return ['u', (outcome.status === 'filtered' ? 'f' : 't') + (outcome.reason ?? '')];
     case 'back':

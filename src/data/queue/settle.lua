@@ -6,7 +6,7 @@
 -- ARGV[1] worker, [2] number of items, [3] 1: ring for others when work is left, [4] the mark of its pool; then per item: `<lane>/<entry> <message>
 -- <outcome> <duration in ms> <largest number of attempts> <what it says to the circuit> <letter of its error>`, the last three may be empty; detail, short
 -- attempt, long attempt.
--- Outcomes: `d` delivered; `r` retry, detail = delay in ms; `q` dead letter, detail = reason; `u` ended before an attempt, detail =
+-- Outcomes: `d` delivered; `r` retry, detail = delay in ms; `q` dead letter, detail = reason, with `!` before it where the receiver allows no further attempt; `u` ended before an attempt, detail =
 -- `f` or `t` (finish_unsent) and why; `b` back to the queue, no attempt counted. An attempt is recorded in its short form (in the message's hash) or its long one (`a:<message>`), of a batch in both, as is one whose long form may go (attempt-details.lua). To the
 -- circuit: `+` or `-` (success, failure) and the generation under which the attempt began, or '' for nothing.
 -- Reply: {hints, per item 1 done or 0 settled by somebody else}.
@@ -206,13 +206,17 @@ for k = 1, count do
       end
       feed.attempt(attempts, short, long)
       local was_probe = target.circuit.state == 'h'
+      local is_rejected = outcome == 'q' and string.sub(detail, 1, 1) == '!'
+      if is_rejected then
+        detail = string.sub(detail, 2)
+      end
       hear_circuit(target, said)
       local changes
       local candidate, why, moves = nil, nil, nil
       if outcome == 'r' or outcome == 'q' or outcome == 'b' then
         candidate, why, moves = place_of(target, id, outcome, detail, attempts - tonumber(m[3] or '0'))
       end
-      if outcome == 'q' and detail == 'max_retries_exceeded' and was_probe and not candidate then
+      if outcome == 'q' and detail == 'max_retries_exceeded' and was_probe and not is_rejected and not candidate then
         detail = 'circuit_breaker_exhausted'
       end
       if candidate then
@@ -268,6 +272,7 @@ for k = 1, count do
       if candidate then
         -- The attempt that has just ended counts, too.
         moves.attempts = attempts
+        moves.is_rejected = is_rejected
         failover.move(moves, target.n, candidate, why)
       end
     end

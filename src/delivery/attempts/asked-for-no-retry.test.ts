@@ -48,7 +48,7 @@ test.each([
   await ended(next, { status: 'delivered', attempts: 1 });
 });
 
-test('a message that its destination wants no more goes to the failover destination at once', async () => {
+test('a message that its destination rejects permanently goes to the failover destination at once', async () => {
   const [first, spare] = [
     await receiver((response) => response.writeHead(503, { 'x-posthorn-retry': 'no', 'retry-after': '3600' }).end()),
     await receiver(),
@@ -63,7 +63,41 @@ test('a message that its destination wants no more goes to the failover destinat
   expect(first.requests).toHaveLength(1);
 });
 
-test('an endpoint that answers 503 with x-posthorn-retry: no gets the message no more, and stays enabled', async () => {
+test.each<[string, number, Record<string, string>]>([
+  ['x-posthorn-retry: no', 422, { 'x-posthorn-retry': 'no' }],
+  ['410', 410, {}],
+])('a message that its destination rejected by %s does not come back to it from a failover destination', async (_, status, headers) => {
+  const [first, spare] = [
+    await receiver((response) => response.writeHead(status, headers).end()),
+    await receiver((response) => response.writeHead(503, { 'retry-after': '3600' }).end()),
+  ];
+  const other = (fields: object) => destinationRecord({ url: spare.url }, { id: 'dst_b', retryPolicy, ...fields });
+  suite.registry.put('destination', destinationRecord({ url: first.url }, { retryPolicy }));
+  suite.registry.put('destination', other({}));
+  suite.registry.put('route', routeRecord({ failover: { destinations: [{ id: 'dst_b', shard: 0 }], afterAttempts: 3 } }));
+  worker();
+  const event = newEvent();
+  await suite.acceptor.accept(event);
+  await ended(event, { status: 'retrying', destinationId: 'dst_b', attempts: 2 });
+  suite.registry.put('destination', other({ enabled: false, generation: 2 }));
+  await ended(event, { status: 'dlq', deadLetterReason: 'max_retries_exceeded' });
+  expect(first.requests).toHaveLength(1);
+});
+
+test('a probe that its destination rejects ends as a message that was rejected', async () => {
+  const to = await receiver((response, number) => {
+    if (number === 1) response.writeHead(500).end();
+    else response.writeHead(422, { 'x-posthorn-retry': 'no' }).end();
+  });
+  suite.registry.put('destination', destinationRecord({ url: to.url }, { retryPolicy }));
+  suite.registry.put('route', routeRecord({ circuit: { failureThreshold: 1, cooldownSeconds: 1, probeSuccessThreshold: 1 } }));
+  worker();
+  const event = newEvent();
+  await suite.acceptor.accept(event);
+  await ended(event, { ...refused, attempts: 2 });
+});
+
+test('an endpoint that answers 503 with x-posthorn-retry: no gets the message once, and stays enabled', async () => {
   const to = await receiver((response) => response.writeHead(503, { 'x-posthorn-retry': 'no', 'retry-after': '3600' }).end());
   const directory = new MemoryDirectory();
   directory.putApplication(webhookApplication());

@@ -76,8 +76,9 @@ export function attemptOutcome(
   random: () => number = Math.random,
 ): Outcome {
   if (attempt.errorType === null) return { type: 'delivered', attempt };
-  const isLast = attempt.responseStatus === gone || (result.type === 'response' && result.asksForNoRetry === true);
-  if (isLast || number > retryCount(retryPolicy)) return { type: 'dead', attempt, reason: 'max_retries_exceeded' };
+  const isRejected = attempt.responseStatus === gone || (result.type === 'response' && result.asksForNoRetry === true);
+  if (isRejected) return { type: 'dead', attempt, reason: 'max_retries_exceeded', isRejected };
+  if (number > retryCount(retryPolicy)) return { type: 'dead', attempt, reason: 'max_retries_exceeded' };
   const asked = result.type === 'response' && retryAfterStatuses.has(result.status) ? retryAfterMs(result.retryAfter, attempt) : 0;
   return { type: 'retry', attempt, delayMs: Math.max(asked, retryDelayMs(retryPolicy, number, random)) };
 }

@@ -12,8 +12,8 @@ export type FormNode =
   | { kind: 'objects'; fields: FormField[] }
   /** The member `on` beside it says which fields it has. */
   | { kind: 'branches'; on: string; branches: Record<string, FormField[]> }
-  /** Anything else: JSON. */
-  | { kind: 'json' };
+  /** Anything else: JSON. With `isObject` the value is an object. */
+  | { kind: 'json'; isObject?: true };
 
 export type ReferenceFamily =
   | 'sources'
@@ -33,6 +33,8 @@ export interface FormField {
   isRequired?: true;
   /** null removes it. */
   isNullable?: true;
+  /** A list without which all count; the empty list is none of them. */
+  isAllWithout?: true;
   /** An object that a change replaces as a whole; of the others it keeps what is not sent. */
   isReplaced?: true;
   /** Set once, when the resource is made. */

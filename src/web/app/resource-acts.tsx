@@ -49,7 +49,7 @@ export interface AskedActProps {
   children: ReactNode;
 }
 
-/** An act that cannot be undone: the button asks, and the dialog names the effect. */
+/** An act that is confirmed first: the button opens a dialog, which names the effect. */
 export function AskedAct({ word, question, write, isSmall = false, children }: AskedActProps): ReactElement {
   const [isOpen, setOpen] = useState(false);
   return (

@@ -18,7 +18,7 @@ export function FailedSignatures({ sourceId }: { sourceId: string }): ReactEleme
         <h2>Failed signatures</h2>
         {failures === undefined || failures.since === null ? null : (
           <span className="hint">
-            {quantity(failures.requests, 'request')} since <Ago at={failures.since} />
+            {quantity(failures.requests, 'request')}, the first <Ago at={failures.since} />
           </span>
         )}
       </header>

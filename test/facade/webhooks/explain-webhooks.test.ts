@@ -68,7 +68,7 @@ test('a message to an endpoint waits for its next attempt, and is a dead letter 
   await send();
   const [deadId = ''] = await world.end(dead);
   const body = await explain(deadId);
-  expect(body).toMatchObject({ state: 'dlq', summary: expect.stringContaining('all its attempts failed') });
+  expect(body).toMatchObject({ state: 'dlq', summary: expect.stringContaining('its receiver rejected it and allows no further attempt') });
   expect(body.advice.at(-1).command).toContain(`/api/outbound-messages/dlq/${deadId}/retry`);
   await world.store.deleteEndpoint(world.org, endpoint.id);
 });

@@ -12,7 +12,8 @@
 -- message moves to the first of them (absent: when the retries are used up); mv the target does not serve (any more): `a` its destination is
 -- disabled, suspended or gone, all its messages move on; `g` the route names it no more, the messages that moved there move on (guests.lua). In a message's hash:
 -- h how often it has moved; hv the failover destinations that it has left, with `~` before one that made no attempt; ha attempts made at its first
--- destination when it left that; k attempts made elsewhere, which do not count here. In one that is not at its first destination also: o number of its
+-- destination when it left that, or 1000 where that allows no further one; k attempts made elsewhere, which do not count here (of one that came back after
+-- 1000, less than 0). In one that is not at its first destination also: o number of its
 -- first target, or od its first destination where the message came from another shard; w why it moved,
 -- j stamp of its entry in the index of the destination where it is now. While it is in another shard: s `m`, u that shard, v entry of the outbox.
 --
@@ -26,6 +27,9 @@ do
   -- After so many moves a message stays where it is.
   local max_moves = 8
   failover.max_moves = max_moves
+
+  -- So many attempts are noted at the first destination when that rejected the message: what comes back there has no retry left.
+  local more_than_any_policy = 1000
 
   -- Another question comes after so long at the earliest; its mark is gone when nothing has been asked for an hour.
   local asked_again_ms, asked_kept_ms = 1000, 3600000
@@ -181,6 +185,8 @@ do
     local left = m.left
     if m.is_away then
       left = (left == '' and '' or left .. ' ') .. (m.attempts > m.before and '' or '~') .. at
+    elseif m.is_rejected then
+      m.attempts_at_first = more_than_any_policy
     elseif m.attempts > m.before then
       m.attempts_at_first = m.attempts - m.before
     end

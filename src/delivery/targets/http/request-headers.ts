@@ -1,36 +1,17 @@
 import type { KeyObject } from 'node:crypto';
 import { hopHeader, hopOf } from '../../../core/hops.ts';
 import type { HeaderRecord, HttpAuthRecord } from '../../../core/records.ts';
+import { connectionHeaders, payloadHeaders, reservedPrefixes, signatureHeaders } from '../../../core/reserved-headers.ts';
 import { webhookSignature } from '../../../core/signing.ts';
 import type { StoredEvent } from '../../../data/shard/event-text.ts';
 import { secretsInHeader } from './sent-secrets.ts';
 
 /** Never taken from a sender or, but for the user agent, a destination: what belongs to the connection, and what is ours. */
-const denied = new Set([
-  'accept-encoding',
-  'connection',
-  'content-length',
-  'expect',
-  'host',
-  'keep-alive',
-  'te',
-  'trailer',
-  'transfer-encoding',
-  'upgrade',
-  'user-agent',
-]);
-
-/** `sec-`: by these a browser alone says who has it send a request. */
-const deniedPrefixes = ['proxy-', 'sec-', 'x-posthorn-'];
+const denied = new Set([...connectionHeaders, 'user-agent']);
 
 export function isDeniedHeader(name: string): boolean {
-  return denied.has(name) || deniedPrefixes.some((prefix) => name.startsWith(prefix));
+  return denied.has(name) || reservedPrefixes.some((prefix) => name.startsWith(prefix));
 }
-
-/** What says how the payload is to be read goes out with it, whatever a destination forwards. */
-const payloadHeaders = new Set(['content-type', 'content-encoding']);
-
-export const signatureHeaders = new Set(['webhook-id', 'webhook-timestamp', 'webhook-signature']);
 
 /** The headers that a destination adds to every request, its secrets opened. */
 export interface DestinationHeaders {

@@ -1,7 +1,8 @@
 import type { KeyObject } from 'node:crypto';
+import { signatureHeaders } from '../../../core/reserved-headers.ts';
 import { webhookSignature } from '../../../core/signing.ts';
 import type { StoredEvent } from '../../../data/shard/event-text.ts';
-import { isDeniedHeader, signatureHeaders } from './request-headers.ts';
+import { isDeniedHeader } from './request-headers.ts';
 
 /** Names in lower case, without what an endpoint may not set. */
 export function endpointHeaders(headers: readonly { name: string; value: string }[]): [string, string][] {

@@ -173,6 +173,13 @@ function unsentReason(said: string | null): Message['unsentFor'] {
   return said === 'filtered' || said === 'schema_failed' || said === 'transform_failed' ? said : null;
 }
 
+function deadLetterOf(
+  reason: DeadLetter['reason'],
+  { attempts, maxAttempts }: Pick<Message, 'attempts' | 'maxAttempts'>,
+): Pick<DeadLetter, 'reason' | 'isRejected'> {
+  return { reason, isRejected: reason === 'max_retries_exceeded' && attempts < maxAttempts };
+}
+
 function fromDelivery(view: DeliveryView): Message {
   const { status, deadLetterReason: reason, completedAtMs, createdAtMs, deadSinceMs } = view;
   return {
@@ -182,7 +189,8 @@ function fromDelivery(view: DeliveryView): Message {
     isDeadLetter: status === 'dlq',
     isDelivered: status === 'delivered',
     unsentFor: unsentReason(status),
-    deadLetter: reason === null ? null : { reason, isForDisabled: false, atMs: deadSinceMs ?? completedAtMs ?? createdAtMs },
+    deadLetter:
+      reason === null ? null : { ...deadLetterOf(reason, view), isForDisabled: false, atMs: deadSinceMs ?? completedAtMs ?? createdAtMs },
   };
 }
 
@@ -199,7 +207,9 @@ function fromMessage(view: WebhookMessageView): Message {
     isDelivered: status === 'success',
     unsentFor: isUnsent ? unsentReason(lastErrorType) : null,
     deadLetter:
-      deadLetter === null ? null : { reason: deadLetter.reason, isForDisabled: lastErrorType === 'disabled', atMs: deadLetter.movedAtMs },
+      deadLetter === null
+        ? null
+        : { ...deadLetterOf(deadLetter.reason, view), isForDisabled: lastErrorType === 'disabled', atMs: deadLetter.movedAtMs },
     failedOverFrom: null,
   };
 }

@@ -112,10 +112,13 @@ export interface DeadLetter {
   reason: DeadLetterReason | WebhookDeadLetterReason;
   /** The endpoint or its application was disabled for too long. */
   isForDisabled: boolean;
+  /** Its receiver allowed no further attempt, with retries left. */
+  isRejected: boolean;
 }
 
-export function deadLetterText({ reason, isForDisabled }: DeadLetter): string {
-  const why = isForDisabled ? 'its endpoint or its application was disabled for too long' : deadReasons[reason];
+export function deadLetterText({ reason, isForDisabled, isRejected }: DeadLetter): string {
+  const usual = isRejected ? 'its receiver rejected it and allows no further attempt' : deadReasons[reason];
+  const why = isForDisabled ? 'its endpoint or its application was disabled for too long' : usual;
   return `It is a dead letter, because ${why}.`;
 }
 

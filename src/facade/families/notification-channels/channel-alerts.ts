@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { alertSchema } from '../../../core/alert.ts';
-import { alertsOfChannel, type ChannelAlert } from '../../../data/alerts/channel-alerts.ts';
+import { alertOrganization, alertSchema } from '../../../core/alert.ts';
+import { type ChannelAlert, maxAlertsOfChannel } from '../../../data/alerts/channel-alerts.ts';
 import { operation } from '../../http/operation.ts';
+import { mapConcurrently } from '../../records/concurrently.ts';
 import { findToRead, idOf } from '../../records/lookup.ts';
 import { isoTime, timestamp } from '../../records/record-fields.ts';
 
@@ -30,7 +31,7 @@ export const channelAlertsOperation = operation({
   path: '/notification-channels/{id}/alerts',
   operationId: 'listChannelAlerts',
   summary: 'List what was sent to a notification channel',
-  description: `The last ${alertsOfChannel} alerts and tests, each as its last attempt has left it.`,
+  description: `The last ${maxAlertsOfChannel} alerts and tests, each as its last attempt has left it.`,
   scope: 'read',
   answer: {
     status: 200,
@@ -40,8 +41,17 @@ export const channelAlertsOperation = operation({
   errors: ['RESOURCE_NOT_FOUND'],
   handle: async (call) => {
     const channel = await findToRead(call, 'NotificationChannel', call.params['id'] ?? '');
-    const alerts = await call.services.channelAlerts.newest(call.caller.organization.id, idOf(channel));
-    return { data: alerts.map(toRecord) };
+    const { channelAlerts, messages } = call.services;
+    const { id: org } = call.caller.organization;
+    const alerts = await channelAlerts.newest(org, idOf(channel));
+    const data = await mapConcurrently(alerts, async (alert) => {
+      if (alert.state !== 'retrying') return toRecord(alert);
+      // Without a further attempt it ends where the channel is disabled, or its secret does not open any more.
+      const message = await messages.delivery(alertOrganization(org), alert.messageId);
+      const isOver = message === null || message.status === 'dlq';
+      return toRecord(isOver ? { ...alert, state: 'failed' } : alert);
+    });
+    return { data };
   },
 });
 

@@ -24,6 +24,6 @@ export const fields: FormField[] = [
   {"name":"notifyOnSuccess","help":"Alerts when deliveries succeed.","node":{"kind":"boolean"},"default":false},
   {"name":"notifyOnRecovery","help":"Alerts when deliveries succeed again after a failure that was worth an alert, and when a circuit closes.","node":{"kind":"boolean"},"default":false},
   {"name":"notifyEmails","help":"Up to 20 e-mail addresses, separated by commas. null removes them.","node":{"kind":"text"},"isNullable":true},
-  {"name":"notificationChannelIds","help":"Ids or slugs of the channels that get the alerts. null, the default: all that are enabled.","node":{"kind":"references","to":"notification-channels"},"isNullable":true},
+  {"name":"notificationChannelIds","help":"Ids or slugs of the channels that get the alerts. null, the default: all that are enabled.","node":{"kind":"references","to":"notification-channels"},"isNullable":true,"isAllWithout":true},
   {"name":"failureThreshold","help":"Consecutive failed messages, to one destination, before there is a failure alert.","node":{"kind":"number"},"default":3},
 ];

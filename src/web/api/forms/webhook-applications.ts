@@ -5,7 +5,7 @@ export const fields: FormField[] = [
   {"name":"name","help":"Name shown to people.","node":{"kind":"text"},"isMain":true,"isRequired":true},
   {"name":"externalId","help":"The sender's own id of the customer.","node":{"kind":"text"},"isNullable":true,"isMain":true,"isFixed":true},
   {"name":"isDisabled","help":"Whether events skip it and queued messages wait.","node":{"kind":"boolean"},"isMain":true,"default":false},
-  {"name":"metadata","help":"Anything, at most 8192 bytes as JSON.","node":{"kind":"json"}},
+  {"name":"metadata","help":"Anything, at most 8192 bytes as JSON.","node":{"kind":"json","isObject":true}},
   {"name":"rateLimitPerSecond","help":"Messages in a second, to all its endpoints together.","node":{"kind":"number"},"default":100},
   {"name":"rateLimitPerMinute","help":"Messages in a minute.","node":{"kind":"number"},"default":1000},
   {"name":"rateLimitPerHour","help":"Messages in an hour.","node":{"kind":"number"},"default":10000},

@@ -120,7 +120,8 @@ export function changesOf(
     } else if (is !== undefined) patch[name] = is;
     else {
       const empty = emptyValue(field);
-      if (isEmpty(was) || JSON.stringify(was) === JSON.stringify(empty)) continue;
+      const isSame = isEmpty(was) && field?.isAllWithout !== true;
+      if (isSame || JSON.stringify(was) === JSON.stringify(empty)) continue;
       if (empty === undefined) stuck.push(`${path}${name}`);
       else patch[name] = empty;
     }
@@ -147,6 +148,8 @@ function emptyValue(field: FormField | undefined): unknown {
       return [];
     case 'map':
       return {};
+    case 'json':
+      return field.node.isObject ? {} : undefined;
     default:
       return undefined;
   }

@@ -8,6 +8,7 @@ import { fields as routes } from '../../api/forms/routes.ts';
 import { fields as sources } from '../../api/forms/sources.ts';
 import { fields as applications } from '../../api/forms/webhook-applications.ts';
 import { fields as endpoints } from '../../api/forms/webhook-endpoints.ts';
+import { fields as subscriptions } from '../../api/forms/webhook-subscriptions.ts';
 import { type Body, bodyOfRecord, changesOf, mergedInto, missingFields, sentBody, withMember } from './body.ts';
 
 const throttleOff = { mode: 'off', rateLimit: null, rateUnit: null, strict: null, maxConcurrency: null, queueLimit: null };
@@ -229,8 +230,21 @@ describe('a form that changes a record', () => {
     expect(gone('s3', 'config', 'prefix')).toEqual({ patch: {}, stuck: ['config.prefix'] });
   });
 
-  test('keeps an empty list of channels apart from none, which means all', () => {
+  test('keeps an empty list apart from none, which means all', () => {
     expect(edited('route', (start) => ({ ...start, notificationChannelIds: [] })).patch).toEqual({ notificationChannelIds: [] });
+    expect(edited('route', (start) => without(start, 'notificationChannelIds')).patch).toEqual({ notificationChannelIds: null });
+    expect(bodyOfRecord(destinations, records.http)['forwardHeaders']).toEqual([]);
+    expect(edited('http', (start) => without(start, 'forwardHeaders')).patch).toEqual({ forwardHeaders: null });
+    const listed = { ...bodyOfRecord(destinations, records.http), forwardHeaders: ['X-A'] };
+    expect(changesOf(destinations, listed, { ...listed, forwardHeaders: [] }).patch).toEqual({ forwardHeaders: [] });
+  });
+
+  test('empties JSON that is an object with an empty one, and says that it cannot empty other JSON', () => {
+    const labels = { labelFilters: { region: 'eu' } };
+    expect(changesOf(subscriptions, labels, {})).toEqual({ patch: { labelFilters: {} }, stuck: [] });
+    expect(changesOf(subscriptions, { labelFilters: {} }, {})).toEqual({ patch: {}, stuck: [] });
+    const value: FormField = { name: 'value', help: '', node: { kind: 'json' } };
+    expect(changesOf([value], { value: 1 }, {})).toEqual({ patch: {}, stuck: ['value'] });
   });
 
   test('takes the identity of the pods in place of the keys', () => {

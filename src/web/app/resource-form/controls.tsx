@@ -111,10 +111,16 @@ export function Choice({ values, ...props }: ControlProps & { values: readonly s
   );
 }
 
+export interface ListInputProps extends ControlProps {
+  isNumeric?: boolean;
+  /** An emptied list is sent as such. */
+  isAllWithout?: boolean;
+}
+
 /** Texts, or numbers, one in a line. */
-export function ListInput({ isNumeric = false, ...props }: ControlProps & { isNumeric?: boolean }): ReactElement {
+export function ListInput({ isNumeric = false, isAllWithout = false, ...props }: ListInputProps): ReactElement {
   const { value, onChange } = props;
-  const valuesIn = isNumeric ? numbersIn : linesIn;
+  const valuesIn = (typed: string): unknown[] | undefined => (isNumeric ? numbersIn : linesIn)(typed) ?? (isAllWithout ? [] : undefined);
   const [text, setTyped] = useTyped(value, listText, valuesIn);
   const changed = (next: string): void => {
     setTyped(next);
@@ -124,11 +130,36 @@ export function ListInput({ isNumeric = false, ...props }: ControlProps & { isNu
     <textarea
       {...attributesOf(props)}
       rows={3}
-      placeholder="One in a line"
+      placeholder={isAllWithout ? `${Array.isArray(value) ? 'None' : 'All'}; one in a line` : 'One in a line'}
       spellCheck={false}
       value={text}
       onChange={({ target }) => changed(target.value)}
     />
+  );
+}
+
+export interface AllWithoutProps {
+  /** Of the list. */
+  label: string;
+  value: unknown;
+  isLocked: boolean;
+  onChange: (value: unknown) => void;
+}
+
+/** Whether all count, so that there is no list; otherwise those of the list, which may be none. */
+export function AllWithout({ label, value, isLocked, onChange }: AllWithoutProps): ReactElement {
+  return (
+    <div>
+      <label className="check">
+        <input
+          type="checkbox"
+          disabled={isLocked}
+          checked={!Array.isArray(value)}
+          onChange={({ target }) => onChange(target.checked ? undefined : [])}
+        />
+        All {label.toLowerCase()}
+      </label>
+    </div>
   );
 }
 

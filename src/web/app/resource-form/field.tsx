@@ -3,7 +3,7 @@ import type { FormField } from '../../api/form-schema.ts';
 import { Icon } from '../../ui/icon.tsx';
 import { managersIn } from '../manifest/manifest-view.tsx';
 import { type Body, type Complaints, complaintAt, fieldsIn, isShown, labelOf, objectIn, type Whole, withMember } from './body.ts';
-import { Choice, Choices, type ControlProps, JsonInput, ListInput, MapInput, NumberInput, TextInput } from './controls.tsx';
+import { AllWithout, Choice, Choices, type ControlProps, JsonInput, ListInput, MapInput, NumberInput, TextInput } from './controls.tsx';
 import { type Lock, lockOf, type Owned } from './locks.ts';
 import { Reference, References } from './references.tsx';
 
@@ -83,6 +83,7 @@ function OneField(props: OneFieldProps): ReactElement {
     </>
   );
   const describedBy = `${id}-help${lock === null ? '' : ` ${id}-owner`}${complaint === undefined ? '' : ` ${id}-error`}`;
+  const all = field.isAllWithout ? <AllWithout label={labelOf(name)} value={value} isLocked={isLocked} onChange={onChange} /> : null;
   if (isContainer || node.kind === 'choices' || node.kind === 'map' || node.kind === 'references')
     return (
       <fieldset
@@ -96,7 +97,8 @@ function OneField(props: OneFieldProps): ReactElement {
         {about}
         {node.kind === 'choices' ? <Choices values={node.values} value={value ?? field.default} onChange={onChange} /> : null}
         {node.kind === 'map' ? <MapInput value={value} onChange={onChange} /> : null}
-        {node.kind === 'references' ? <References {...props} to={node.to} label={labelOf(name)} /> : null}
+        {node.kind === 'references' ? <References {...props} to={node.to} label={labelOf(name)} isAllWithout={field.isAllWithout} /> : null}
+        {all}
         {node.kind === 'objects' ? <Objects {...props} /> : null}
         {node.kind === 'object' || node.kind === 'branches' ? (
           <div className="fields">
@@ -148,6 +150,7 @@ function OneField(props: OneFieldProps): ReactElement {
     <div className={className}>
       <label htmlFor={id}>{label}</label>
       {controlOf(field, control, isChange)}
+      {all}
       {about}
     </div>
   );
@@ -167,16 +170,16 @@ function OwnerOf({ lock: { managers, isWhole }, id }: { lock: Lock; id: string }
   );
 }
 
-function controlOf({ node }: FormField, control: ControlProps, isChange: boolean): ReactNode {
+function controlOf({ node, isAllWithout }: FormField, control: ControlProps, isChange: boolean): ReactNode {
   switch (node.kind) {
     case 'choice':
       return <Choice {...control} values={node.values} />;
     case 'reference':
       return <Reference {...control} to={node.to} />;
     case 'list':
-      return <ListInput {...control} />;
+      return <ListInput {...control} isAllWithout={isAllWithout} />;
     case 'numbers':
-      return <ListInput {...control} isNumeric />;
+      return <ListInput {...control} isAllWithout={isAllWithout} isNumeric />;
     case 'json':
       return <JsonInput {...control} />;
     case 'number':

@@ -18,7 +18,7 @@ interface Candidates {
   notice: ReactElement | null;
 }
 
-const most = 100;
+const maxOptions = 100;
 /** The others are listed by cursors. */
 const isPaged = (to: ReferenceFamily): boolean => !to.startsWith('webhook-') && to !== 'event-types';
 
@@ -30,7 +30,7 @@ function useNamed(to: ReferenceFamily): Candidates {
     queryFn: async ({ signal }) => {
       const answer: Answer<`GET /${ReferenceFamily}`> = await call(
         `GET /${to}`,
-        { query: isPaged(to) ? { pageSize: most } : { limit: most } },
+        { query: isPaged(to) ? { pageSize: maxOptions } : { limit: maxOptions } },
         { organization, signal },
       );
       return answer.data.map((each): Named => ({ id: each.id, name: 'url' in each && !('name' in each) ? each.url : each.name }));
@@ -78,26 +78,28 @@ interface ReferencesProps {
   to: ReferenceFamily;
   label: string;
   value: unknown;
-  /** Of a resource that is changed, where no list may mean all: an emptied one is sent as such. */
+  /** Of a resource that is changed: an emptied list is sent as such. */
   isChange: boolean;
+  /** No list means all: an emptied one is sent as such. */
+  isAllWithout?: boolean;
   onChange: (value: unknown) => void;
 }
 
 /** Other resources, by their ids, in their order. */
-export function References({ to, label, value, isChange, onChange }: ReferencesProps): ReactElement {
+export function References({ to, label, value, isChange, isAllWithout = false, onChange }: ReferencesProps): ReactElement {
   const { named, notice } = useNamed(to);
   const id = useId();
   const [next, setNext] = useState('');
   const ids: string[] = Array.isArray(value) ? value.map(String) : [];
   const others = named.filter((each) => !ids.includes(each.id));
-  const put = (all: string[]): void => onChange(all.length === 0 && !isChange ? undefined : all);
+  const put = (all: string[]): void => onChange(all.length === 0 && !isChange && !isAllWithout ? undefined : all);
   const add = (): void => {
     if (next !== '') put([...ids, next]);
     setNext('');
   };
   return (
     <div className="stack">
-      {ids.length > 0 ? null : <span className="muted">{Array.isArray(value) ? 'None' : 'Not set'}</span>}
+      {ids.length > 0 ? null : <span className="muted">{Array.isArray(value) ? 'None' : isAllWithout ? 'All' : 'Not set'}</span>}
       {ids.map((each) => (
         <div className="row" key={each}>
           <span>{wordOf(named, each)}</span>

@@ -99,9 +99,9 @@ export function ResourceForm({ family, fields: all, record, preset, withheld, ma
       isSaved.current = true;
       void client.invalidateQueries({ queryKey: [org] });
       const { [family.row ?? 'id']: row, secret } = recordIn(answer);
-      const made = { row: String(row ?? ''), secret: typeof secret === 'string' ? secret : null };
-      if (made.secret === null) await leave(made.row);
-      else setMade(made);
+      const saved = { row: String(row ?? ''), secret: typeof secret === 'string' ? secret : null };
+      if (saved.secret === null) await leave(saved.row);
+      else setMade(saved);
     },
   });
   const leave = (at: string): Promise<void> => navigate({ to: `/o/$org/${family.list}`, params: { org }, search: { at } });

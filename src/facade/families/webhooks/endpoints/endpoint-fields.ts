@@ -13,7 +13,7 @@ const circuit = spec.circuit.unwrap().shape;
 const maxHeaders = 20;
 const delaysText = 'Waits before the retries, in seconds: one for each retry, and no further one. Null: those of the installation.';
 const statusesText =
-  'Statuses that count as success, and no others: numbers, or classes such as 2xx. One that is success is nothing else: a 410 does not disable, a 429 does not delay. Null: any 2xx.';
+  'Statuses that count as success, and no others: numbers from 200 to 599, or classes such as 2xx. One that is success is nothing else: a 410 does not disable, a 429 does not delay. Null: any 2xx.';
 
 const header = z
   .strictObject({ name: headerName.describe('Name of the header.'), value: headerValueOrMask.describe('Value of the header.') })

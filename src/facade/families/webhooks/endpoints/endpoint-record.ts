@@ -60,8 +60,8 @@ export async function endpointRecords(endpoints: readonly WebhookEndpoint[], { s
       timeoutSeconds: endpoint.timeoutSeconds,
       rateLimitPerSecond: endpoint.rateLimitPerSecond,
       rateLimitStrict: endpoint.rateLimitStrict,
-      retryDelays: copyOf(endpoint.retryDelaysSeconds),
-      successStatusCodes: copyOf(endpoint.successStatusCodes),
+      retryDelays: endpoint.retryDelaysSeconds && [...endpoint.retryDelaysSeconds],
+      successStatusCodes: endpoint.successStatusCodes && [...endpoint.successStatusCodes],
       circuitFailureThreshold: endpoint.circuit.failureThreshold,
       circuitSuccessThreshold: endpoint.circuit.successThreshold,
       circuitCooldownSeconds: endpoint.circuit.cooldownSeconds,
@@ -85,10 +85,6 @@ export async function endpointRecords(endpoints: readonly WebhookEndpoint[], { s
       updatedAt: isoTime(endpoint.updatedAtMs),
     };
   });
-}
-
-function copyOf<T>(list: readonly T[] | null): T[] | null {
-  return list === null ? null : [...list];
 }
 
 export async function toEndpoint(endpoint: WebhookEndpoint, call: Asker): Promise<EndpointRecord> {
