@@ -40,7 +40,7 @@ import { MailConfirmer } from './targets/channel/mail-confirmer.ts';
 import type { Mailer } from './targets/channel/mailer.ts';
 import { Dispatchers } from './targets/http/dispatchers.ts';
 import type { NameLookup } from './targets/http/name-lookups.ts';
-import { channelTestHandler } from './tasks/channel-test.ts';
+import { channelTestHandler, type NoteAlert } from './tasks/channel-test.ts';
 import { cronRunHandler } from './tasks/cron-run.ts';
 import { destinationTestHandler } from './tasks/destination-test.ts';
 import { endpointTestHandler } from './tasks/endpoint-test.ts';
@@ -221,15 +221,16 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     bytes: () => byteShares.figures(),
   });
   const channelAlerts = new ChannelAlerts({ redis, prefix });
+  const noteAlert: NoteAlert = (org, channelId, alert) => {
+    const note = channelAlerts.note(org, channelId, alert);
+    note.catch((error: unknown) => logger.debug({ err: error, channelId }, 'an alert was not recorded'));
+  };
   const onAlert = (report: AlertReport): void => {
     const { job, channelType, outcome } = report;
     const { destinationId: channelId } = job.target;
     metrics.alerts.inc({ channel: channelType, outcome: outcome.type });
     const noted = channelAlertOf(report);
-    if (noted !== null) {
-      const note = channelAlerts.note(noted.org, channelId, noted.alert);
-      note.catch((error: unknown) => logger.debug({ err: error, channelId }, 'an alert was not recorded'));
-    }
+    if (noted !== null) noteAlert(noted.org, channelId, noted.alert);
     if (outcome.type === 'dead') {
       const why = outcome.attempt?.errorMessage ?? outcome.reason;
       logger.warn({ channelId, channelType, messageId: job.messageId, why }, 'an alert could not be sent and is given up');
@@ -279,7 +280,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     handlers: [
       destinationTestHandler(outgoing),
       endpointTestHandler(outgoing, plansNow),
-      channelTestHandler({ ...outgoing, channelAlerts, logger }),
+      channelTestHandler(outgoing, noteAlert),
       cronRunHandler(cron),
     ],
     worker: id,

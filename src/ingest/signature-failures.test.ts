@@ -157,6 +157,6 @@ test('failures are written within seconds while the process goes on, and forgott
     await ingest.send(path);
     await eventually(async () => expect((await failures.of('org_a', 'src_a', 0)).requests).toBe(total));
   }
-  await failures.forget('org_a');
+  await failures.purge('org_a');
   expect(await ingest.redis.client.keys(`${keyPrefix}{sigfail:*`)).toEqual([]);
 });

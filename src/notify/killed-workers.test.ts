@@ -1,10 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { startDeliveryProgram } from '../../test/support/delivery-program.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
-import { freePort } from '../../test/support/ports.ts';
-import { type Program, startProgram } from '../../test/support/program.ts';
+import type { Program } from '../../test/support/program.ts';
 import { startReceiver } from '../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, routeRecord } from '../../test/support/records.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
@@ -28,13 +28,7 @@ afterEach(async () => {
 });
 
 async function startWorker(): Promise<Program> {
-  const program = startProgram(['delivery'], {
-    POSTHORN_REDIS_URL: redis.url,
-    POSTHORN_ENCRYPTION_KEYS: `k1:${Buffer.alloc(32, 1).toString('base64')}`,
-    POSTHORN_OPS_PORT: String(await freePort()),
-    POSTHORN_HOST: '127.0.0.1',
-    POSTHORN_SHARDS: '1',
-  });
+  const program = await startDeliveryProgram(redis.url, { POSTHORN_SHARDS: '1' });
   ends.push(() => program.stop());
   return program;
 }

@@ -116,7 +116,7 @@ export const destinationRules: readonly Rule[] = [
   tlsRule,
   settableHeaderRule('http.auth.headerName'),
   ...staticHeaderRules('http.headers'),
-  ...forwardedHeaderRules('http', 'forwardHeaders'),
+  ...forwardedHeaderRules,
   ...throttleRules,
   {
     at: 'retryPolicy',

@@ -25,41 +25,34 @@ const isCredential = [
   `self.matches('(?i)(^|[^a-z0-9])(${[...credentialWords].join('|')})$')`,
 ];
 
-/** What holds for the names at `at`, in the settings at `of`, that `forwardedHeaderNames` describes. */
-export function forwardedHeaderRules(of: string, field: string): Rule[] {
-  const at = `${of}.${field}`;
-  return [
-    {
-      at: `${at}[]`,
-      cel: `!(${isReserved(asRead, refusedNames, reservedPrefixes)})`,
-      message: `must be none that the connection or Posthorn sets, or that always goes out with the payload: ${notAny(refusedNames, reservedPrefixes)}`,
-      check: (self: string) => {
-        const name = asReceiversRead(self.toLowerCase());
-        return !refusedNames.includes(name) && !reservedPrefixes.some((prefix) => name.startsWith(prefix));
-      },
+const at = 'http.forwardHeaders';
+
+/** What holds for the list of a destination, which `forwardedHeaderNames` describes. */
+export const forwardedHeaderRules: readonly Rule[] = [
+  {
+    at: `${at}[]`,
+    cel: `!(${isReserved(asRead, refusedNames, reservedPrefixes)})`,
+    message: `must be none that the connection or Posthorn sets, or that always goes out with the payload: ${notAny(refusedNames, reservedPrefixes)}`,
+    check: (self: string) => {
+      const name = asReceiversRead(self.toLowerCase());
+      return !refusedNames.includes(name) && !reservedPrefixes.some((prefix) => name.startsWith(prefix));
     },
-    {
-      at: `${at}[]`,
-      cel: `${isHarmless.join(' || ')} || !(${isCredential.join(' || ')})`,
-      message:
-        'must not name a credential: those of the sender are neither stored nor forwarded, and the receiver gets its own from the destination',
-      sparesStored: true,
-      check: (self: string) => !isCredentialHeader(self.toLowerCase()),
-    },
-    distinctHeadersRule(at, ''),
-    {
-      at: of,
-      cel: `!has(self.signingSecretRef) || !has(self.${field}) || !self.${field}.exists(name, ${isReserved('name.lowerAscii()', [...signatureHeaders], [])})`,
-      message: `must not have ${[...signatureHeaders].join(', ')} beside signingSecretRef: they are those of the signature`,
-      fieldPath: `.${field}`,
-      check: (self: { signingSecretRef?: unknown } & Record<string, unknown>) => {
-        const names = self[field];
-        return (
-          self.signingSecretRef === undefined ||
-          !Array.isArray(names) ||
-          !names.some((name: unknown) => signatureHeaders.has(String(name).toLowerCase()))
-        );
-      },
-    },
-  ];
-}
+  },
+  {
+    at: `${at}[]`,
+    cel: `${isHarmless.join(' || ')} || !(${isCredential.join(' || ')})`,
+    message:
+      'must not name a credential: those of the sender are neither stored nor forwarded, and the receiver gets its own from the destination',
+    sparesStored: true,
+    check: (self: string) => !isCredentialHeader(self.toLowerCase()),
+  },
+  distinctHeadersRule(at, ''),
+  {
+    at: 'http',
+    cel: `!has(self.signingSecretRef) || !has(self.forwardHeaders) || !self.forwardHeaders.exists(name, ${isReserved('name.lowerAscii()', [...signatureHeaders], [])})`,
+    message: `must not have ${[...signatureHeaders].join(', ')} beside signingSecretRef: they are those of the signature`,
+    fieldPath: '.forwardHeaders',
+    check: ({ signingSecretRef, forwardHeaders = [] }: { signingSecretRef?: unknown; forwardHeaders?: readonly string[] }) =>
+      signingSecretRef === undefined || !forwardHeaders.some((name) => signatureHeaders.has(name.toLowerCase())),
+  },
+];

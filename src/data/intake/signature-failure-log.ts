@@ -49,9 +49,9 @@ const longWord = /[A-Za-z0-9+/=_-]{32,}/g;
 const unprintable = /[^\x20-\x7e]/g;
 
 /**
- * Keeps why requests to sources failed. Whoever notes a failure does not wait: what comes within a second is written at its end, in one call per source, one
- * call at a time, and dropped when Redis does not take it. So a flood of requests without credentials costs Redis one call a second for each source that it
- * hits, in each process.
+ * Records why the signatures of requests to sources failed. `note` does not wait: the failures of a second are written at its end, with one call for each
+ * source, one call at a time. They are dropped if Redis does not take them. A flood of requests without credentials costs Redis one call a second for each
+ * source that it reaches, in each process.
  */
 export class SignatureFailureLog {
   readonly #options: SignatureFailureLogOptions;

@@ -2,8 +2,8 @@
 -- Adds requests whose signatures failed to what is kept of a source. Failures with the same description are one entry. The oldest entry makes room for a
 -- new one, and the source that failed longest ago makes room for another source of the organization.
 --
--- KEYS[1] list of the source, the entry with the newest failure last: `<first> <last> <requests> <seconds behind or -> <user agent> <description>`, of which
---   the times are milliseconds since the epoch, and the user agent is URI-encoded, or `-`
+-- KEYS[1] list of the source, the entry with the newest failure last. An entry is `<first> <last> <requests> <seconds behind> <user agent> <description>`:
+--   first and last are times in milliseconds since the epoch, the user agent is URI-encoded; `-` stands for no seconds behind and for no user agent
 -- KEYS[2] sorted set of the organization: source → its newest failure
 -- KEYS[3] hash of the organization: source → `<first> <requests>`, with those that are no entry
 -- ARGV[1] source, [2] how long a failure is kept in milliseconds, [3] entries of a source, [4] sources of an organization, [5] requests in all, [6] the time

@@ -76,7 +76,7 @@ export class SignatureFailures {
   }
 
   /** Removes those of an organization. */
-  async forget(org: string): Promise<void> {
+  async purge(org: string): Promise<void> {
     const keys = signatureFailureKeys(this.#prefix, org);
     const sources = await this.#redis.zrange(keys.sources, '0', '-1').catch(throwUnavailable);
     const entries = sources.map((id) => keys.entriesOf(id));

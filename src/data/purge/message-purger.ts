@@ -51,7 +51,7 @@ export class RedisMessagePurger implements MessagePurger {
       await purgeSessions({ redis: this.#redis, prefix: this.#prefix }, org);
       await this.#redis.del(apiKeyUsageKey(this.#prefix, org));
       await new ChannelAlerts({ redis: this.#redis, prefix: this.#prefix }).purge(org);
-      await new SignatureFailures({ redis: this.#redis, prefix: this.#prefix }).forget(org);
+      await new SignatureFailures({ redis: this.#redis, prefix: this.#prefix }).purge(org);
       await this.#redis.del(mailRecipientsKey(this.#prefix, org));
       const { notes, begun } = organizationLockKeys(this.#prefix, org);
       await this.#redis.del(notes, begun);

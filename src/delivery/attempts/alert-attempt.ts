@@ -58,14 +58,14 @@ export async function attemptAlert(
   return settle(attemptOutcome(record, result, { retryPolicy }, number));
 }
 
-/** What the list of a channel's alerts says of it; null: it was not for a channel, nothing was sent, or what it told is gone. */
-export function channelAlertOf({ job, alert, outcome }: AlertReport): { org: string; channelId: string; alert: ChannelAlert } | null {
+/** What the list of a channel's alerts shows of the attempt; null: it was not for a channel, nothing was sent, or its payload is gone. */
+export function channelAlertOf({ job, alert, outcome }: AlertReport): { org: string; alert: ChannelAlert } | null {
   const { messageId, attempts } = job;
   const { destinationId: channelId, org } = job.target;
   if (routeOfMailTarget(channelId) !== null || channelOfClosingTarget(channelId) !== null) return null;
   if (alert === null || !('attempt' in outcome) || outcome.attempt === null) return null;
   const made = { messageId, attempts: attempts + 1, state: states[outcome.type] };
-  return { org: organizationBehind(org) ?? org, channelId, alert: channelAlert(alert, made, outcome.attempt) };
+  return { org: organizationBehind(org) ?? org, alert: channelAlert(alert, made, outcome.attempt) };
 }
 
 /** An alert as the list of its channel shows it. */
@@ -75,5 +75,5 @@ export function channelAlert(
   { startedAtMs, durationMs, responseStatus, errorMessage }: NewAttempt,
 ): ChannelAlert {
   const last = { lastAttemptAtMs: startedAtMs + durationMs, responseStatus, errorMessage };
-  return { ...made, ...{ type, route, destination, count }, isTest: test === true, ...last };
+  return { ...made, type, route, destination, count, isTest: test === true, ...last };
 }

@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { testKeyring } from '../../../test/support/controllers.ts';
+import { startDeliveryProgram } from '../../../test/support/delivery-program.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
-import { freePort } from '../../../test/support/ports.ts';
-import { type Program, startProgram } from '../../../test/support/program.ts';
+import type { Program } from '../../../test/support/program.ts';
 import { type Receiver, startReceiver } from '../../../test/support/receiver.ts';
 import { organizationRecord } from '../../../test/support/records.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
@@ -54,11 +54,7 @@ afterEach(async () => {
 
 /** `delays`: of the installation, in seconds. */
 async function startWorker(delays = '3600'): Promise<Program> {
-  const program = startProgram(['delivery'], {
-    POSTHORN_REDIS_URL: redis.url,
-    POSTHORN_ENCRYPTION_KEYS: `k1:${Buffer.alloc(32, 1).toString('base64')}`,
-    POSTHORN_OPS_PORT: String(await freePort()),
-    POSTHORN_HOST: '127.0.0.1',
+  const program = await startDeliveryProgram(redis.url, {
     POSTHORN_SHARDS: '1',
     POSTHORN_ALLOW_INSECURE_ENDPOINTS: 'true',
     POSTHORN_WEBHOOK_RETRY_DELAYS: delays,
@@ -86,7 +82,7 @@ async function send(endpoint: WebhookEndpoint): Promise<string> {
 
 const becomes = (messageId: string, expected: object) =>
   eventually(async () => expect(await reader.delivery(inside, messageId)).toMatchObject(expected));
-/** The status of a message that has ended; false: it goes on. */
+/** The status of a message that has ended; false: it has not ended yet. */
 async function endOf(messageId: string): Promise<string | false> {
   const { status } = (await reader.delivery(inside, messageId)) ?? {};
   return status === 'delivered' || status === 'dlq' ? status : false;

@@ -1,10 +1,9 @@
 import { beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { startDeliveryProgram } from '../../../test/support/delivery-program.ts';
 import { deliverySuite } from '../../../test/support/delivery-suite.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { largePayload } from '../../../test/support/large-payloads.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { freePort } from '../../../test/support/ports.ts';
-import { startProgram } from '../../../test/support/program.ts';
 import type { Receiver } from '../../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, routeRecord } from '../../../test/support/records.ts';
 import { recordLayoutVersion } from '../../core/records.ts';
@@ -141,14 +140,7 @@ test('a worker that takes over from one that was killed in an attempt sends the 
   await publisher.publish(epoch, 'destination', destinationRecord({ url: to.url, forwardHeaders: ['x-shop-topic', 'x-shop-tag'] }));
   await publisher.markComplete();
   const start = async () => {
-    const program = startProgram(['delivery'], {
-      POSTHORN_REDIS_URL: suite.redis.url,
-      POSTHORN_REDIS_KEY_PREFIX: prefix,
-      POSTHORN_ENCRYPTION_KEYS: `k1:${Buffer.alloc(32, 1).toString('base64')}`,
-      POSTHORN_OPS_PORT: String(await freePort()),
-      POSTHORN_HOST: '127.0.0.1',
-      POSTHORN_SHARDS: '1',
-    });
+    const program = await startDeliveryProgram(suite.redis.url, { POSTHORN_REDIS_KEY_PREFIX: prefix, POSTHORN_SHARDS: '1' });
     suite.ends.push(() => program.stop());
     return program;
   };

@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
+import { startDeliveryProgram } from '../../../test/support/delivery-program.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
-import { freePort } from '../../../test/support/ports.ts';
-import { type Program, startProgram } from '../../../test/support/program.ts';
+import type { Program } from '../../../test/support/program.ts';
 import { dead, settleEverything } from '../../../test/support/queue-worker.ts';
 import { startReceiver } from '../../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, routeRecord, sourceRecord } from '../../../test/support/records.ts';
@@ -27,14 +27,7 @@ test('a replay that is suspended, resumed, and whose workers are killed replays 
   const ops = await startReceiver();
   const programs: Program[] = [];
   const startWorker = async (): Promise<Program> => {
-    const program = startProgram(['delivery'], {
-      POSTHORN_REDIS_URL: redis.url,
-      POSTHORN_SHARDS: '1',
-      POSTHORN_ENCRYPTION_KEYS: `k1:${Buffer.alloc(32, 1).toString('base64')}`,
-      POSTHORN_EGRESS_ALLOWED_CIDRS: '127.0.0.0/8',
-      POSTHORN_OPS_PORT: String(await freePort()),
-      POSTHORN_HOST: '127.0.0.1',
-    });
+    const program = await startDeliveryProgram(redis.url, { POSTHORN_SHARDS: '1', POSTHORN_EGRESS_ALLOWED_CIDRS: '127.0.0.0/8' });
     programs.push(program);
     return program;
   };

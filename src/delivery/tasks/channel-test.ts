@@ -3,10 +3,9 @@ import { type Alert, alertWithoutMessage } from '../../core/alert.ts';
 import { egressRules } from '../../core/egress-policy.ts';
 import { PosthornError } from '../../core/errors.ts';
 import { base32 } from '../../core/ids.ts';
-import type { Logger } from '../../core/logger.ts';
 import type { NotificationChannelRecord } from '../../core/records.ts';
 import { recordSealingContext } from '../../core/sealing-contexts.ts';
-import type { ChannelAlerts } from '../../data/alerts/channel-alerts.ts';
+import type { ChannelAlert } from '../../data/alerts/channel-alerts.ts';
 import { detailField } from '../../data/shard/shown-attempt-detail.ts';
 import { type ChannelTestResult, channelTestTask } from '../../data/tasks/channel-test-task.ts';
 import { channelAlert } from '../attempts/alert-attempt.ts';
@@ -16,13 +15,11 @@ import { channelSender, noMailServer } from '../targets/channel/channel-sender.t
 import { awaitedRecord } from './awaited-record.ts';
 import { type TaskHandler, taskHandler } from './task-handler.ts';
 
-interface ChannelTestOptions extends PlanSources {
-  channelAlerts: Pick<ChannelAlerts, 'note'>;
-  logger: Logger;
-}
+/** Records an alert in the list of its channel. Does not wait, and never fails. */
+export type NoteAlert = (org: string, channelId: string, alert: ChannelAlert) => void;
 
 /** Sends a test alert once, which the alerts of the channel show. What it opens at PagerDuty is closed at once. */
-export function channelTestHandler(options: ChannelTestOptions): TaskHandler {
+export function channelTestHandler(options: PlanSources, noteAlert: NoteAlert): TaskHandler {
   const { registry, keyring, allowed, clock, mailer, attemptDetail } = options;
   return taskHandler(channelTestTask, async ({ channelId, generation }, context) => {
     const record = await awaitedRecord(options, 'notificationChannel', channelId, generation, context);
@@ -58,8 +55,7 @@ export function channelTestHandler(options: ChannelTestOptions): TaskHandler {
       const { errorType, errorMessage } = attempt;
       detail = detailField(attempt.detail);
       const state = errorType === null ? 'delivered' : 'failed';
-      const note = options.channelAlerts.note(org, id, channelAlert(alert, { messageId: testId, attempts: 1, state }, attempt));
-      note.catch((error: unknown) => options.logger.debug({ err: error, channelId: id }, 'a test alert was not recorded'));
+      noteAlert(org, id, channelAlert(alert, { messageId: testId, attempts: 1, state }, attempt));
       if (errorType !== null) return { ...failure(errorType, errorMessage ?? 'The channel did not take the test.'), ...detail };
     }
     const unconfirmed = channel.type === 'email' ? await mailer?.unconfirmedProblem(org, channel.addresses) : null;

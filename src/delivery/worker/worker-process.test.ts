@@ -1,8 +1,8 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { startDeliveryProgram } from '../../../test/support/delivery-program.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
-import { freePort } from '../../../test/support/ports.ts';
-import { type Program, startProgram } from '../../../test/support/program.ts';
+import type { Program } from '../../../test/support/program.ts';
 import { type Receiver, startReceiver } from '../../../test/support/receiver.ts';
 import { destinationRecord, organizationRecord, routeRecord, sourceRecord } from '../../../test/support/records.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
@@ -26,12 +26,7 @@ afterEach(async () => {
 });
 
 async function startWorker(): Promise<Program> {
-  const program = startProgram(['delivery'], {
-    POSTHORN_REDIS_URL: redis.url,
-    POSTHORN_ENCRYPTION_KEYS: `k1:${Buffer.alloc(32, 1).toString('base64')}`,
-    POSTHORN_OPS_PORT: String(await freePort()),
-    POSTHORN_HOST: '127.0.0.1',
-  });
+  const program = await startDeliveryProgram(redis.url);
   ends.push(() => program.stop());
   return program;
 }

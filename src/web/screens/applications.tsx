@@ -6,6 +6,7 @@ import { ManifestLink } from '../app/manifest/manifest-link.tsx';
 import { Page } from '../app/page.tsx';
 import { AskedAct, Refusal, SwitchButton } from '../app/resource-acts.tsx';
 import { EditLink, NewEndpointLink, NewLink } from '../app/resource-form/form-links.tsx';
+import { ShortList } from '../app/short-list.tsx';
 import { type RowOf, useCursorList, useOrganization, useRead, useWrite } from '../app/use-api.ts';
 import { Drawer } from '../ui/drawer.tsx';
 import { type FilterField, yesOrNo } from '../ui/filters.tsx';
@@ -129,26 +130,18 @@ function ApplicationDrawer({ id, onClose }: { id: string; onClose: () => void })
 }
 
 function Endpoints({ applicationId }: { applicationId: string }): ReactElement {
-  const { rows, error, isLoading, hasMore, loadMore } = useCursorList('GET /webhook-endpoints', { applicationId });
+  const list = useCursorList('GET /webhook-endpoints', { applicationId });
   return (
     <section>
       <header>
         <h2>Endpoints</h2>
         <NewEndpointLink applicationId={applicationId} />
       </header>
-      {error === null ? null : <Failure message={error.message} requestId={error.requestId} />}
-      {isLoading ? <Loading what="the endpoints" /> : null}
-      {!isLoading && error === null && rows.length === 0 ? <p className="small muted">It has no endpoint, so it gets no message.</p> : null}
-      <dl className="kv is-tight">
-        {rows.map(({ id, url, isDisabled, circuitState, totalMessages }) => (
+      <ShortList what="endpoints" empty="It has no endpoint, so it gets no message." list={list}>
+        {({ id, url, isDisabled, circuitState, totalMessages }) => (
           <Endpoint key={id} id={id} url={url} state={isDisabled ? 'disabled' : circuitState} messages={totalMessages} />
-        ))}
-      </dl>
-      {hasMore ? (
-        <button type="button" className="btn is-sm" onClick={loadMore}>
-          More endpoints
-        </button>
-      ) : null}
+        )}
+      </ShortList>
     </section>
   );
 }

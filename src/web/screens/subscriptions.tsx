@@ -2,34 +2,22 @@ import { Link } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
 import { AskedAct } from '../app/resource-acts.tsx';
 import { SubscribeLink } from '../app/resource-form/form-links.tsx';
+import { ShortList } from '../app/short-list.tsx';
 import { type RowOf, useCursorList, useOrganization, useWrite } from '../app/use-api.ts';
-import { Failure, Loading } from '../ui/notices.tsx';
 import { State } from '../ui/state.tsx';
 
 /** What an endpoint is subscribed to. */
 export function Subscriptions({ endpointId }: { endpointId: string }): ReactElement {
-  const { rows, error, isLoading, hasMore, loadMore } = useCursorList('GET /webhook-subscriptions', { endpointId });
+  const list = useCursorList('GET /webhook-subscriptions', { endpointId });
   return (
     <section aria-label="Subscriptions">
       <header>
         <h3>Subscriptions</h3>
         <SubscribeLink endpointId={endpointId} />
       </header>
-      {error === null ? null : <Failure message={error.message} requestId={error.requestId} />}
-      {isLoading ? <Loading what="the subscriptions" /> : null}
-      {!isLoading && error === null && rows.length === 0 ? (
-        <p className="small muted">It subscribes to no event type, so it gets no message.</p>
-      ) : null}
-      <dl className="kv is-tight">
-        {rows.map((subscription) => (
-          <Subscription key={subscription.id} subscription={subscription} />
-        ))}
-      </dl>
-      {hasMore ? (
-        <button type="button" className="btn is-sm" onClick={loadMore}>
-          More subscriptions
-        </button>
-      ) : null}
+      <ShortList what="subscriptions" empty="It subscribes to no event type, so it gets no message." list={list}>
+        {(subscription) => <Subscription key={subscription.id} subscription={subscription} />}
+      </ShortList>
     </section>
   );
 }

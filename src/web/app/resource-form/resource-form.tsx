@@ -74,8 +74,8 @@ export function ResourceForm({ family, fields: all, record, preset, withheld, ma
   const [submits, setSubmits] = useState(0);
   /** What is typed becomes a patch of the manifest, and nothing is saved. */
   const [isForGit, setForGit] = useState(false);
-  /** It has a secret that is shown once. */
-  const [made, setMade] = useState<{ row: string; secret: string | null } | null>(null);
+  /** What was made with a secret, which is shown once. */
+  const [made, setMade] = useState<{ row: string; secret: string } | null>(null);
   const [isFurtherOpen, setFurtherOpen] = useState(false);
   const isChange = record !== null;
   const names = fields.map(({ name }) => name);
@@ -99,9 +99,9 @@ export function ResourceForm({ family, fields: all, record, preset, withheld, ma
       isSaved.current = true;
       void client.invalidateQueries({ queryKey: [org] });
       const { [family.row ?? 'id']: row, secret } = recordIn(answer);
-      const saved = { row: String(row ?? ''), secret: typeof secret === 'string' ? secret : null };
-      if (saved.secret === null) await leave(saved.row);
-      else setMade(saved);
+      const at = String(row ?? '');
+      if (typeof secret === 'string') setMade({ row: at, secret });
+      else await leave(at);
     },
   });
   const leave = (at: string): Promise<void> => navigate({ to: `/o/$org/${family.list}`, params: { org }, search: { at } });
@@ -255,7 +255,7 @@ export function ResourceForm({ family, fields: all, record, preset, withheld, ma
       >
         <p>What you have changed here is not saved.</p>
       </Confirm>
-      {made?.secret == null ? null : (
+      {made === null ? null : (
         <Dialog title="Store the signing secret" isOpen onClose={() => void leave(made.row)}>
           <p>The receiver verifies its messages with this secret. It is not shown again.</p>
           <p className="row">
