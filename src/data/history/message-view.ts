@@ -88,7 +88,7 @@ export function deliveryView(
     status,
     attempts,
     maxAttempts: number('x'),
-    nextAttemptAtMs: nextAttemptAtMs(status, record, Math.max(wait?.untilMs ?? 0, waitsForCircuit ? Number(text(cooldownEnd)) : 0)),
+    nextAttemptAtMs: wait?.reason === 'scheduled' ? wait.untilMs : nextAttemptAtMs(status, record, Math.max(wait?.untilMs ?? 0, waitsForCircuit ? Number(text(cooldownEnd)) : 0)),
     waitingFor: wait?.reason ?? null,
     waitingUntilMs: wait?.untilMs ?? null,
     lastResponseStatus: last?.responseStatus ?? null,

@@ -15,6 +15,7 @@
 -- @include "../queue/includes/event-copy.lua"
 -- @include "../queue/includes/outbox.lua"
 -- @include "../queue/includes/queue-room.lua"
+-- @include "../queue/includes/retries.lua"
 -- @include "../queue/includes/intern.lua"
 -- @include "../queue/includes/failover.lua"
 
@@ -40,7 +41,7 @@ local function judge(n)
   elseif t[2] then
     most = max_probes
   end
-  return most - lane_length(lane) - tonumber(call('HGET', P .. 'retries', n) or '0')
+  return most - lane_length(lane) - scheduled.other_than(n)
 end
 
 -- By destination: messages that were let in.

@@ -103,6 +103,7 @@ for k = 1, #targets, 2 do
   call('ZREM', P .. 'waiting', '!' .. n)
   call('SREM', P .. 'broken', n)
   call('HDEL', P .. 'retries', n)
+  call('HDEL', P .. 'scheduled', n)
   for _, batch in ipairs(call('SMEMBERS', P .. 'bs:' .. n)) do
     retry_over(n, batch)
     call('LREM', P .. 'ended', 0, batch)

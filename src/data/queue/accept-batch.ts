@@ -77,12 +77,21 @@ export function outboxEntries(targets: readonly Target[], shard: number): { shar
   );
 }
 
-/** Message, route, destination and the largest number of attempts, then subscription and transform where there are (`includes/new-message.lua`). */
-function lineOf({ messageId, routeId, destinationId, maxAttempts, subscription }: Target, shard: number): string {
-  const line = `${keyOf(messageId, shard)} ${routeId} ${destinationId} ${maxAttempts}`;
+/**
+ * Message, route, destination and the largest number of attempts with the times of the message, then subscription and transform where there are
+ * (`includes/new-message.lua`).
+ */
+function lineOf(target: Target, shard: number): string {
+  const { messageId, routeId, destinationId, maxAttempts, subscription } = target;
+  const line = `${keyOf(messageId, shard)} ${routeId} ${destinationId} ${maxAttempts}${timesOf(target)}`;
   if (subscription === undefined) return line;
   const { id, transformId } = subscription;
   return transformId === null ? `${line} ${id}` : `${line} ${id} ${transformId}`;
+}
+
+/** When the first attempt is made at the earliest, behind `b`; empty: at once. */
+function timesOf({ notBeforeMs }: Target): string {
+  return notBeforeMs === undefined ? '' : `;b${notBeforeMs}`;
 }
 
 function chunks(targets: readonly Target[]): Target[][] {

@@ -36,6 +36,7 @@
 -- @include "../shard/includes/hints.lua"
 -- @include "../shard/includes/packed.lua"
 -- @include "../feed/includes/feed.lua"
+-- @include "includes/retries.lua"
 
 local state = call('HMGET', ctl, 'full', 'over', 'lease')
 if state[1] then
@@ -297,8 +298,8 @@ if opened > 0 then
   call('HINCRBY', ctl, 'open', opened)
 end
 activate_all(touched)
-if hints.ends == 1 then
-  -- Else an idle worker would look at them half a minute later.
+if hints.ends == 1 or scheduled.is_next then
+  -- Else an idle worker would look half a minute later.
   ring_all()
 end
 return reply

@@ -3,6 +3,7 @@
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] cursor (begin with 0); then the targets.
+-- Scheduled messages wait on.
 -- Reply: {next cursor ('0' at the end, or once none of the targets has retries that wait), how many}.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
@@ -19,9 +20,10 @@ local scan = call('ZSCAN', P .. 'due', ARGV[1], 'COUNT', 200)
 local freed = 0
 for k = 1, #scan[2], 2 do
   local n, id = string.match(scan[2][k], '^(%d+) (.+)$')
-  local m = n and wanted[n] and call('HMGET', P .. 'm:' .. id, 'e', 'o', 'od', 'bg')
+  local m = n and wanted[n] and call('HMGET', P .. 'm:' .. id, 'e', 'o', 'od', 'bg', 's')
   -- Of a destination that serves, but not for this route, those move on that came from another one.
-  if m and m[1] and (wanted[n] == 'a' or m[2] or m[3] or m[1] == batch_marker and m[4] == '1') and retry_over(n, id) then
+  local is_retry = m and m[1] and m[5] ~= 'p'
+  if is_retry and (wanted[n] == 'a' or m[2] or m[3] or m[1] == batch_marker and m[4] == '1') and retry_over(n, id) then
     enqueue_retry(n, id)
     touched[n] = true
     freed = freed + 1
@@ -31,6 +33,6 @@ activate_all(touched)
 ring_ready()
 local goes_on = false
 for n, moves in pairs(wanted) do
-  goes_on = goes_on or moves and call('HEXISTS', P .. 'retries', n) == 1
+  goes_on = goes_on or moves and scheduled.other_than(n) > 0
 end
 return { goes_on and scan[1] or '0', freed }

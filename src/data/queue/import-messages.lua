@@ -17,6 +17,8 @@
 -- @include "includes/new-message.lua"
 -- @include "includes/event-copy.lua"
 -- @include "includes/outbox-entries.lua"
+-- @include "includes/ring-pools.lua"
+-- @include "includes/retries.lua"
 
 local event, text, entry = ARGV[1], ARGV[2], ARGV[3]
 local org = string.match(text, '^%S+ %S+ (%S+) ')
@@ -83,4 +85,7 @@ write_counts()
 write_status_counts()
 write_unfinished()
 activate_all(touched)
+if scheduled.is_next then
+  ring_all()
+end
 return made

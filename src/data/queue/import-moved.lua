@@ -20,6 +20,8 @@
 -- @include "includes/status-counts.lua"
 -- @include "../shard/includes/hints.lua"
 -- @include "includes/attempt-details.lua"
+-- @include "includes/ring-pools.lua"
+-- @include "includes/retries.lua"
 
 local id, event, text, from, org = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local key = P .. 'm:' .. id
@@ -60,12 +62,14 @@ end
 local last = 11 + tonumber(ARGV[10])
 local is_back = ARGV[7] == ARGV[8]
 local fields = { 'e', event, 's', 'p' }
-local why = ''
+local why, scheduled_at = '', nil
 for k = 12, last, 2 do
   local field, value = ARGV[k], ARGV[k + 1]
   if field == 'n' then
     fields[4] = 'r'
     fields[#fields + 1], fields[#fields + 2] = 'd', whole(now)
+  elseif field == 'd' then
+    scheduled_at = value
   elseif field == 'w' then
     why = value
   end
@@ -77,6 +81,9 @@ end
 if not state and not is_back then
   fields[#fields + 1] = 'od'
   fields[#fields + 1] = ARGV[8]
+end
+if scheduled_at and fields[4] == 'p' then
+  fields[#fields + 1], fields[#fields + 2] = 'd', scheduled_at
 end
 call('HSET', key, unpack(fields))
 local detail_bytes = 0
@@ -106,4 +113,7 @@ write_counts()
 write_status_counts()
 write_unfinished()
 ring_woken()
+if scheduled.is_next then
+  ring_all()
+end
 return hints.outbox == 1 and 2 or 1

@@ -25,19 +25,25 @@ local longest_circuit_wait_ms = tonumber(ARGV[1])
 local moved = 0
 -- By target: whether its lane of retries takes entries.
 local usable = {}
-local has_retries = {}
+local has_new = {}
 for _, retry in ipairs(take_due(100)) do
   local n, id = retry[1], retry[2]
   if usable[n] == nil then
     usable[n] = not failed(redis.pcall('XLEN', P .. 'w:' .. retry_lane(n)))
   end
-  if usable[n] and call('EXISTS', P .. 'm:' .. id) == 1 then
-    enqueue_retry(n, id)
-    has_retries[n] = true
+  local state = usable[n] and call('HGET', P .. 'm:' .. id, 's')
+  if state then
+    if state == 'p' then
+      scheduled.count_out(n)
+      enqueue(n, id)
+    else
+      enqueue_retry(n, id)
+    end
+    has_new[n] = true
     moved = moved + 1
   end
 end
-for n in pairs(has_retries) do
+for n in pairs(has_new) do
   activate(n)
 end
 

@@ -47,6 +47,8 @@ export interface NewEvent {
     destinationId: string;
     shard: number;
     maxAttempts: number;
+    /** When the first attempt is made at the earliest, in milliseconds since the epoch. Absent: at once. */
+    notBeforeMs?: number;
     subscription?: { id: string; transformId: string | null };
   }[];
   /** Where the walk over the candidates begins and ends that are targets besides (`webhooks/webhook-matcher.ts`). Absent: there are none. */

@@ -12,6 +12,7 @@ const pauseLetters = {
 /** What else a message waits for: by its token in Redis (`includes/wait.lua`). */
 const otherTokens = {
   circuit_open: '!',
+  scheduled: 'at',
   retry: 'due',
   rate_limit: 'rate',
   concurrency: 'lease',
@@ -33,6 +34,7 @@ export const webhookWaitReasons = [
   'endpoint_disabled',
   'application_disabled',
   'circuit_open',
+  'scheduled',
   'retry',
   'rate_limit',
   'application_rate_limit',

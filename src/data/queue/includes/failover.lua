@@ -2,6 +2,7 @@
 -- @include "index.lua"
 -- @include "outbox.lua"
 -- @include "queue-room.lua"
+-- @include "retries.lua"
 -- @include "../../shard/includes/shard.lua"
 -- @include "../../shard/includes/target.lua"
 -- @include "work.lua"
@@ -45,11 +46,11 @@ do
 
   -- What decides where a message may move.
   function failover.moves_of(id)
-    local m = call('HMGET', P .. 'm:' .. id, 'o', 'od', 'h', 'hv', 'k', 'n', 'ha', 'j', 'e', 'w', 'i', 't', 'bg')
+    local m = call('HMGET', P .. 'm:' .. id, 'o', 'od', 'h', 'hv', 'k', 'n', 'ha', 'j', 'e', 'w', 'i', 't', 'bg', 's', 'd')
     return {
       id = id, at = m[12], first = m[1], first_destination = m[2], count = tonumber(m[3] or '0'), left = m[4] or '', before = tonumber(m[5] or '0'),
       attempts = tonumber(m[6] or '0'), attempts_at_first = tonumber(m[7] or '0'), stamp = m[8], event = m[9],
-      why = m[10], created = m[11],
+      why = m[10], created = m[11], due = m[14] == 'p' and tonumber(m[15] or '0') > now and tonumber(m[15]) or nil,
       is_away = (m[1] or m[2]) and true or false, has_guests = m[9] == batch_marker and m[13] == '1',
     }
   end
@@ -200,7 +201,10 @@ do
     if left ~= '' then
       set('hv', left)
     end
-    call('HDEL', key, 'd', 'j')
+    call('HDEL', key, 'j')
+    if not m.due then
+      call('HDEL', key, 'd')
+    end
     if shard or not is_back then
       set('w', why)
     end
@@ -230,6 +234,10 @@ do
       end
     end
     call('HSET', key, unpack(fields))
+    if m.due then
+      scheduled.add(candidate, id, m.due)
+      return
+    end
     queue_room(destination)
     use_room(destination)
     enqueue(candidate, id)

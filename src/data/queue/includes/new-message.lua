@@ -7,6 +7,7 @@
 -- @include "unfinished.lua"
 -- @include "failover.lua"
 -- @include "queue-room.lua"
+-- @include "retries.lua"
 
 -- Makes the message of an event for one target.
 
@@ -15,12 +16,18 @@ local queue_is_full = 'queue_limit_exceeded'
 -- Returns whether it was queued there; else the queue of the destination is full: it has moved to a failover destination that is free, then also its
 -- entry in the outbox where that is in another shard, or is a dead letter. `target.is_paced`: it stands in the lane of retries;
 -- `elsewhere`: it moves there at once, and then never again. `target.max` is the largest
--- number of attempts; of a webhook endpoint its subscription follows, and the transform of that when it has one.
+-- number of attempts, with `;b<ms>` behind it where the first attempt is made at that time at the earliest; of a webhook endpoint its subscription follows,
+-- and the transform of that when it has one.
 local function new_message(event, org, n, target)
   local stamp = new_stamp()
-  local max, subscription, transform = target.max, nil, nil
-  if string.find(max, ' ', 1, true) then
-    max, subscription, transform = string.match(max, '^(%d+) (%S+) ?(%S*)$')
+  local max, times, subscription, transform = target.max, '', nil, nil
+  if string.find(max, '[ ;]') then
+    max, times, subscription, transform = string.match(max, '^(%d+)(%S*) ?(%S*) ?(%S*)$')
+    subscription = subscription ~= '' and subscription or nil
+  end
+  local due = tonumber(string.match(times, ';b(%d+)') or '')
+  if due and due <= now then
+    due = nil
   end
   local fields = { 'e', event, 't', n, 's', 'p', 'x', max, 'i', stamp }
   if subscription then
@@ -28,6 +35,10 @@ local function new_message(event, org, n, target)
     if transform ~= '' then
       fields[13], fields[14] = 'tf', transform
     end
+  end
+  if due then
+    fields[#fields + 1] = 'd'
+    fields[#fields + 1] = whole(due)
   end
   call('HSET', P .. 'm:' .. target.id, unpack(fields))
   count_status(org, nil, 'p')
@@ -50,6 +61,10 @@ local function new_message(event, org, n, target)
       return false, failover.move(m, n, candidate, queue_is_full)
     end
     bury(target.id, org, queue_is_full)
+    return false
+  end
+  if due then
+    scheduled.add(n, target.id, due)
     return false
   end
   -- The lane of retries of a target that forms batches has batches alone.

@@ -1,6 +1,7 @@
 -- @include "failover.lua"
 -- @include "finish.lua"
 -- @include "queue-room.lua"
+-- @include "retries.lua"
 -- @include "../../shard/includes/shard.lua"
 -- @include "../../shard/includes/target.lua"
 -- @include "work.lua"
@@ -10,6 +11,10 @@
 local function receive(id, n, org, why)
   local t = call('HMGET', P .. 't:' .. n, 'd', 'cs', 'mv', 'fo')
   local m = failover.moves_of(id)
+  if m.due then
+    scheduled.add(n, id, m.due)
+    return
+  end
   local room = queue_room(t[1])
   local is_full = room and room <= 0
   if not m.is_away then

@@ -1,6 +1,7 @@
 -- @include "../../shard/includes/shard.lua"
 
--- Retries that wait for their time: `due`, and in the hash `retries` how many of each target.
+-- Messages that wait for their time: `due`, and in the hash `retries` how many of each target; of these, first attempts that were scheduled are counted in
+-- the hash `scheduled` besides. A scheduled message has the state `p` and, in d, its time.
 
 -- What a script adds, by target: score and member for each; written once at its end (write_retries).
 local new_retries = {}
@@ -21,16 +22,45 @@ local function write_retries()
   end
 end
 
-local function count_out(n, by)
-  if call('HINCRBY', P .. 'retries', n, -by) <= 0 then
-    call('HDEL', P .. 'retries', n)
+local scheduled = {}
+
+-- Schedules the first attempt of a message.
+function scheduled.add(n, id, due)
+  local member = n .. ' ' .. id
+  if call('ZADD', P .. 'due', whole(due), member) == 1 then
+    call('HINCRBY', P .. 'retries', n, 1)
+    call('HINCRBY', P .. 'scheduled', n, 1)
+  end
+  scheduled.is_next = scheduled.is_next or call('ZRANGE', P .. 'due', 0, 0)[1] == member
+end
+
+-- Counts a scheduled message of target n that waits no longer.
+function scheduled.count_out(n)
+  if call('HINCRBY', P .. 'scheduled', n, -1) <= 0 then
+    call('HDEL', P .. 'scheduled', n)
   end
 end
 
--- Takes a retry out; answers whether it was there.
+-- How many retries of target n wait for their time.
+function scheduled.other_than(n)
+  return tonumber(call('HGET', P .. 'retries', n) or '0') - tonumber(call('HGET', P .. 'scheduled', n) or '0')
+end
+
+local function count_out(n, by)
+  if call('HINCRBY', P .. 'retries', n, -by) <= 0 then
+    call('HDEL', P .. 'retries', n)
+    -- What workers of the release before took out is counted here still.
+    call('HDEL', P .. 'scheduled', n)
+  end
+end
+
+-- Takes a message out that waits for its time; answers whether it was there.
 local function retry_over(n, id)
   if call('ZREM', P .. 'due', n .. ' ' .. id) == 0 then
     return false
+  end
+  if call('HEXISTS', P .. 'scheduled', n) == 1 and call('HGET', P .. 'm:' .. id, 's') == 'p' then
+    scheduled.count_out(n)
   end
   count_out(n, 1)
   return true

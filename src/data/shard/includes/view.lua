@@ -58,7 +58,7 @@ local function message_view(id)
   local original = f.od or f.o and call('HGET', P .. 't:' .. f.o, 'd') or ''
   local elsewhere = f.s == 'm' and f.u or ''
   local waits_for, wait_ends = wait_of(f.t or '', t, f.s, f.d)
-  return { m, t.o or '', t.r or '', t.d or '', last, original, t.cs == 'o' and t.cu or '', elsewhere, waits_for, wait_ends }
+  return { m, t.o or '', t.r or '', t.d or '', last, original, t.cs == 'o' and waits_for ~= 'at' and t.cu or '', elsewhere, waits_for, wait_ends }
 end
 
 -- How many bytes of an event's text stand before its payload: the first two lines; 0 when they are not whole.

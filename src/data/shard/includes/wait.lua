@@ -11,6 +11,9 @@ local function wait_of(n, t, state, due)
   if state ~= 'p' and state ~= 'r' then
     return '', ''
   end
+  if state == 'p' and due and tonumber(due) > now then
+    return 'at', due
+  end
   local blocked = t.b or ''
   if t.p or t.mv == 'a' then
     return 'p' .. (t.pw or ''), ''
