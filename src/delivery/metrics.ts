@@ -61,7 +61,7 @@ export function deliveryMetrics(
   const byteFigures = sharedCall(() => bytes().catch(() => null));
   new Gauge({
     name: 'posthorn_queue_messages',
-    help: 'Messages by state: unfinished, retry_waiting, processing, dead_letter. Every worker reports the whole installation.',
+    help: 'Messages by state: unfinished, retry_waiting (waits for its time: a retry, or a scheduled message), processing, dead_letter. Every worker reports the whole installation.',
     labelNames: ['state'],
     registers,
     async collect() {

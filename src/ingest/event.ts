@@ -64,18 +64,19 @@ function filteredRoute(
 }
 
 /** What an event is made of. */
-export interface ReceivedEvent extends Pick<ReceivedRequest, 'body' | 'query' | 'receivedAtMs' | 'signatureValid'> {
+export interface ReceivedEvent extends Pick<ReceivedRequest, 'body' | 'query' | 'receivedAtMs' | 'notBeforeMs' | 'signatureValid'> {
   request: Pick<IncomingMessage, 'method' | 'headers' | 'rawHeaders'>;
 }
 
 /** `id`: that of the event, when it has one. */
 export function makeEvent(
   { source }: Pick<RoutingPlan, 'source'>,
-  { request, body, query, receivedAtMs, signatureValid }: ReceivedEvent,
+  { request, body, query, receivedAtMs, notBeforeMs, signatureValid }: ReceivedEvent,
   routed: RoutedEvent,
   id?: string,
 ): NewEvent {
-  const targets = routed.targets.map((target) => ({ messageId: newTimedId('msg_', target.shard, receivedAtMs), ...target }));
+  const scheduled = notBeforeMs === null ? {} : { notBeforeMs };
+  const targets = routed.targets.map((target) => ({ messageId: newTimedId('msg_', target.shard, receivedAtMs), ...target, ...scheduled }));
   const known = id === undefined ? null : parseTimedId(id);
   const kept = keptQuery(query);
   const shard = known?.shard ?? targets[0]?.shard ?? 0;
@@ -92,6 +93,7 @@ export function makeEvent(
     payload: body,
     signatureValid,
     duplicateOf: null,
+    ...scheduled,
     targets,
     invalid: routed.invalid.map((each) => ({ messageId: newTimedId('msg_', shard, receivedAtMs), ...each })),
     filtered: routed.filtered,

@@ -37,7 +37,9 @@ export async function acceptOwnEvent(
   const broken = plan.schemas.length === 0 ? noBrokenSchemas : await checked(sandbox, plan, payload, signal);
   const routed = await loopTurns.of(org).run(routedInPieces(plan, new EventContext(headers, payload), broken));
   const request = { method: 'POST', headers, rawHeaders: Object.entries(headers).flat() };
-  await acceptor.accept(makeEvent(plan, { request, body: payload, query: '', receivedAtMs: atMs, signatureValid: null }, routed, id));
+  await acceptor.accept(
+    makeEvent(plan, { request, body: payload, query: '', receivedAtMs: atMs, notBeforeMs: null, signatureValid: null }, routed, id),
+  );
 }
 
 async function checked(sandbox: Sandbox, plan: RoutingPlan, body: Buffer, signal: AbortSignal): Promise<BrokenSchemas> {

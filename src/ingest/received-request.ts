@@ -16,6 +16,8 @@ export interface ReceivedRequest {
   /** As it was sent; empty: there is none. */
   query: string;
   receivedAtMs: number;
+  /** When the sender wants the first attempts at the earliest, in milliseconds since the epoch; null: at once. */
+  notBeforeMs: number | null;
   /** Null: the source has no secret, so signatures are not looked at. */
   signatureValid: boolean | null;
   /** What a valid signature covers; null: there is none, or it covers nothing. */

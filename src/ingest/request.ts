@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressList } from '../core/address-list.ts';
 import { clientAddress } from '../core/client-address.ts';
 import type { Clock } from '../core/clock.ts';
+import { notBeforeOfHeaders } from '../core/delivery-time.ts';
 import { isPosthornError, PosthornError } from '../core/errors.ts';
 import { EventContext } from '../core/event-context.ts';
 import { hopCount, hopHeader, maxHops } from '../core/hops.ts';
@@ -145,6 +146,7 @@ export class IngestRequest implements Deadlined, Abandonment {
     const receivedAtMs = clock.now();
     const { signatureValid, signed } = await this.#checkSignature(plan, body, receivedAtMs);
     if (this.#isOver()) return;
+    const notBeforeMs = notBeforeOfHeaders(this.#request.headers, receivedAtMs);
     const handshake = signatureValid === false ? null : handshakeAnswer(plan.source.provider, body);
     if (handshake !== null) return this.#endHandshake(handshake);
     const sent = new EventContext(this.#request.headers, body, query);
@@ -155,7 +157,16 @@ export class IngestRequest implements Deadlined, Abandonment {
     if (this.#isOver()) return;
     this.#stage = 'store';
     deadlines.set(this, body.length > wholePayloadBytes ? limits.storeLargeDeadlineMs : limits.storeDeadlineMs);
-    const received = { request: this.#request, body, query, receivedAtMs, signatureValid, signed, ...(judged !== null && { judged }) };
+    const received = {
+      request: this.#request,
+      body,
+      query,
+      receivedAtMs,
+      notBeforeMs,
+      signatureValid,
+      signed,
+      ...(judged !== null && { judged }),
+    };
     const { eventId, isDuplicate } = await takeEvent(this.#services, plan, { received, context, broken }, this);
     if (this.#isOver()) return;
     this.#end(isDuplicate ? 'duplicate' : 'accepted');

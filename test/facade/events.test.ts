@@ -75,6 +75,7 @@ test('an event has exactly its fields, the record with its deliveries', async ()
     size: 4,
     signatureValid: null,
     duplicateOf: null,
+    deliverAt: null,
     status: 'pending',
     deliveryCount: 2,
   };

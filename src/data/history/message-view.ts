@@ -88,7 +88,10 @@ export function deliveryView(
     status,
     attempts,
     maxAttempts: number('x'),
-    nextAttemptAtMs: wait?.reason === 'scheduled' ? wait.untilMs : nextAttemptAtMs(status, record, Math.max(wait?.untilMs ?? 0, waitsForCircuit ? Number(text(cooldownEnd)) : 0)),
+    nextAttemptAtMs:
+      wait?.reason === 'scheduled'
+        ? wait.untilMs
+        : nextAttemptAtMs(status, record, Math.max(wait?.untilMs ?? 0, waitsForCircuit ? Number(text(cooldownEnd)) : 0)),
     waitingFor: wait?.reason ?? null,
     waitingUntilMs: wait?.untilMs ?? null,
     lastResponseStatus: last?.responseStatus ?? null,
@@ -195,6 +198,7 @@ export function eventView(
     signatureValid: event.signatureValid,
     deliveryCount: integer(count),
     duplicateOf: event.duplicateOf,
+    notBeforeMs: event.notBeforeMs,
     webhook: event.webhook,
   };
   return { view, chunks: event.chunks ?? null, letters: text(letters), elsewhere: placesOf(shard, elsewhere) };

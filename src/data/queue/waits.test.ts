@@ -195,7 +195,7 @@ describe('a message', () => {
 
 describe('reasons', () => {
   test.each(waitReasons)('%s is told of by a token, or by the letter of a pause', (reason: WaitReason) => {
-    const tokens = ['!', 'due', 'rate', 'lease', 'shared', 'batch', 'cap', 'queue', ...[...'rdsmtea'].map((letter) => `p${letter}`)];
+    const tokens = ['!', 'at', 'due', 'rate', 'lease', 'shared', 'batch', 'cap', 'queue', ...[...'rdsmtea'].map((letter) => `p${letter}`)];
     expect(tokens.filter((token) => waitOf(token, '', false)?.reason === reason)).toHaveLength(1);
   });
 

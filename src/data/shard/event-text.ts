@@ -21,6 +21,8 @@ export interface StoredEvent {
   headers: [string, string][];
   signatureValid: boolean | null;
   duplicateOf: string | null;
+  /** When its first attempts are made at the earliest, in milliseconds since the epoch; null: at once. */
+  notBeforeMs: number | null;
   /** Null: it came through a source. */
   webhook: WebhookEventPart | null;
   /** Of one in chunks it is empty until these are read. */
@@ -40,6 +42,8 @@ interface Description {
   v: boolean | null;
   /** Absent: the event repeats none. */
   d?: string;
+  /** Absent: its first attempts are made at once. */
+  b?: number;
   /** Absent: it came through a source. */
   w?: WebhookDescription;
 }
@@ -68,6 +72,7 @@ export function encodeEvent(event: NewEvent): Buffer {
     h: event.headers,
     v: event.signatureValid,
     ...(event.duplicateOf !== null && { d: event.duplicateOf }),
+    ...(event.notBeforeMs !== undefined && { b: event.notBeforeMs }),
     ...(event.webhook !== undefined && { w: describeWebhook(event.webhook) }),
   };
   return Buffer.concat([Buffer.from(JSON.stringify(description)), lineFeed, event.payload]);
@@ -100,6 +105,7 @@ export function decodeEvent(stored: Buffer): StoredEvent {
     headers: description.h,
     signatureValid: description.v,
     duplicateOf: description.d ?? null,
+    notBeforeMs: description.b ?? null,
     webhook: description.w === undefined ? null : webhookPart(description.w),
     payload: stored.subarray(second + 1),
     ...(chunks !== undefined && { chunks: chunkedPayload(chunks) }),

@@ -38,6 +38,8 @@ export interface NewEvent {
   signatureValid: boolean | null;
   /** The event that this one repeats: it came again after the source's window for duplicates, or a replay has sent it again. */
   duplicateOf: string | null;
+  /** When the first attempts are made at the earliest, in milliseconds since the epoch; the targets have it, too. Absent: at once. */
+  notBeforeMs?: number;
   /** Absent: it came through a source. */
   webhook?: WebhookEventPart;
   /** One per (route, destination) that shall receive it; `subscription` is that of a webhook endpoint. */
@@ -119,6 +121,8 @@ export interface EventView {
   beginning: Buffer | null;
   signatureValid: boolean | null;
   duplicateOf: string | null;
+  /** When its first attempts were to be made at the earliest; null: at once. */
+  notBeforeMs: number | null;
   /** Null: it came through a source. */
   webhook: WebhookEventPart | null;
   status: EventStatus;

@@ -176,6 +176,20 @@ describe('where the matches are not counted', () => {
 });
 
 describe('an event with more than a thousand targets', () => {
+  test('an event with more than a thousand targets that is scheduled has no message that is sent before, those found later among them', async () => {
+    await clearMessages();
+    const notBeforeMs = Date.now() + 3_600_000;
+    const event = eventOf(await match({ country: 'at' }), { country: 'at' });
+    const targets = event.targets.map((target) => ({ ...target, notBeforeMs }));
+    const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: restlessClock });
+    await acceptor.accept({ ...event, notBeforeMs, targets });
+    await carryAll(sending.findFurther);
+    expect((await stored()).of).toHaveLength(endpointCount);
+    const due = await Promise.all(shards.map((shard) => redis.client.zcount(`${prefix}{s${shard}}:due`, notBeforeMs, notBeforeMs)));
+    expect(due.reduce((sum, each) => sum + each, 0)).toBe(endpointCount);
+    expect((await checkShards({ redis: redis.client, prefix, shards: shards.length })).findings).toEqual([]);
+  });
+
   test('an event with more than a thousand targets gets a message for each of them, once, whoever carries on and wherever they broke off', async () => {
     await clearMessages();
     const alone = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: restlessClock });

@@ -22,7 +22,7 @@ export function furtherTargets({
   clock: Clock;
 }): FindFurtherTargets {
   return async (event, range, turns) => {
-    const { webhook, sourceId, sourceSlug } = event;
+    const { webhook, sourceId, sourceSlug, notBeforeMs } = event;
     const org = organizationOfWebhooks(event.org);
     if (webhook === null || org === null) return { targets: [], next: null };
     const { labels, metadata } = webhook;
@@ -30,7 +30,9 @@ export function furtherTargets({
     const judged = { type: sourceSlug, data, labels, metadata };
     const { matches, next } = await matcher.matchWindow(org, sourceId, webhook, judged, range, { turns });
     const nowMs = clock.now();
-    const targets = matches.map((match) => webhookTarget(match, { messageId: newTimedId('msg_', match.shard, nowMs), maxAttempts }));
+    const targets = matches.map((match) =>
+      webhookTarget(match, { messageId: newTimedId('msg_', match.shard, nowMs), maxAttempts, notBeforeMs }),
+    );
     return { targets, next };
   };
 }

@@ -46,6 +46,8 @@ export interface WebhookEventView {
   applicationId: string | null;
   endpointIds: readonly string[];
   createdAtMs: number;
+  /** When its first attempts were to be made at the earliest; null: at once. */
+  notBeforeMs: number | null;
   /** How many messages it has, replays among them. */
   messageCount: number;
 }
@@ -55,7 +57,7 @@ export type FoundMessage = Pick<ReturnType<typeof deliveryView>, 'view' | 'webho
 /** `internal`: the organization for webhooks. Null for one of another organization, and for the part of an event. */
 export function webhookEventView(
   internal: string,
-  { org, id, source, sourceId, receivedAtMs, deliveryCount, webhook }: Omit<EventView, 'status'>,
+  { org, id, source, sourceId, receivedAtMs, notBeforeMs, deliveryCount, webhook }: Omit<EventView, 'status'>,
 ) {
   if (org !== internal || webhook === null || webhook.partOf !== undefined) return null;
   const { total, partOf: _, ...sent } = webhook;
@@ -65,6 +67,7 @@ export function webhookEventView(
     typeId: sourceId,
     typeName: source,
     createdAtMs: receivedAtMs,
+    notBeforeMs,
     messageCount: total ?? deliveryCount,
   } satisfies WebhookEventView;
 }

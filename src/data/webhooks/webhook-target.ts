@@ -3,13 +3,14 @@ import type { WebhookCandidate } from './webhook-candidates.ts';
 
 /**
  * Where a message for a subscription goes: application as route, endpoint as destination (`core/webhook.ts`). `maxAttempts`: for endpoints
- * without a schedule of their own.
+ * without a schedule of their own; `notBeforeMs`: of the event.
  */
 export function webhookTarget(
   { applicationId, endpointId, retries, shard, subscriptionId, transformId }: WebhookCandidate,
-  { messageId, maxAttempts }: { messageId: string; maxAttempts: number },
+  { messageId, maxAttempts, notBeforeMs = null }: { messageId: string; maxAttempts: number; notBeforeMs?: number | null },
 ): NewEvent['targets'][number] {
   const subscription = { id: subscriptionId, transformId };
   const attempts = retries === null ? maxAttempts : retries + 1;
-  return { messageId, routeId: applicationId, destinationId: endpointId, shard, maxAttempts: attempts, subscription };
+  const scheduled = notBeforeMs === null ? {} : { notBeforeMs };
+  return { messageId, routeId: applicationId, destinationId: endpointId, shard, maxAttempts: attempts, ...scheduled, subscription };
 }

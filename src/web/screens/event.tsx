@@ -179,6 +179,14 @@ function Facts({ event }: { event: Event }): ReactElement {
           <dd>{event.method}</dd>
           <dt>Signature</dt>
           <dd>{event.signatureValid === null ? 'not checked' : event.signatureValid ? 'valid' : 'invalid'}</dd>
+          {event.deliverAt === null ? null : (
+            <>
+              <dt>Scheduled for</dt>
+              <dd>
+                <Clock at={event.deliverAt} />
+              </dd>
+            </>
+          )}
           {event.duplicateOf === null ? null : (
             <>
               <dt>Duplicate of</dt>

@@ -80,6 +80,7 @@ describe('an export', () => {
         idempotencyKey: 'k',
         applicationId: null,
         endpointIds: [],
+        deliverAt: null,
         createdAt: new Date(event.receivedAtMs).toISOString(),
         messageCount: 1,
         payload: JSON.parse(payload.toString()),
@@ -92,7 +93,7 @@ describe('an export', () => {
     expect(await exported()).toMatchObject({ data: [], pagination: { hasMore: false, nextCursor: null } });
     const { text, headers } = await request('?format=csv');
     expect(headers.get('content-type')).toBe('text/csv; charset=utf-8; header=present');
-    expect(text).toBe('id,eventType,labels,metadata,idempotencyKey,applicationId,endpointIds,createdAt,messageCount,payload\r\n');
+    expect(text).toBe('id,eventType,labels,metadata,idempotencyKey,applicationId,endpointIds,deliverAt,createdAt,messageCount,payload\r\n');
   });
 
   test('as CSV is read back by an independent reader, cells with quotes, commas, line ends and formulas included', async () => {

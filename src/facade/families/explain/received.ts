@@ -1,9 +1,10 @@
 import type { EventView } from '../../../data/shard/messages.ts';
+import { isoTime } from '../../records/record-fields.ts';
 import { counted, happened, type Step } from './explanation.ts';
 
 /** How an event came in. */
 export function receivedSteps(event: EventView): Step[] {
-  const { id, source, sourceId, method, size, receivedAtMs, signatureValid, duplicateOf, webhook } = event;
+  const { id, source, sourceId, method, size, receivedAtMs, signatureValid, duplicateOf, notBeforeMs, webhook } = event;
   const bytes = counted(size, 'byte');
   if (webhook !== null)
     return [
@@ -11,6 +12,7 @@ export function receivedSteps(event: EventView): Step[] {
         eventId: id,
         eventTypeId: sourceId,
       }),
+      ...scheduledSteps(receivedAtMs, notBeforeMs),
     ];
   const steps = [
     happened(receivedAtMs, 'received', `The source ${source} received the event (${method}, ${bytes}).`, { eventId: id, sourceId }),
@@ -33,5 +35,11 @@ export function receivedSteps(event: EventView): Step[] {
         },
       ),
     );
-  return steps;
+  return [...steps, ...scheduledSteps(receivedAtMs, notBeforeMs)];
+}
+
+function scheduledSteps(receivedAtMs: number, notBeforeMs: number | null): Step[] {
+  if (notBeforeMs === null) return [];
+  const deliverAt = isoTime(notBeforeMs);
+  return [happened(receivedAtMs, 'scheduled', `Its sender scheduled it for ${deliverAt}: no attempt is made before.`, { deliverAt })];
 }

@@ -26,6 +26,7 @@ const waits: Record<WaitReason, string> = {
   application_disabled: 'The application is disabled. The messages of its endpoints wait until it is enabled.',
   circuit_open:
     'The circuit is open, because too many attempts failed one after the other. Attempts are suspended until the cooldown ends.',
+  scheduled: 'It is scheduled: its sender wants the first attempt at a later time.',
   retry: 'The last attempt failed. The next one is made after the backoff.',
   rate_limit: 'The rate limit of the receiver has no room.',
   application_rate_limit: 'The rate limit of the application has no room.',
@@ -44,7 +45,14 @@ export function nextOf(
   reason: WaitReason | null,
   { untilMs, attempts, maxAttempts }: { untilMs: number | null; attempts: number; maxAttempts: number },
 ): Next | null {
-  if (reason !== 'retry' && reason !== 'circuit_open' && reason !== 'rate_limit' && reason !== 'application_rate_limit') return null;
+  if (
+    reason !== 'scheduled' &&
+    reason !== 'retry' &&
+    reason !== 'circuit_open' &&
+    reason !== 'rate_limit' &&
+    reason !== 'application_rate_limit'
+  )
+    return null;
   const at = isoTimeOrNull(untilMs);
   const what = reason === 'circuit_open' ? ('probe' as const) : ('attempt' as const);
   const isLast = attempts + 1 >= maxAttempts;
@@ -82,6 +90,8 @@ export async function adviceOnWait(call: Call, reason: WaitReason, { routeId, de
         advise('Close the circuit once the receiver is repaired.', 'POST', `/routes/${routeId}/reset-circuit`),
         advise('Read the circuit of the route.', 'GET', `/routes/${routeId}/circuit-status`),
       ];
+    case 'scheduled':
+      return [];
     case 'retry':
       return [test];
     case 'rate_limit':

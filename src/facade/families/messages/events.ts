@@ -8,7 +8,7 @@ import { cursorPageOf, cursorQuery, pagesAreFilled, scannedPagination, searchesE
 import { queryList, timeRange, timeRangeQuery } from '../../http/query.ts';
 import { StreamedAnswer } from '../../http/streamed-answer.ts';
 import { filterId } from '../../records/filter-ids.ts';
-import { isoTime, nameOf, organizationId, timestamp } from '../../records/record-fields.ts';
+import { isoTime, isoTimeOrNull, nameOf, organizationId, timestamp } from '../../records/record-fields.ts';
 import { idsQuery, takingTurns, whereQuery } from '../shared/message-filters.ts';
 import { shownBeginning, shownPayload } from '../shared/payload-fields.ts';
 import { deliveryRecord, deliveryToRecord } from './delivery-fields.ts';
@@ -37,6 +37,7 @@ const item = z
       .string()
       .nullable()
       .describe('The event that it repeats: it came again after the window for duplicates, or a replay has sent it again.'),
+    deliverAt: timestamp.nullable().describe('When the sender wanted the first attempts at the earliest; null: at once.'),
     status: eventStatus.describe(eventStatusRule),
     deliveryCount: z.int().min(0).describe('Deliveries of the event, filtered ones and replays among them.'),
   })
@@ -170,6 +171,7 @@ function toItem(event: EventView, { services, caller }: Call): z.input<typeof it
     beginning: _beginning,
     webhook: _webhook,
     receivedAtMs,
+    notBeforeMs,
     ...rest
   } = event;
   const source = services.caches.Source.getById(event.sourceId, caller.organization.namespace);
@@ -179,5 +181,6 @@ function toItem(event: EventView, { services, caller }: Call): z.input<typeof it
     sourceSlug: event.source,
     sourceName: source === undefined ? event.source : nameOf(source),
     receivedAt: isoTime(receivedAtMs),
+    deliverAt: isoTimeOrNull(notBeforeMs),
   };
 }

@@ -83,6 +83,7 @@ export const messageExport: Family = {
               eventType: 'order.paid',
               labels: { country: 'at' },
               metadata: {},
+              deliverAt: null,
               idempotencyKey: 'order-17-paid',
               applicationId: null,
               endpointIds: [],

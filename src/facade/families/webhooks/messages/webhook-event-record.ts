@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { WebhookEventView } from '../../../../data/webhooks/webhook-message-view.ts';
 import type { Call } from '../../../http/operation.ts';
-import { isoTime, organizationId, timestamp } from '../../../records/record-fields.ts';
+import { isoTime, isoTimeOrNull, organizationId, timestamp } from '../../../records/record-fields.ts';
 
 /** An event as lists have it. */
 export const eventItem = z
@@ -14,13 +14,14 @@ export const eventItem = z
     idempotencyKey: z.string().nullable().describe('The idempotencyKey that it was sent with; null without one.'),
     applicationId: z.string().nullable().describe('The application that it was sent to alone.'),
     endpointIds: z.array(z.string()).describe('The endpoints that it was sent to alone; empty: to all that subscribe.'),
+    deliverAt: timestamp.nullable().describe('When its sender wanted the first attempts at the earliest; null: at once.'),
     createdAt: timestamp.describe('When it was sent.'),
     messageCount: z.int().min(0).describe('Replays and retries among them.'),
   })
   .meta({ id: 'WebhookEventItem' });
 
 export function toEventItem(
-  { typeId: _typeId, typeName, createdAtMs, endpointIds, ...rest }: WebhookEventView,
+  { typeId: _typeId, typeName, createdAtMs, notBeforeMs, endpointIds, ...rest }: WebhookEventView,
   { caller }: Pick<Call, 'caller'>,
 ): z.input<typeof eventItem> {
   return {
@@ -28,6 +29,7 @@ export function toEventItem(
     organizationId: caller.organization.id,
     eventType: typeName,
     endpointIds: [...endpointIds],
+    deliverAt: isoTimeOrNull(notBeforeMs),
     createdAt: isoTime(createdAtMs),
   };
 }

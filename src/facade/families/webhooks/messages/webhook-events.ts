@@ -25,6 +25,7 @@ export const webhookEvents: Family = {
     ...shownMessage,
     id: 'evt_00m2k3x7q4uabcdefghijklmnop',
     metadata: {},
+    deliverAt: null,
     idempotencyKey: 'order-17-paid',
     applicationId: null,
     endpointId: null,

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { maxDelaySeconds } from '../../../../core/delivery-time.ts';
 import { text } from '../../../../resources/text.ts';
 
 const limits = { name: 100, key: 255, id: 64, endpoints: 100, labels: 64, labelKey: 128, labelValue: 512, metadataBytes: 16_384 };
@@ -16,6 +17,18 @@ export const sentEvent = z.strictObject({
     .max(4)
     .optional()
     .describe('Accepted and ignored: events have no priorities. The response has a Warning header that says so.'),
+  deliverAt: z.iso
+    .datetime({ offset: true })
+    .optional()
+    .describe(
+      'When the first attempts are made at the earliest, at most 7 days ahead; at once when it has passed. Not together with delaySeconds.',
+    ),
+  delaySeconds: z
+    .int()
+    .min(0)
+    .max(maxDelaySeconds)
+    .optional()
+    .describe('How many seconds after the request the first attempts are made at the earliest. Not together with deliverAt.'),
   idempotencyKey: text(1, limits.key)
     .optional()
     .describe('Within 24 hours a further event with the key is not stored; the answer is that of the first.'),

@@ -1,3 +1,4 @@
+import { notBefore } from '../../../../core/delivery-time.ts';
 import { PosthornError } from '../../../../core/errors.ts';
 import { newTimedId } from '../../../../core/ids.ts';
 import { jsonSchemaText } from '../../../../core/json-schema-text.ts';
@@ -47,10 +48,11 @@ export async function takeWebhookEvent(
   const eventType = await enabledEventType(call, sent.eventType);
   await refuseTooLarge(call, payload);
   await refuseBroken(call, eventType, payload);
+  const receivedAtMs = services.clock.now();
+  const notBeforeMs = notBefore(sent, receivedAtMs);
   const webhook = webhookPart(sent);
   const matches = await matchesOf(call, eventType, { webhook, data: sent.payload, mark });
-  const receivedAtMs = services.clock.now();
-  const event = eventOf(call, { webhook, payload, eventType, matches, receivedAtMs });
+  const event = eventOf(call, { webhook, payload, eventType, matches, receivedAtMs, notBeforeMs });
   const { monthlyMessages } = caller.organization;
   const count = (): Promise<void> => turn.begin('count', () => countTargeted(call, webhook, matches));
   const accept = (taken: NewEvent): Promise<boolean> => turn.store(homeShard(taken.id) ?? 0, () => services.sending.acceptor.accept(taken));
@@ -185,9 +187,10 @@ interface EventParts {
   eventType: EventTypeRecord;
   matches: WebhookMatches;
   receivedAtMs: number;
+  notBeforeMs: number | null;
 }
 
-function eventOf({ services, caller }: Call, { webhook, payload, eventType, matches, receivedAtMs }: EventParts): NewEvent {
+function eventOf({ services, caller }: Call, { webhook, payload, eventType, matches, receivedAtMs, notBeforeMs }: EventParts): NewEvent {
   const { maxAttempts } = services.sending;
   return {
     id: newTimedId('evt_', matches.first[0]?.shard ?? 0, receivedAtMs),
@@ -201,8 +204,11 @@ function eventOf({ services, caller }: Call, { webhook, payload, eventType, matc
     payload,
     signatureValid: null,
     duplicateOf: null,
+    ...(notBeforeMs !== null && { notBeforeMs }),
     webhook: { ...webhook, total: matches.total },
-    targets: matches.first.map((match) => webhookTarget(match, { messageId: newTimedId('msg_', match.shard, receivedAtMs), maxAttempts })),
+    targets: matches.first.map((match) =>
+      webhookTarget(match, { messageId: newTimedId('msg_', match.shard, receivedAtMs), maxAttempts, notBeforeMs }),
+    ),
     ...(matches.rest !== null && { further: matches.rest }),
     invalid: [],
     filtered: [],
