@@ -1,12 +1,16 @@
-// Prints each delivery in one line and answers 200: node hack/sample-receiver.ts [--port 9400] [--secret whsec_…]
-// With a secret, a delivery whose Standard Webhooks signature is wrong is answered with 401.
-import { createHmac } from 'node:crypto';
+// Prints each delivery in one line and answers 200: node hack/sample-receiver.ts [--port 9400] [--secret whsec_… | --secret whpk_…]
+// With a secret or a public key, a delivery whose Standard Webhooks signature is wrong is answered with 401.
+import { createHmac, createPublicKey, verify } from 'node:crypto';
 import { createServer, type IncomingMessage } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 
 const { values } = parseArgs({ options: { port: { type: 'string', default: '9400' }, secret: { type: 'string' } } });
-const key = values.secret === undefined ? null : Buffer.from(values.secret.replace(/^whsec_/, ''), 'base64');
+const key = values.secret === undefined ? null : Buffer.from(values.secret.replace(/^wh(?:sec|pk)_/, ''), 'base64');
+const publicKey =
+  key === null || values.secret?.startsWith('whpk_') !== true
+    ? null
+    : createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: key.toString('base64url') }, format: 'jwk' });
 const oldestSeconds = 300;
 const shownBodyCharacters = 100;
 
@@ -19,11 +23,12 @@ function header(request: IncomingMessage, name: string): string {
 function signature(request: IncomingMessage, body: Buffer): 'unchecked' | 'valid' | 'invalid' {
   if (key === null) return 'unchecked';
   const timestamp = header(request, 'webhook-timestamp');
-  const mac = createHmac('sha256', key)
-    .update(`${header(request, 'webhook-id')}.${timestamp}.`)
-    .update(body)
-    .digest('base64');
-  const isSigned = header(request, 'webhook-signature').split(' ').includes(`v1,${mac}`);
+  const content = Buffer.concat([Buffer.from(`${header(request, 'webhook-id')}.${timestamp}.`), body]);
+  const signatures = header(request, 'webhook-signature').split(' ');
+  const isSigned =
+    publicKey === null
+      ? signatures.includes(`v1,${createHmac('sha256', key).update(content).digest('base64')}`)
+      : signatures.some((each) => each.startsWith('v1a,') && verify(null, content, publicKey, Buffer.from(each.slice(4), 'base64')));
   return isSigned && Math.abs(Date.now() / 1000 - Number(timestamp)) <= oldestSeconds ? 'valid' : 'invalid';
 }
 

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { storedObject } from '../../test/support/objects.ts';
+import { newSigningKey } from '../core/ed25519-keys.ts';
 import { Keyring } from '../core/sealing.ts';
+import { recordSealingContext } from '../core/sealing-contexts.ts';
 import type { SpecInputOf } from '../resources/kinds.ts';
 import { compileDestination } from './destination.ts';
 import { organizationFacts } from './organization.ts';
@@ -20,6 +22,54 @@ const url = 'https://shop.example/hook';
 test('a Destination with delays of its own has as many retries', () => {
   const spec = { http: { url }, retryPolicy: { maxRetries: 7, delaysMs: [5000, 60_000, 60_000] } };
   expect(compiled(spec)).toMatchObject({ record: { retryPolicy: { maxRetries: 3, delaysMs: [5000, 60_000, 60_000] } } });
+});
+
+describe('a Destination that signs', () => {
+  const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
+  const [key, oldKey] = [newSigningKey(), newSigningKey()] as const;
+  const signingSecretRef = { name: 'signing', key: 'secret' };
+  const object = (http: object) => storedObject('Destination', 'shop', { http: { url, signingSecretRef, ...http } }, 'acme');
+  const signing = (signingSecrets: string, http: object = {}) =>
+    compileDestination(object(http), { ...inputs, secrets: { signingSecrets } });
+  const opened = ({ record }: ReturnType<typeof signing>): string[] => {
+    if (record?.type !== 'http') throw new Error('it is refused');
+    const context = recordSealingContext(record.org, 'destination', record.id, 'signingSecrets');
+    return record.http.signingSecrets.map((sealed) => inputs.keyring.open(sealed, context));
+  };
+
+  test.each<[object, string[]]>([
+    [{}, [secret]],
+    [{ signatureScheme: 'hmac-sha256' }, [secret]],
+    [{ signatureScheme: 'ed25519' }, [key, oldKey]],
+    [{ signatureScheme: 'both' }, [secret, key, oldKey]],
+  ])('a Destination that signs with %j has the secrets and keys of its scheme in the record, and no others', (http, expected) => {
+    expect(opened(signing(`${key} ${secret} ${oldKey}`, http))).toEqual(expected);
+  });
+
+  test('a Destination that signs as before has the record that it had before', () => {
+    const { record } = signing(secret);
+    expect(compileDestination(object({}), { ...inputs, secrets: { signingSecrets: secret }, published: record ?? null }).record).toEqual(
+      record,
+    );
+    expect(JSON.stringify(record)).not.toContain('signatureScheme');
+  });
+
+  test.each<[string, object, string]>([
+    [key, {}, 'contains no whsec_ secret, which signatureScheme hmac-sha256 needs'],
+    [secret, { signatureScheme: 'ed25519' }, 'contains no whsk_ key, which signatureScheme ed25519 needs'],
+    ['whsk_AAAA', { signatureScheme: 'ed25519' }, 'contains a whsk_ key that is not'],
+  ])('a Destination that signs with %.6s… is refused with %j', (value, http, why) => {
+    const message = expect.stringContaining(`the value behind spec.http.signingSecretRef ${why}`);
+    expect(signing(value, http).refusal).toEqual({ reason: 'InvalidSigningSecret', message });
+  });
+
+  test('a Destination that signs needs a Secret for another scheme than the default', () => {
+    expect(compiled({ http: { url, signatureScheme: 'both' } }).refusal).toEqual({
+      reason: 'Incomplete',
+      message: 'spec.http.signatureScheme both needs spec.http.signingSecretRef',
+    });
+    expect(compiled({ http: { url, signatureScheme: 'hmac-sha256' } }).refusal).toBeUndefined();
+  });
 });
 
 test('a Destination has the headers that it forwards in lower case, an empty list as well', () => {

@@ -10,7 +10,7 @@ import {
 } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
 import { recordSealingContext, type SealedRecordField } from '../core/sealing-contexts.ts';
-import { standardWebhooksSecretRule, standardWebhooksSecrets } from '../core/standard-webhooks-secrets.ts';
+import { defaultSignatureScheme, signingSecretsFor, signingTexts } from '../core/signature-scheme.ts';
 import { destination as definition } from '../resources/destination.ts';
 import { isSendable, sendableRule } from '../resources/http-header.ts';
 import type { PosthornObject, SpecOf } from '../resources/kinds.ts';
@@ -43,6 +43,9 @@ export function destinationRefusal(spec: SpecOf<'Destination'>): Refusal | null 
   if (type !== 'http') return warehouseRefusal(spec);
   if (http === undefined) return { reason: 'Incomplete', message: 'spec.http is required for type http' };
   if (!URL.canParse(http.url)) return { reason: 'InvalidUrl', message: 'spec.http.url is not a URL' };
+  const { signatureScheme = defaultSignatureScheme, signingSecretRef } = http;
+  if (signatureScheme !== defaultSignatureScheme && signingSecretRef === undefined)
+    return { reason: 'Incomplete', message: `spec.http.signatureScheme ${signatureScheme} needs spec.http.signingSecretRef` };
   return null;
 }
 
@@ -108,10 +111,8 @@ function compileHttp(
     seal('headerValue', plain, envelopes),
   );
   if (compiledHeaders.refusal !== undefined) return compiledHeaders;
-  const signingSecrets = secrets.signingSecrets === undefined ? [] : standardWebhooksSecrets(secrets.signingSecrets);
-  if (signingSecrets === null) {
-    return refuse('InvalidSigningSecret', `the value behind spec.http.signingSecretRef is not ${standardWebhooksSecretRule}`);
-  }
+  const signingSecrets = compileSigningSecrets(http, secrets.signingSecrets);
+  if (signingSecrets.refusal !== undefined) return signingSecrets;
   return {
     record: {
       type: 'http',
@@ -125,10 +126,21 @@ function compileHttp(
         ...(http.useStaticIp && { useStaticIp: true }),
         ...(http.forwardQuery === true && { forwardQuery: true }),
         ...(http.forwardHeaders !== undefined && { forwardHeaders: http.forwardHeaders.map((name) => name.toLowerCase()) }),
-        signingSecrets: signingSecrets.map((secret) => seal('signingSecrets', secret, before?.signingSecrets ?? [])),
+        signingSecrets: signingSecrets.record.map((secret) => seal('signingSecrets', secret, before?.signingSecrets ?? [])),
       },
     },
   };
+}
+
+/** Those that sign under the scheme of the destination. A worker that knows no `whsk_` keys makes a signature of them that nobody can verify; it sends nothing unsigned. */
+function compileSigningSecrets(
+  { signatureScheme: scheme = defaultSignatureScheme }: HttpSpec,
+  value: string | undefined,
+): Compiled<string[]> {
+  if (value === undefined) return { record: [] };
+  const found = signingSecretsFor(value, scheme);
+  if (found.problem === undefined) return { record: signingTexts(found, scheme) };
+  return refuse('InvalidSigningSecret', `the value behind spec.http.signingSecretRef ${found.problem}`);
 }
 
 function compileAuth(

@@ -1,8 +1,9 @@
+import { signingKeyPrefix } from '../core/ed25519-keys.ts';
 import { resourceId } from '../core/ids.ts';
 import type { HeaderRecord } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
 import { webhookHeaderSealingContext, webhookSecretSealingContext } from '../core/sealing-contexts.ts';
-import { standardWebhooksSecretRule, standardWebhooksSecrets } from '../core/standard-webhooks-secrets.ts';
+import { defaultSignatureScheme, type NamedSigningKey, type SignatureScheme, signingSecretsFor } from '../core/signature-scheme.ts';
 import type { SuccessStatus } from '../core/success-status.ts';
 import type { PosthornObject } from '../resources/kinds.ts';
 import { webhookEndpoint as definition } from '../resources/webhook-endpoint.ts';
@@ -19,6 +20,12 @@ interface ManagedSecret {
   previous: { sealed: string; validUntilMs: number }[];
 }
 
+interface ManagedSigningKey {
+  sealed: string;
+  publicKey: string;
+  previous: { sealed: string; publicKey: string; validUntilMs: number }[];
+}
+
 /** An endpoint as the webhook store keeps it. */
 export interface ManagedEndpoint {
   id: string;
@@ -33,7 +40,11 @@ export interface ManagedEndpoint {
   retryDelaysSeconds: readonly number[] | null;
   successStatusCodes: readonly SuccessStatus[] | null;
   circuit: { failureThreshold: number; successThreshold: number; cooldownSeconds: number };
+  signatureScheme: SignatureScheme;
+  /** Of the first `whsec_` secret; where there is none, of the first `whsk_` key, so that no worker takes the endpoint for one that is not signed. */
   secret: ManagedSecret;
+  /** Null: the Secret holds no `whsk_` key. */
+  signingKey: ManagedSigningKey | null;
   /** Absent: as it is, which a 410 may have changed. */
   disabling?: { isDisabled: boolean; disabledReason: string | null };
   disableAfterHours: number | null;
@@ -49,10 +60,12 @@ export interface WebhookEndpointInputs {
   headers: readonly HeaderInput[];
   keyring: Keyring;
   /** The published record. The compiler reuses an envelope of it that holds the same value. */
-  published: { secret: ManagedSecret; headers: HeaderRecord[] } | null;
+  published: { secret: ManagedSecret; signingKey: ManagedSigningKey | null; headers: HeaderRecord[] } | null;
 }
 
 const shownCharacters = 'whsec_'.length + 4;
+/** Of a key nothing is shown but what it is. */
+const shownOfKey = signingKeyPrefix.length;
 /** Each is one more signature of every message. */
 const maxSecrets = 5;
 /** Previous secrets sign for as long as they are in the Secret. */
@@ -65,7 +78,7 @@ export function webhookEndpointRefusal({ url }: { url: string }, allowsInsecureU
   return { reason: 'InsecureUrl', message: 'spec.url must be an https URL; the installation does not allow http' };
 }
 
-/** Refuses malformed signing secrets, and headers that cannot be sent. */
+/** Refuses signing secrets that are malformed or that the scheme does not find, and headers that cannot be sent. */
 export function compileWebhookEndpoint(
   object: PosthornObject<'WebhookEndpoint'>,
   inputs: WebhookEndpointInputs,
@@ -73,10 +86,10 @@ export function compileWebhookEndpoint(
   const { metadata, spec } = object;
   const { organization, applicationId, keyring, published } = inputs;
   const id = resourceId(definition.idPrefix, metadata);
-  const [current, ...previous] = standardWebhooksSecrets(inputs.secret) ?? [];
-  if (current === undefined)
-    return refuse('InvalidSigningSecret', `the value behind spec.signingSecretRef is not ${standardWebhooksSecretRule}`);
-  if (previous.length >= maxSecrets)
+  const signatureScheme = spec.signatureScheme ?? defaultSignatureScheme;
+  const found = signingSecretsFor(inputs.secret, signatureScheme);
+  if (found.problem !== undefined) return refuse('InvalidSigningSecret', `the value behind spec.signingSecretRef ${found.problem}`);
+  if (found.secrets.length > maxSecrets || found.keys.length > maxSecrets)
     return refuse('InvalidSigningSecret', `the value behind spec.signingSecretRef contains more than ${maxSecrets} secrets`);
   const headerContext = webhookHeaderSealingContext(organization.id, id);
   const headers = compileHeaders(inputs.headers, 'spec.headers', published?.headers, (plain, kept) =>
@@ -84,10 +97,21 @@ export function compileWebhookEndpoint(
   );
   if (headers.refusal !== undefined) return headers;
   const before = published?.secret;
-  const envelopes = before === undefined ? [] : [before.sealed, ...before.previous.map(({ sealed }) => sealed)];
-  const seal = (secret: string): string => sealValue(secret, webhookSecretSealingContext(organization.id, id), envelopes, keyring);
-  const sealed = seal(current);
-  const version = before === undefined ? 1 : before.version + (before.sealed === sealed ? 0 : 1);
+  const keyBefore = published?.signingKey ?? undefined;
+  const envelopes = [before, keyBefore].flatMap((each) =>
+    each === undefined ? [] : [each.sealed, ...each.previous.map(({ sealed }) => sealed)],
+  );
+  const seal = (text: string): string => {
+    const sealed = sealValue(text, webhookSecretSealingContext(organization.id, id), envelopes, keyring);
+    // A key that stands in place of a secret, too, has one envelope.
+    envelopes.push(sealed);
+    return sealed;
+  };
+  const signingKey = compileKeys(found.keys, seal);
+  const secret = compileSecret(found.secrets.length > 0 ? found.secrets : found.keys.map(({ text }) => text), seal);
+  const isRotated =
+    isReplaced(keyBefore, signingKey) ||
+    (before?.prefix.slice(0, shownOfKey) === secret.prefix.slice(0, shownOfKey) && isReplaced(before, secret));
   const disabling = disablingOf(object);
   return {
     record: {
@@ -103,17 +127,34 @@ export function compileWebhookEndpoint(
       retryDelaysSeconds: spec.retryDelaysSeconds ?? null,
       successStatusCodes: spec.successStatusCodes ?? null,
       circuit: { ...(spec.circuit ?? definition.spec.shape.circuit.unwrap().parse({})) },
-      secret: {
-        sealed,
-        prefix: current.slice(0, shownCharacters),
-        version,
-        previous: previous.map((secret) => ({ sealed: seal(secret), validUntilMs: withoutEndMs })),
-      },
+      signatureScheme,
+      secret: { ...secret, version: (before?.version ?? 1) + (isRotated ? 1 : 0) },
+      signingKey,
       ...(disabling !== null && { disabling }),
       disableAfterHours: spec.disableAfterHours ?? null,
       managedBy: managedBy(metadata),
     },
   };
+}
+
+type SealText = (text: string) => string;
+
+function compileSecret([current = '', ...previous]: readonly string[], seal: SealText): Omit<ManagedSecret, 'version'> {
+  return {
+    sealed: seal(current),
+    prefix: current.slice(0, current.startsWith(signingKeyPrefix) ? shownOfKey : shownCharacters),
+    previous: previous.map((text) => ({ sealed: seal(text), validUntilMs: withoutEndMs })),
+  };
+}
+
+function compileKeys([current, ...previous]: readonly NamedSigningKey[], seal: SealText): ManagedSigningKey | null {
+  if (current === undefined) return null;
+  const sealed = ({ text, publicKey }: NamedSigningKey) => ({ sealed: seal(text), publicKey });
+  return { ...sealed(current), previous: previous.map((key) => ({ ...sealed(key), validUntilMs: withoutEndMs })) };
+}
+
+function isReplaced(before: { sealed: string } | undefined, after: { sealed: string } | null): boolean {
+  return before !== undefined && after !== null && before.sealed !== after.sealed;
 }
 
 /** What a generation says counts once: after that a 410 may disable the endpoint, until there is another generation. */

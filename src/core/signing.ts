@@ -1,42 +1,74 @@
-import { createHmac, createSecretKey, type KeyObject } from 'node:crypto';
+import { createHmac, createSecretKey, type KeyObject, sign } from 'node:crypto';
+import { promisify } from 'node:util';
+import { ed25519Key, signingKeyPrefix } from './ed25519-keys.ts';
 import { PosthornError } from './errors.ts';
 import { updateInPieces } from './hash-in-pieces.ts';
 
 const secretPrefix = 'whsec_';
+/** In a thread of libuv. */
+const signElsewhere = promisify(sign);
 
-/** The key behind a Standard Webhooks secret (`whsec_` + base64). Throws INVALID_CONFIG when there is none in it. */
+/**
+ * The key behind a secret of Standard Webhooks: of `whsec_` + base64 a secret key, which makes v1 signatures, of `whsk_` + base64 a private key, which makes
+ * v1a signatures. Throws INVALID_CONFIG when there is none in it.
+ */
 export function signingKey(secret: string): KeyObject {
+  if (secret.startsWith(signingKeyPrefix)) {
+    const key = ed25519Key(secret);
+    if (key.problem !== undefined) throw new PosthornError('INVALID_CONFIG', `a signing key ${key.problem}`);
+    return key.key;
+  }
   const bytes = Buffer.from(withoutPrefix(secret), 'base64');
   if (bytes.length === 0) throw new PosthornError('INVALID_CONFIG', 'a signing secret is not whsec_ followed by base64');
   return createSecretKey(bytes);
 }
 
-/** The Base64 of a Standard Webhooks secret. */
+/** The Base64 of a Standard Webhooks secret or key. */
 export function withoutPrefix(secret: string): string {
-  return secret.startsWith(secretPrefix) ? secret.slice(secretPrefix.length) : secret;
+  const prefix = [secretPrefix, signingKeyPrefix].find((each) => secret.startsWith(each)) ?? '';
+  return secret.slice(prefix.length);
 }
 
 /**
- * Value of `webhook-signature` for `<id>.<timestamp>.<body>` (Standard Webhooks 1.0, symmetric): one `v1,…` per key.
+ * Value of `webhook-signature` for `<id>.<timestamp>.<body>` (Standard Webhooks 1.0): one `v1,…` or `v1a,…` per key.
  * Keys are KeyObjects because those are five times faster than raw bytes.
  */
 export function webhookSignature(keys: readonly KeyObject[], id: string, timestampSeconds: number, body: Uint8Array): string {
   const head = `${id}.${timestampSeconds}.`;
-  return keys.map((key) => `v1,${createHmac('sha256', key).update(head).update(body).digest('base64')}`).join(' ');
+  let content: Buffer | undefined;
+  return keys
+    .map((key) => {
+      if (key.type !== 'private') return `v1,${createHmac('sha256', key).update(head).update(body).digest('base64')}`;
+      content ??= Buffer.concat([Buffer.from(head), body]);
+      return `v1a,${sign(null, content, key).toString('base64')}`;
+    })
+    .join(' ');
 }
 
-/** The same of a large body, piece by piece. */
-export function* webhookSignatureInPieces(
+/**
+ * The same of a large body: `inTurns` runs the work of an HMAC piece by piece. Ed25519 reads its content twice and has no pieces, so it runs in a thread; one
+ * key at a time, as each copies the content.
+ */
+export async function largeWebhookSignature(
   keys: readonly KeyObject[],
-  id: string,
-  timestampSeconds: number,
-  body: Uint8Array,
-): Generator<undefined, string> {
+  signed: { id: string; timestampSeconds: number; body: Uint8Array },
+  inTurns: (work: Generator<undefined, string>) => Promise<string>,
+): Promise<string> {
+  const { id, timestampSeconds, body } = signed;
+  const head = `${id}.${timestampSeconds}.`;
   const signatures: string[] = [];
+  let content: Buffer | undefined;
   for (const key of keys) {
-    const hmac = createHmac('sha256', key).update(`${id}.${timestampSeconds}.`);
-    yield* updateInPieces(hmac, body);
-    signatures.push(`v1,${hmac.digest('base64')}`);
+    if (key.type === 'private') {
+      content ??= Buffer.concat([Buffer.from(head), body]);
+      signatures.push(`v1a,${(await signElsewhere(null, content, key)).toString('base64')}`);
+    } else signatures.push(`v1,${await inTurns(hmacInPieces(key, head, body))}`);
   }
   return signatures.join(' ');
+}
+
+function* hmacInPieces(key: KeyObject, head: string, body: Uint8Array): Generator<undefined, string> {
+  const hmac = createHmac('sha256', key).update(head);
+  yield* updateInPieces(hmac, body);
+  return hmac.digest('base64');
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defaultSignatureScheme, signatureSchemes } from '../core/signature-scheme.ts';
 import { description, displayName, secretKeyRef } from './fields.ts';
 import { forwardedHeaderNames } from './forwarded-header.ts';
 import { headerName, staticHeaders } from './http-header.ts';
@@ -52,7 +53,17 @@ const http = z.strictObject({
     .describe(
       'Names of the headers of an event that are sent on, in any case. An empty list sends none of them. Without the list all are sent that are kept with the event. content-type, content-encoding and x-posthorn-hop of the event are sent with any list. A webhook-id of the event is sent in place of that of Posthorn where the destination does not sign. Headers of the destination, also its user-agent, go before those of the event and the user-agent of Posthorn.',
     ),
-  signingSecretRef: secretKeyRef.optional().describe('Deliveries are signed with it as Standard Webhooks describes (whsec_ + base64).'),
+  signingSecretRef: secretKeyRef
+    .optional()
+    .describe(
+      'Deliveries are signed with it as Standard Webhooks describes: whsec_ + base64, for ed25519 a key whsk_ + base64, for both one of each, separated by a blank.',
+    ),
+  signatureScheme: z
+    .enum(signatureSchemes)
+    .optional()
+    .describe(
+      `Signatures in webhook-signature: hmac-sha256 (v1, by the whsec_ secrets), ed25519 (v1a, by the whsk_ keys) or both. Default: ${defaultSignatureScheme}.`,
+    ),
 });
 
 const throttle = z.strictObject({

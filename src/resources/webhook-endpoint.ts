@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defaultSignatureScheme, signatureSchemes } from '../core/signature-scheme.ts';
 import { defineKind, type Rule } from './definition.ts';
 import { circuitStatus, commonStatus, disableAfterHours, reference, secretKeyRef } from './fields.ts';
 import { staticHeaderRules, staticHeaders } from './http-header.ts';
@@ -20,8 +21,14 @@ const spec = z.strictObject({
   ),
   description: paragraph(0, 500).optional().describe('What this is for.'),
   signingSecretRef: secretKeyRef.describe(
-    'The secret that messages are signed with (whsec_ + base64). While it is being replaced, the new one and behind it those that still sign, separated by blanks.',
+    'The secret that messages are signed with: whsec_ + base64, for ed25519 a key whsk_ + base64, for both one of each, separated by a blank. While one is being replaced, the new one and behind it those that still sign, separated by blanks.',
   ),
+  signatureScheme: z
+    .enum(signatureSchemes)
+    .optional()
+    .describe(
+      `Signatures in webhook-signature: hmac-sha256 (v1, by the whsec_ secrets), ed25519 (v1a, by the whsk_ keys) or both. Default: ${defaultSignatureScheme}.`,
+    ),
   headers: staticHeaders(20).optional().describe('Sent with every message.'),
   timeoutSeconds: z.int().min(1).max(120).default(30).describe('One deadline over connect, headers and body, in seconds.'),
   rateLimitPerSecond: z

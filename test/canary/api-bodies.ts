@@ -14,6 +14,7 @@ export function bodiesWithSecrets(url: string): BodyWithSecrets[] {
       authConfig: { username: 'shop', password: secret('password') },
       signingSecret: secret('signingSecret'),
     })),
+    http('Ed25519', (secret) => ({ signatureScheme: 'ed25519', signingSecret: secret('signingKey') })),
     http('Bearer', (secret) => ({ authType: 'bearer', authConfig: { token: secret('token') } })),
     http('Key', (secret) => ({ authType: 'api_key', authConfig: { headerName: 'X-Key', key: secret('key') } })),
     http('Header', (secret) => ({ authType: 'custom_header', authConfig: { headerName: 'X-Auth', headerValue: secret('headerValue') } })),

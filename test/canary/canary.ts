@@ -49,6 +49,9 @@ function formed(field: string, name: string, marker: string): string {
     case 'previousSecret':
     case 'secret':
       return `whsec_${Buffer.from(marker).toString('base64')}`;
+    case 'signingKey':
+      // The 32 bytes of a marker are the seed of a key.
+      return `whsk_${Buffer.from(marker).toString('base64')}`;
     case 'clientKey':
       return generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
     case 'webhookUrl':

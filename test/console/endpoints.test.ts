@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { consoleSuite } from './console-suite.ts';
 
+const publicKeyForm = /^whpk_[A-Za-z0-9+/]{43}=$/;
 const suite = consoleSuite();
 const { made, open, expectSound } = suite;
 
@@ -19,5 +20,50 @@ test('the facts of an endpoint say when it is tried again and what counts as suc
   await facts.waitFor();
   expect(await fact('Retries').textContent()).toBe('as the installation has them');
   expect(await fact('Success').textContent()).toBe('any 2xx');
+  expectSound();
+});
+
+test('the form of an endpoint chooses its signatures, and its facts have the public keys to copy, earlier ones while they sign', async () => {
+  const applicationId = await made('webhook-applications', { name: 'Signed' });
+  const page = await open(`o/default/endpoints/new?applicationId=${applicationId}`);
+  await page.getByLabel('URL *').fill('https://customer.example/signed');
+  await page.getByText('Further settings').click();
+  await page.getByLabel('Signature scheme').selectOption('both');
+  await page.getByRole('button', { name: 'Create endpoint' }).click();
+  const shown = page.getByRole('dialog', { name: 'Store the signing secret' });
+  await shown.getByRole('button', { name: 'Copy public key' }).waitFor();
+  const [secret, publicKey] = await shown.locator('code').allTextContents();
+  expect([secret, publicKey]).toEqual([expect.stringMatching(/^whsec_/), expect.stringMatching(publicKeyForm)]);
+  await shown.getByRole('button', { name: 'I have stored it' }).click();
+  await page.waitForURL('**/targets?at=ep_*');
+  const id = new URL(page.url()).searchParams.get('at') ?? '';
+  await suite.rest.send('POST', `/api/webhook-endpoints/${id}/rotate-secret`, { gracePeriodSeconds: 3600 });
+  await page.goto(page.url().replace(/targets\?.*/, `targets/${id}`));
+  const facts = page.getByRole('region', { name: 'Facts' });
+  const fact = (name: string) => facts.locator(`dt:text-is("${name}") + dd`);
+  await facts.waitFor();
+  expect(await fact('Signatures').textContent()).toBe('v1 (HMAC-SHA256) and v1a (Ed25519)');
+  expect(await fact('Public key').locator('code').textContent()).toMatch(publicKeyForm);
+  expect(await fact('Public key').locator('code').textContent()).not.toBe(publicKey);
+  expect(await fact('Earlier public keys').textContent()).toContain(`${publicKey} signs until`);
+  expect(await page.content()).not.toContain('whsk_');
+  expectSound();
+});
+
+test('the facts of a destination have the public key of what signs; without a secret nothing does', async () => {
+  const signingSecret = 'whsk_6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbfVKIDij2HKpMKkioLlX0dRqSKJp4AJ6p9lMicMFs6Kvg==';
+  const url = 'https://shop.example/in';
+  const signed = await made('destinations', { name: 'Signed', url, signatureScheme: 'ed25519', signingSecret });
+  const plain = await made('destinations', { name: 'Plain', url });
+  for (const [id, signatures, publicKeys] of [
+    [signed, 'v1a (Ed25519)', ['whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4=']],
+    [plain, 'none', []],
+  ] as const) {
+    const page = await open(`o/default/targets/${id}`);
+    const facts = page.getByRole('region', { name: 'Facts' });
+    await facts.waitFor();
+    expect(await facts.locator('dt:text-is("Signatures") + dd').textContent()).toBe(signatures);
+    expect(await facts.locator('dt:text-is("Public key") + dd code').allTextContents()).toEqual(publicKeys);
+  }
   expectSound();
 });

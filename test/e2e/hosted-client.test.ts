@@ -50,7 +50,6 @@ const refused = {
   'organizations.remove_member': '404',
   'organizations.update': '404',
   'organizations.update_member': '404',
-  'outbound.endpoints.create with ed25519': '400',
   'outbound.endpoints.verify': '404',
   'outbound.portal_tokens.create': '404',
   'outbound.portal_tokens.list': '404',

@@ -108,6 +108,8 @@ export function webhookEndpoint(changes: Partial<WebhookEndpoint> & Pick<Webhook
     rateLimitStrict: false,
     retryDelaysSeconds: null,
     successStatusCodes: null,
+    signatureScheme: 'hmac-sha256',
+    signingKey: null,
     circuit: { failureThreshold: 1000, successThreshold: 2, cooldownSeconds: 60 },
     isDisabled: false,
     disabledReason: null,

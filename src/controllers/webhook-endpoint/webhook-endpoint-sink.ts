@@ -8,8 +8,8 @@ export function webhookEndpointSink(
   options: WebhookSinkOptions & { created(endpoint: ManagedEndpoint): void },
 ): RecordSink<ManagedEndpoint, WebhookEndpoint> {
   const { webhooks, created } = options;
-  const create = ({ secret, disabling, ...record }: ManagedEndpoint): Promise<unknown> =>
-    webhooks.createEndpoint({ ...record, ...disabling, sealSecret: () => secret });
+  const create = ({ secret, signingKey, disabling, ...record }: ManagedEndpoint): Promise<unknown> =>
+    webhooks.createEndpoint({ ...record, ...disabling, sealSecret: () => secret, sealSigningKey: () => signingKey });
   return webhookRecordSink(
     {
       get: (org, id) => webhooks.endpoint(org, id),

@@ -8,6 +8,7 @@ import {
   signingSecret,
   type WebhookControllers,
 } from '../../../test/support/webhook-controllers.ts';
+import { ed25519Key, newSigningKey } from '../../core/ed25519-keys.ts';
 import { webhookSecretSealingContext } from '../../core/sealing-contexts.ts';
 import { disableEndpoint } from '../../data/webhooks/disable-endpoint.ts';
 
@@ -119,6 +120,71 @@ test.each([
   expect(conditionOf(object, 'Programmed')).toMatchObject({ reason: 'EarlierInForce' });
   expect(JSON.stringify(object.status)).not.toContain(value);
   expect(await stored(before.id)).toEqual(before);
+});
+
+const [key, nextKey] = [newSigningKey(), newSigningKey()] as const;
+const publicKeyOf = (text: string): string => {
+  const made = ed25519Key(text);
+  return made.problem === undefined ? made.publicKey : '';
+};
+
+test('an endpoint that is signed with Ed25519 alone needs no other secret, and what knows no such keys finds none that is empty', async () => {
+  await world.secret(key);
+  await apply({ signatureScheme: 'ed25519' });
+  const id = await ready();
+  const { secret, signingKey, signatureScheme } = await stored(id);
+  expect(signatureScheme).toBe('ed25519');
+  expect(signingKey).toEqual({ sealed: expect.any(String), publicKey: publicKeyOf(key), previous: [] });
+  const context = webhookSecretSealingContext(world.org, id);
+  expect(testKeyring.open(signingKey?.sealed ?? '', context)).toBe(key);
+  expect(secret).toEqual({ sealed: signingKey?.sealed, prefix: 'whsk_', version: 1, previous: [] });
+});
+
+test('the keys of an endpoint are replaced through the Secret, which is told once, and the scheme may change beside them', async () => {
+  await world.apply('Source', 'own', { provider: 'posthorn' });
+  await world.seen('Source', 'own');
+  await apply();
+  const id = await ready();
+  const first = await stored(id);
+  await world.secret(`${signingSecret(1)} ${key}`);
+  await eventually(async () => expect((await stored(id)).signingKey?.publicKey).toBe(publicKeyOf(key)));
+  await apply({ signatureScheme: 'both' });
+  await eventually(async () => expect(await stored(id)).toMatchObject({ signatureScheme: 'both', secret: first.secret }));
+  const { sealed } = (await stored(id)).signingKey ?? {};
+  await world.secret(`${signingSecret(1)} ${nextKey} ${key}`);
+  await eventually(async () =>
+    expect(await stored(id)).toMatchObject({
+      secret: { sealed: first.secret.sealed, version: 2 },
+      signingKey: { publicKey: publicKeyOf(nextKey), previous: [{ sealed, publicKey: publicKeyOf(key) }] },
+    }),
+  );
+  await world.secret(`${signingSecret(1)} ${nextKey}`);
+  await apply({ signatureScheme: 'ed25519' });
+  await eventually(async () => expect(await stored(id)).toMatchObject({ signatureScheme: 'ed25519', signingKey: { previous: [] } }));
+  expect(await stored(id)).toMatchObject({ secret: { ...first.secret, version: 2 } });
+  await apply();
+  await eventually(async () => expect(await stored(id)).toMatchObject({ signatureScheme: 'hmac-sha256' }));
+  expect(await told()).toEqual([
+    expect.objectContaining({ endpointId: id, secretVersion: 2, previousSecretExpiresAt: '9999-12-31T23:59:59.000Z' }),
+  ]);
+});
+
+test.each([
+  [key, {}, 'contains no whsec_ secret, which signatureScheme hmac-sha256 needs'],
+  [signingSecret(1), { signatureScheme: 'ed25519' }, 'contains no whsk_ key, which signatureScheme ed25519 needs'],
+  [
+    `${signingSecret(1)} whsk_AAAA`,
+    { signatureScheme: 'both' },
+    'contains a whsk_ key that is not whsk_ followed by the base64 of 32 bytes',
+  ],
+  [publicKeyOf(key), { signatureScheme: 'ed25519' }, 'contains a whpk_ key, which is public and signs nothing'],
+  [Array.from({ length: 6 }, newSigningKey).join(' '), { signatureScheme: 'ed25519' }, 'contains more than 5 secrets'],
+])('a Secret of %.8s… with %j is not accepted, and the message says why', async (value, spec, why) => {
+  await world.secret(value);
+  await apply(spec);
+  const object = await seen('InvalidSigningSecret');
+  expect(conditionOf(object, 'Accepted')?.message).toContain(`the value behind spec.signingSecretRef ${why}`);
+  for (const text of value.split(' ')) if (text.length > 20) expect(JSON.stringify(object.status)).not.toContain(text.slice(5));
 });
 
 test('without its Secret it waits, and comes into force with it', async () => {

@@ -10,7 +10,7 @@ import { decodeEndpoint, encodeEndpoint } from './webhook-records.ts';
 import { recordParts, withJson } from './webhook-rows.ts';
 
 /**
- * Seals the signing secrets and sealed headers of all webhook endpoints under the newest key. Nobody need be told: readers open the old envelopes, too, for as long
+ * Seals the signing secrets, signing keys and sealed headers of all webhook endpoints under the newest key. Nobody need be told: readers open the old envelopes, too, for as long
  * as they have the old key, and read all endpoints again when they lose it. `report` gets what does not open. Returns how many endpoints changed.
  */
 export async function resealWebhooks(options: {
@@ -34,15 +34,17 @@ export async function resealWebhooks(options: {
           return sealed;
         }
       };
-      const { secret } = endpoint;
-      const previous = secret.previous.map(({ sealed, validUntilMs }) => ({ sealed: reseal(sealed), validUntilMs }));
+      const resealedAll = <T extends { sealed: string; previous: { sealed: string }[] }>(secret: T): T => ({
+        ...secret,
+        sealed: reseal(secret.sealed),
+        previous: secret.previous.map((old) => ({ ...old, sealed: reseal(old.sealed) })),
+      });
+      const secret = resealedAll(endpoint.secret);
+      const signingKey = endpoint.signingKey && resealedAll(endpoint.signingKey);
       const headers = endpoint.headers.map((header) =>
         header.sealed === undefined ? header : { name: header.name, sealed: reseal(header.sealed, webhookHeaderSealingContext(org, id)) },
       );
-      const resealed = withJson(
-        record,
-        encodeEndpoint({ ...endpoint, headers, secret: { ...secret, sealed: reseal(secret.sealed), previous } }),
-      );
+      const resealed = withJson(record, encodeEndpoint({ ...endpoint, headers, secret, signingKey }));
       return resealed === record ? null : resealed;
     });
   }

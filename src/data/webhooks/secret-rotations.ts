@@ -79,8 +79,9 @@ export class RotationNotes {
 
 /** Nothing of a secret, not even its shown part, and no URL, which may have a token in it. */
 function dataOf(before: WebhookEndpoint, after: WebhookEndpoint): Record<string, unknown> {
-  const { id, applicationId, secret, managedBy, updatedAtMs } = after;
-  const earlier = secret.previous.find(({ sealed }) => sealed === before.secret.sealed);
+  const { id, applicationId, secret, signingKey, managedBy, updatedAtMs } = after;
+  const replaced = [before.secret.sealed, before.signingKey?.sealed];
+  const earlier = [...secret.previous, ...(signingKey?.previous ?? [])].find(({ sealed }) => replaced.includes(sealed));
   return {
     kind: 'endpoint',
     applicationId,

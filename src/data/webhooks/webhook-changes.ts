@@ -35,8 +35,9 @@ export function changedApplication(stored: WebhookApplication, change: WebhookAp
 }
 
 export function changedEndpoint(stored: WebhookEndpoint, change: WebhookEndpointChange): WebhookEndpoint {
-  const { circuit, ...rest } = change;
-  const changed = { ...stored, ...definedOf(rest), circuit: { ...stored.circuit, ...definedOf(circuit ?? {}) } };
+  const { circuit, signingKeyIfNone, ...rest } = change;
+  const signingKey = stored.signingKey ?? signingKeyIfNone ?? null;
+  const changed = { ...stored, signingKey, ...definedOf(rest), circuit: { ...stored.circuit, ...definedOf(circuit ?? {}) } };
   return isEnabling(stored, change) ? { ...changed, disabledReason: null } : changed;
 }
 

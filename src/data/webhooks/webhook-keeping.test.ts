@@ -134,6 +134,22 @@ describe('signing secrets', () => {
     expect(await reseal(redis.client, report)).toBe(0);
   });
 
+  test('and Ed25519 keys are sealed anew, those of a rotation too, with their public keys', async () => {
+    const sealSigningKey = (id: string) => ({
+      sealed: seal(id, 'key'),
+      publicKey: 'whpk_new',
+      previous: [{ sealed: seal(id, 'previous key'), publicKey: 'whpk_old', validUntilMs: 5 }],
+    });
+    const made = await store.createEndpoint(newWebhookEndpoint(await applicationId(), { sealSecret, sealSigningKey }));
+    expect(await reseal(redis.client, (complaint) => expect(complaint).toBe(''))).toBe(1);
+    const { signingKey } = (await store.endpoint(org, made.id)) ?? {};
+    const previous = [{ sealed: expect.anything(), publicKey: 'whpk_old', validUntilMs: 5 }];
+    expect(signingKey).toEqual({ sealed: expect.anything(), publicKey: 'whpk_new', previous });
+    const resealed = [signingKey, ...(signingKey?.previous ?? [])].map((each) => each?.sealed ?? '');
+    const context = webhookSecretSealingContext(org, made.id);
+    expect(resealed.map((sealed) => new Keyring([next]).open(sealed, context))).toEqual(['key', 'previous key']);
+  });
+
   test('and sealed headers are sealed anew, each at its place among the others', async () => {
     const sealHeaders = (id: string): WebhookEndpoint['headers'] => [
       { name: 'Authorization', sealed: before.seal('Bearer a', webhookHeaderSealingContext(org, id)) },

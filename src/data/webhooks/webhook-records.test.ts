@@ -16,3 +16,19 @@ test('delays and success statuses of an endpoint are read as they were written, 
   const { r, o, ...known } = JSON.parse(json);
   expect([r, o, known]).toEqual([[5, 60], ['2xx', 409], JSON.parse(earlier)]);
 });
+
+test('signature scheme and Ed25519 keys of an endpoint are read as they were written; what does not know them reads a secret that signs', () => {
+  const previous = [{ sealed: 'sealed before', publicKey: 'whpk_old', validUntilMs: 5 }];
+  const before = decodeEndpoint(earlier);
+  expect(before).toMatchObject({ signatureScheme: 'hmac-sha256', signingKey: null });
+  for (const signatureScheme of ['ed25519', 'both', 'hmac-sha256'] as const)
+    for (const signingKey of [
+      { sealed: 'sealed key', publicKey: 'whpk_new', previous },
+      { sealed: 'sealed key', publicKey: 'whpk_new', previous: [] },
+    ]) {
+      const json = encodeEndpoint({ ...before, signatureScheme, signingKey });
+      expect(decodeEndpoint(json)).toEqual({ ...before, signatureScheme, signingKey });
+      const { n, e, f, ...known } = JSON.parse(json);
+      expect(known).toEqual(JSON.parse(earlier));
+    }
+});

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { parsePlainJson } from '../../core/plain-json.ts';
 import { parseJson } from '../../core/read-json.ts';
 import type { HeaderRecord } from '../../core/records.ts';
+import { defaultSignatureScheme } from '../../core/signature-scheme.ts';
 import type {
   NewWebhookApplication,
   NewWebhookEndpoint,
@@ -33,7 +34,10 @@ const applicationJson = z.object({
   l: z.tuple([z.number(), z.number(), z.number()]).optional(),
   s: z.number().optional(),
 });
-/** h: headers as they are. s: sealed ones, each with its place among all. r: seconds between attempts. o: what counts as success. */
+/**
+ * h: headers as they are. s: sealed ones, each with its place among all. r: seconds between attempts. o: what counts as success. k, p: secret and
+ * previous ones. n: signature scheme. e, f: Ed25519 key and previous ones.
+ */
 const endpointJson = z.object({
   ...common,
   ...disabling,
@@ -51,6 +55,9 @@ const endpointJson = z.object({
   w: z.number().optional(),
   p: z.array(z.tuple([z.string(), z.number()])).optional(),
   q: z.string().optional(),
+  n: z.enum(['ed25519', 'both']).optional(),
+  e: z.tuple([z.string(), z.string()]).optional(),
+  f: z.array(z.tuple([z.string(), z.string(), z.number()])).optional(),
 });
 const subscriptionJson = z.object({
   ...common,
@@ -98,7 +105,9 @@ export function newEndpointContent(endpoint: NewWebhookEndpoint, id: string, now
     retryDelaysSeconds: retryDelaysSeconds ?? null,
     successStatusCodes: successStatusCodes ?? null,
     circuit: { ...defaultCircuit, ...definedOf(circuit ?? {}) },
+    signatureScheme: endpoint.signatureScheme ?? defaultSignatureScheme,
     secret: endpoint.sealSecret(id),
+    signingKey: endpoint.sealSigningKey?.(id) ?? null,
     ...newDisabling(endpoint),
     ...newStamps(managedBy, nowMs),
   };
@@ -171,7 +180,9 @@ export function encodeEndpoint({
   retryDelaysSeconds,
   successStatusCodes,
   circuit,
+  signatureScheme,
   secret,
+  signingKey,
   ...rest
 }: EndpointContent): string {
   const { failureThreshold, successThreshold, cooldownSeconds } = circuit;
@@ -192,6 +203,8 @@ export function encodeEndpoint({
         ? undefined
         : secret.previous.map(({ sealed, validUntilMs }) => [sealed, validUntilMs] as [string, number]),
     q: secret.rotatedBy,
+    n: signatureScheme === 'hmac-sha256' ? undefined : signatureScheme,
+    ...encodeSigningKey(signingKey),
     ...encodeDisabling(rest),
     ...encodeStamps(rest),
   } satisfies z.input<typeof endpointJson>);
@@ -217,9 +230,25 @@ export function decodeEndpoint(json: string): EndpointContent {
       previous: (stored.p ?? []).map(([sealed, validUntilMs]) => ({ sealed, validUntilMs })),
       ...(stored.q === undefined ? {} : { rotatedBy: stored.q }),
     },
+    signatureScheme: stored.n ?? defaultSignatureScheme,
+    signingKey: decodeSigningKey(stored),
     ...decodeDisabling(stored),
     ...decodeStamps(stored),
   };
+}
+
+type KeyJson = Pick<z.output<typeof endpointJson>, 'e' | 'f'>;
+
+function encodeSigningKey(key: WebhookEndpoint['signingKey']): KeyJson {
+  if (key === null) return {};
+  const previous = key.previous.map(({ sealed, publicKey, validUntilMs }): [string, string, number] => [sealed, publicKey, validUntilMs]);
+  return { e: [key.sealed, key.publicKey], ...(previous.length > 0 && { f: previous }) };
+}
+
+function decodeSigningKey({ e, f = [] }: KeyJson): WebhookEndpoint['signingKey'] {
+  if (e === undefined) return null;
+  const [sealed, publicKey] = e;
+  return { sealed, publicKey, previous: f.map(([old, oldPublic, validUntilMs]) => ({ sealed: old, publicKey: oldPublic, validUntilMs })) };
 }
 
 function encodeHeaders(headers: readonly HeaderRecord[]): Pick<z.input<typeof endpointJson>, 'h' | 's'> {

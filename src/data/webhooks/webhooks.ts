@@ -1,4 +1,5 @@
 import type { HeaderRecord } from '../../core/records.ts';
+import type { SignatureScheme } from '../../core/signature-scheme.ts';
 import type { SuccessStatus } from '../../core/success-status.ts';
 import type { PageQuery, ViewPage } from '../shard/messages.ts';
 
@@ -48,7 +49,10 @@ export interface WebhookEndpoint {
   /** Null: any 2xx. */
   successStatusCodes: readonly SuccessStatus[] | null;
   circuit: { failureThreshold: number; successThreshold: number; cooldownSeconds: number };
+  signatureScheme: SignatureScheme;
   secret: WebhookSecret;
+  /** Null: none was made or declared yet. It stays when the scheme does not use it. */
+  signingKey: WebhookSigningKey | null;
   isDisabled: boolean;
   disabledReason: string | null;
   /** As of an application. */
@@ -68,6 +72,14 @@ export interface WebhookSecret {
   previous: { sealed: string; validUntilMs: number }[];
   /** Mark of the request that has put it in the place of the one before; absent: it had none. */
   rotatedBy?: string;
+}
+
+/** An Ed25519 key, sealed as a `WebhookSecret` is. It is replaced together with that, and shares its version. */
+export interface WebhookSigningKey {
+  sealed: string;
+  /** `whpk_` + base64. */
+  publicKey: string;
+  previous: { sealed: string; publicKey: string; validUntilMs: number }[];
 }
 
 export type LabelFilters = Record<string, string | string[]>;
@@ -111,10 +123,12 @@ export type NewWebhookApplication = Pick<WebhookApplication, 'org' | 'name' | 's
     rateLimits?: Partial<WebhookRateLimits>;
   };
 
-/** `sealSecret` and `sealHeaders` get the id that the endpoint will have, to which its secrets are bound. */
+/** `sealSecret`, `sealSigningKey` and `sealHeaders` get the id that the endpoint will have, to which its secrets are bound. */
 export type NewWebhookEndpoint = Pick<WebhookEndpoint, 'org' | 'applicationId' | 'url'> &
   Origin & {
     sealSecret(endpointId: string): WebhookSecret;
+    /** Absent: it has none. */
+    sealSigningKey?(endpointId: string): WebhookSigningKey | null;
     /** In place of `headers`. */
     sealHeaders?(endpointId: string): HeaderRecord[];
   } & Partial<
@@ -127,6 +141,7 @@ export type NewWebhookEndpoint = Pick<WebhookEndpoint, 'org' | 'applicationId' |
       | 'rateLimitStrict'
       | 'retryDelaysSeconds'
       | 'successStatusCodes'
+      | 'signatureScheme'
       | 'isDisabled'
       | 'disabledReason'
       | 'disableAfterHours'
@@ -141,9 +156,12 @@ export type NewWebhookSubscription = Pick<WebhookSubscription, 'org' | 'endpoint
 /** What is absent stays. */
 export type WebhookApplicationChange = Partial<Omit<NewWebhookApplication, keyof Origin | 'org' | 'shard'>>;
 export type WebhookEndpointChange = Partial<
-  Omit<NewWebhookEndpoint, keyof Origin | 'org' | 'applicationId' | 'sealSecret' | 'sealHeaders'>
+  Omit<NewWebhookEndpoint, keyof Origin | 'org' | 'applicationId' | 'sealSecret' | 'sealSigningKey' | 'sealHeaders'>
 > & {
   secret?: WebhookSecret;
+  signingKey?: WebhookSigningKey | null;
+  /** The key that the endpoint gets if it has none. */
+  signingKeyIfNone?: WebhookSigningKey | undefined;
 };
 export type WebhookSubscriptionChange = Partial<Omit<NewWebhookSubscription, keyof Origin | 'org' | 'endpointId' | 'eventTypeId'>>;
 

@@ -4,7 +4,7 @@ import { retryCount } from '../../core/backoff.ts';
 import { loopTurns } from '../../core/loop-turns.ts';
 import { wholePayloadBytes } from '../../core/payload-sizes.ts';
 import { withQuery } from '../../core/sent-query.ts';
-import { webhookSignatureInPieces } from '../../core/signing.ts';
+import { largeWebhookSignature } from '../../core/signing.ts';
 import type { Job, Settlement } from '../../data/queue/delivery-queue.ts';
 import type { ReadyHttpPlan, ReadyPlan } from '../plans/delivery-plan.ts';
 import { exchange } from '../targets/http/http-exchange.ts';
@@ -84,5 +84,6 @@ async function attemptHttp(job: Job, plan: ReadyHttpPlan, context: AttemptContex
 async function largeSignature(job: Job, keys: readonly KeyObject[], timestampSeconds: number): Promise<string | null> {
   const payload = job.event?.payload;
   if (payload === undefined || keys.length === 0) return null;
-  return await loopTurns.of(job.target.org).run(webhookSignatureInPieces(keys, job.messageId, timestampSeconds, payload));
+  const turns = loopTurns.of(job.target.org);
+  return await largeWebhookSignature(keys, { id: job.messageId, timestampSeconds, body: payload }, (work) => turns.run(work));
 }

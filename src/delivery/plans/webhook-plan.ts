@@ -17,7 +17,7 @@ import { hasOwnSource } from '../../data/registry/own-sources.ts';
 import type { RegistryReader } from '../../data/registry/registry.ts';
 import type { EndpointDisabling, EndpointToDisable } from '../../data/webhooks/disable-endpoint.ts';
 import type { WebhookDirectory } from '../../data/webhooks/webhook-directory.ts';
-import type { WebhookApplication, WebhookEndpoint } from '../../data/webhooks/webhooks.ts';
+import type { WebhookApplication, WebhookEndpoint, WebhookSecret } from '../../data/webhooks/webhooks.ts';
 import type { Dispatchers } from '../targets/http/dispatchers.ts';
 import { httpTarget } from '../targets/http/http-target.ts';
 import { openedHeaders } from '../targets/http/request-headers.ts';
@@ -56,7 +56,7 @@ export interface WebhookPlan {
 }
 
 interface EndpointSecret {
-  /** Null: it does not open. */
+  /** Null: it does not open. A private key makes v1a signatures, a secret key v1. */
   key: KeyObject | null;
   /** Null: as long as it is the endpoint's. */
   validUntilMs: number | null;
@@ -133,7 +133,7 @@ export class WebhookPlans {
     { egress, hasOwnEvents }: { egress: EgressRules; hasOwnEvents: boolean },
   ): WebhookPlan {
     const { webhooks, registry, keyring, dispatchers } = this.#sources;
-    const { id, secret } = endpoint;
+    const { id } = endpoint;
     const { protocol, origin, path } = httpTarget(endpoint.url);
     const texts: string[] = [];
     const secretNames: string[] = [];
@@ -161,10 +161,7 @@ export class WebhookPlans {
     const note = async (about: Pick<OwnNote, 'kind' | 'number' | 'reason'>): Promise<void> =>
       await webhooks.ownEvents.note({ shard: application.shard, org: webhookOrganization(org), ...target, ...about });
     const disableAfterMs = (endpoint.disableAfterHours ?? application.disableAfterHours ?? webhooks.disableAfterHours) * hourMs || null;
-    const secrets = [
-      { key: opened(secret.sealed), validUntilMs: null },
-      ...secret.previous.map(({ sealed, validUntilMs }) => ({ key: opened(sealed), validUntilMs })),
-    ];
+    const secrets = signingOf(endpoint).map(({ sealed, validUntilMs }) => ({ key: sealed === null ? null : opened(sealed), validUntilMs }));
     return {
       setting: settingOf(endpoint, application, hasOwnEvents),
       retryPolicy: endpoint.retryDelaysSeconds === null ? webhooks.retries : scheduleOf(endpoint.retryDelaysSeconds),
@@ -202,6 +199,15 @@ export class WebhookPlans {
       },
     };
   }
+}
+
+/** What signs its messages, as its scheme wants it. `sealed` is null for what is missing: nothing is sent without it. */
+function signingOf({ signatureScheme, secret, signingKey }: WebhookEndpoint): { sealed: string | null; validUntilMs: number | null }[] {
+  const all = ({ sealed, previous }: Pick<WebhookSecret, 'sealed' | 'previous'>) => [{ sealed, validUntilMs: null }, ...previous];
+  return [
+    ...(signatureScheme === 'ed25519' ? [] : all(secret)),
+    ...(signatureScheme === 'hmac-sha256' ? [] : signingKey === null ? [{ sealed: null, validUntilMs: null }] : all(signingKey)),
+  ];
 }
 
 function scheduleOf(delaysSeconds: readonly number[]): RetrySchedule {

@@ -673,7 +673,7 @@ export type CreateCronJobBody = { name: DisplayName; slug?: NewSlug; description
 
 export type CreateCronJobResult = { cronJob: NewCronJob };
 
-export type CreateDestinationBody = { name: DisplayName; slug?: NewSlug; type?: TypeField; description?: DescriptionField; enabled?: EnabledField; isActive?: boolean; url?: DestinationBodyUrl; method?: MethodField; headers?: DestinationBodyHeaders; authType?: AuthTypeField; authConfig?: AuthConfigField; timeoutMs?: TimeoutMsField; tls?: TlsField; useStaticIp?: UseStaticIpField; forwardQuery?: ForwardQueryField; forwardHeaders?: ForwardHeadersField; config?: WarehouseConfig; fieldMapping?: FieldMappingField; throttle?: ThrottleBody; retryPolicy?: RetryPolicyBody; signingSecret?: SigningSecretField; id?: unknown; organizationId?: unknown; successRate?: unknown; avgLatency?: unknown; deliveriesCount?: unknown; deliveryCount?: unknown; lastDeliveryAt?: unknown; createdAt?: unknown; updatedAt?: unknown };
+export type CreateDestinationBody = { name: DisplayName; slug?: NewSlug; type?: TypeField; description?: DescriptionField; enabled?: EnabledField; isActive?: boolean; url?: DestinationBodyUrl; method?: MethodField; headers?: DestinationBodyHeaders; authType?: AuthTypeField; authConfig?: AuthConfigField; timeoutMs?: TimeoutMsField; tls?: TlsField; useStaticIp?: UseStaticIpField; forwardQuery?: ForwardQueryField; forwardHeaders?: ForwardHeadersField; config?: WarehouseConfig; fieldMapping?: FieldMappingField; throttle?: ThrottleBody; retryPolicy?: RetryPolicyBody; signingSecret?: SigningSecretField; signatureScheme?: DestinationBodySignatureScheme; id?: unknown; organizationId?: unknown; successRate?: unknown; avgLatency?: unknown; deliveriesCount?: unknown; deliveryCount?: unknown; lastDeliveryAt?: unknown; createdAt?: unknown; updatedAt?: unknown; publicKey?: unknown; previousPublicKeys?: unknown };
 
 export type CreateEventTypeBody = { name: EventTypeBodyName; displayName?: DisplayNameField; description?: DescriptionField; category?: CategoryField; schema?: SchemaField; examplePayload?: string | null; documentationUrl?: HttpUrl | null; isEnabled?: boolean; isDeprecated?: boolean; deprecatedMessage?: DeprecatedMessageField; defaultPriority?: null; isPublic?: false; id?: unknown; organizationId?: unknown; schemaVersion?: unknown; deprecatedAt?: unknown; subscriptionCount?: unknown; createdAt?: unknown; updatedAt?: unknown };
 
@@ -695,7 +695,7 @@ export type CreateTransformBody = { name: DisplayName; slug?: NewSlug; descripti
 
 export type CreateWebhookApplicationBody = { name: DisplayName; externalId?: ExternalIdField; metadata?: MetadataField; rateLimitPerSecond?: RateLimitPerSecondField; rateLimitPerMinute?: RateLimitPerMinuteField; rateLimitPerHour?: RateLimitPerHourField; isDisabled?: IsDisabledField; disabledReason?: DisabledReasonField; disableAfterHours?: DisableAfterHoursField; id?: unknown; organizationId?: unknown; totalEndpoints?: unknown; totalMessagesSent?: unknown; totalMessagesFailed?: unknown; lastEventAt?: unknown; createdAt?: unknown; updatedAt?: unknown };
 
-export type CreateWebhookEndpointBody = { applicationId: string; url: UrlField; description?: string | null; headers?: HeadersField; timeoutSeconds?: TimeoutSecondsField; rateLimitPerSecond?: WebhookEndpointRateLimitPerSecond; rateLimitStrict?: RateLimitStrictField; retryDelays?: RetryDelaysField; successStatusCodes?: SuccessStatusCodesField; circuitFailureThreshold?: CircuitFailureThresholdField; circuitSuccessThreshold?: CircuitProbeSuccessThresholdField; circuitCooldownSeconds?: CircuitCooldownSecondsField; isDisabled?: boolean; disabledReason?: DisabledReasonField; disableAfterHours?: DisableAfterHoursField; signatureScheme?: "hmac-sha256"; backoffType?: BackoffTypeField; ipAllowlistNotes?: null; useStaticIp?: false; id?: unknown; organizationId?: unknown; circuitState?: unknown; circuitFailureCount?: unknown; secretPrefix?: unknown; hasSecret?: unknown; secretVersion?: unknown; isVerified?: unknown; totalMessages?: unknown; totalSuccesses?: unknown; totalFailures?: unknown; avgResponseTimeMs?: unknown; lastSuccessAt?: unknown; lastFailureAt?: unknown; subscriptionCount?: unknown; createdAt?: unknown; updatedAt?: unknown };
+export type CreateWebhookEndpointBody = { applicationId: string; url: UrlField; description?: string | null; headers?: HeadersField; timeoutSeconds?: TimeoutSecondsField; rateLimitPerSecond?: WebhookEndpointRateLimitPerSecond; rateLimitStrict?: RateLimitStrictField; retryDelays?: RetryDelaysField; successStatusCodes?: SuccessStatusCodesField; signatureScheme?: SignatureSchemeField; circuitFailureThreshold?: CircuitFailureThresholdField; circuitSuccessThreshold?: CircuitProbeSuccessThresholdField; circuitCooldownSeconds?: CircuitCooldownSecondsField; isDisabled?: boolean; disabledReason?: DisabledReasonField; disableAfterHours?: DisableAfterHoursField; backoffType?: BackoffTypeField; ipAllowlistNotes?: null; useStaticIp?: false; id?: unknown; organizationId?: unknown; circuitState?: unknown; circuitFailureCount?: unknown; secretPrefix?: unknown; hasSecret?: unknown; secretVersion?: unknown; publicKey?: unknown; previousPublicKeys?: unknown; isVerified?: unknown; totalMessages?: unknown; totalSuccesses?: unknown; totalFailures?: unknown; avgResponseTimeMs?: unknown; lastSuccessAt?: unknown; lastFailureAt?: unknown; subscriptionCount?: unknown; createdAt?: unknown; updatedAt?: unknown };
 
 export type CreateWebhookEndpointResult = { data: NewWebhookEndpoint; warning: string };
 
@@ -753,15 +753,19 @@ export type DeprecatedMessageField = string | null;
 
 export type DescriptionField = string | null;
 
-export type Destination = (DestinationItem) & ({ headers?: Record<string, string>; authConfig?: AuthConfig | null; tls?: DestinationTls | null; forwardQuery?: ForwardQueryField; forwardHeaders?: Array<string> | null; fieldMapping?: Array<FieldMappingRule>; signingSecret?: string | null });
+export type Destination = (DestinationItem) & ({ headers?: Record<string, string>; authConfig?: AuthConfig | null; tls?: DestinationTls | null; forwardQuery?: ForwardQueryField; forwardHeaders?: Array<string> | null; fieldMapping?: Array<FieldMappingRule>; signingSecret?: string | null; signatureScheme?: DestinationSignatureScheme; publicKey?: PublicKeyField; previousPublicKeys?: PreviousPublicKeysField });
 
 export type DestinationBodyHeaders = Record<string, string> | null;
+
+export type DestinationBodySignatureScheme = "hmac-sha256" | "ed25519" | "both";
 
 export type DestinationBodyUrl = string;
 
 export type DestinationHealth = { destinationId: string; name: string; deliveryCount: number; successRate: SuccessRateField; avgLatency: AvgLatencyField; p50Latency: AvgLatencyField; p95Latency: AvgLatencyField; p99Latency: AvgLatencyField; recentFailures: Array<{ messageId: string; at: string; responseStatus: ResponseStatusField; errorMessage: string | null }>; healthScore: number };
 
 export type DestinationItem = (Resource) & ({ type: TypeField; url: string; enabled: EnabledField; isActive: boolean; config?: WarehouseConfig; successRate: number | null; avgLatency: number | null; deliveriesCount: number; deliveryCount: number; lastDeliveryAt: string | null; description: CronJobSettingsDescription; method?: MethodField; authType?: AuthTypeField; timeoutMs?: TimeoutMsField; useStaticIp?: UseStaticIpField; throttle: Throttle; retryPolicy: RetryPolicy });
+
+export type DestinationSignatureScheme = "hmac-sha256" | "ed25519" | "both";
 
 export type DestinationTestResult = HttpTestResult | WarehouseTestResult | TestFailure;
 
@@ -1043,9 +1047,15 @@ export type PayloadSchema = (Resource) & ({ description: CronJobSettingsDescript
 
 export type PrefixField = string;
 
+export type PreviousPublicKey = { publicKey: string; expiresAt: string | null };
+
+export type PreviousPublicKeysField = Array<PreviousPublicKey>;
+
 export type PriorityField = number;
 
 export type ProviderField = "generic" | "custom" | "github" | "gitlab" | "stripe" | "shopify" | "slack" | "twilio" | "paddle" | "standard-webhooks" | "svix" | "intercom" | "sentry" | "bitbucket" | "posthorn";
+
+export type PublicKeyField = string | null;
 
 export type QueryField = string;
 
@@ -1151,7 +1161,11 @@ export type ShownWebhookConfig = { url: string; headers: Record<string, string>;
 
 export type SignatureFailure = { reason: "header_missing" | "header_malformed" | "timestamp_malformed" | "timestamp_outside_tolerance" | "body_not_covered" | "body_digest_mismatch" | "body_is_handshake_token" | "no_secret_matches" | "no_secret" | "secret_unreadable"; message: MessageField; advice: string; header: string | null; secondsBehind: number | null; refused: boolean; address: string; userAgent: string | null; requests: number; firstAt: string; lastAt: string };
 
-export type SigningSecretField = SigningSecrets | null;
+export type SignatureSchemeField = "hmac-sha256" | "ed25519" | "both";
+
+export type SigningKeys = string;
+
+export type SigningSecretField = SigningKeys | null;
 
 export type SigningSecrets = string;
 
@@ -1251,7 +1265,7 @@ export type TypeField = "http" | "s3" | "r2" | "gcs" | "azure_blob";
 
 export type UpdateCronJobBody = { name?: DisplayName; slug?: Slug; description?: DescriptionField; cronExpression?: CronExpressionField; timezone?: string; url?: CronJobBodyUrl; method?: CronJobSettingsMethod; headers?: CronJobBodyHeaders; payload?: string | null; timeoutMs?: TimeoutMsField; isActive?: IsActiveField; useStaticIp?: UseStaticIpField; notifyOnFailure?: CronJobBodyNotifyOnFailure; notifyOnSuccess?: CronJobBodyNotifyOnFailure; notifyEmails?: null; groupId?: null; id?: unknown; organizationId?: unknown; lastRunAt?: unknown; createdAt?: unknown; updatedAt?: unknown; nextRunAt?: unknown };
 
-export type UpdateDestinationBody = { name?: DisplayName; slug?: Slug; type?: TypeField; description?: DescriptionField; enabled?: EnabledField; isActive?: boolean; url?: DestinationBodyUrl; method?: MethodField; headers?: DestinationBodyHeaders; authType?: AuthTypeField; authConfig?: AuthConfigField; timeoutMs?: TimeoutMsField; tls?: TlsField; useStaticIp?: UseStaticIpField; forwardQuery?: ForwardQueryField; forwardHeaders?: ForwardHeadersField; config?: WarehouseConfigChange; fieldMapping?: FieldMappingField; throttle?: ThrottleBodyChange; retryPolicy?: RetryPolicyBodyChange; signingSecret?: SigningSecretField; id?: unknown; organizationId?: unknown; successRate?: unknown; avgLatency?: unknown; deliveriesCount?: unknown; deliveryCount?: unknown; lastDeliveryAt?: unknown; createdAt?: unknown; updatedAt?: unknown };
+export type UpdateDestinationBody = { name?: DisplayName; slug?: Slug; type?: TypeField; description?: DescriptionField; enabled?: EnabledField; isActive?: boolean; url?: DestinationBodyUrl; method?: MethodField; headers?: DestinationBodyHeaders; authType?: AuthTypeField; authConfig?: AuthConfigField; timeoutMs?: TimeoutMsField; tls?: TlsField; useStaticIp?: UseStaticIpField; forwardQuery?: ForwardQueryField; forwardHeaders?: ForwardHeadersField; config?: WarehouseConfigChange; fieldMapping?: FieldMappingField; throttle?: ThrottleBodyChange; retryPolicy?: RetryPolicyBodyChange; signingSecret?: SigningSecretField; signatureScheme?: DestinationBodySignatureScheme; id?: unknown; organizationId?: unknown; successRate?: unknown; avgLatency?: unknown; deliveriesCount?: unknown; deliveryCount?: unknown; lastDeliveryAt?: unknown; createdAt?: unknown; updatedAt?: unknown; publicKey?: unknown; previousPublicKeys?: unknown };
 
 export type UpdateEventTypeBody = { name?: EventTypeBodyName; displayName?: DisplayNameField; description?: DescriptionField; category?: CategoryField; schema?: SchemaField; examplePayload?: string | null; documentationUrl?: HttpUrl | null; isEnabled?: boolean; isDeprecated?: boolean; deprecatedMessage?: DeprecatedMessageField; defaultPriority?: null; isPublic?: false; id?: unknown; organizationId?: unknown; schemaVersion?: unknown; deprecatedAt?: unknown; subscriptionCount?: unknown; createdAt?: unknown; updatedAt?: unknown };
 
@@ -1271,7 +1285,7 @@ export type UpdateTransformBody = { name?: DisplayName; slug?: Slug; description
 
 export type UpdateWebhookApplicationBody = { name?: DisplayName; externalId?: string | null; metadata?: MetadataField; rateLimitPerSecond?: RateLimitPerSecondField; rateLimitPerMinute?: RateLimitPerMinuteField; rateLimitPerHour?: RateLimitPerHourField; isDisabled?: IsDisabledField; disabledReason?: DisabledReasonField; disableAfterHours?: DisableAfterHoursField; id?: unknown; organizationId?: unknown; totalEndpoints?: unknown; totalMessagesSent?: unknown; totalMessagesFailed?: unknown; lastEventAt?: unknown; createdAt?: unknown; updatedAt?: unknown };
 
-export type UpdateWebhookEndpointBody = { applicationId?: string; url?: UrlField; description?: string | null; headers?: HeadersField; timeoutSeconds?: TimeoutSecondsField; rateLimitPerSecond?: WebhookEndpointRateLimitPerSecond; rateLimitStrict?: RateLimitStrictField; retryDelays?: RetryDelaysField; successStatusCodes?: SuccessStatusCodesField; circuitFailureThreshold?: CircuitFailureThresholdField; circuitSuccessThreshold?: CircuitProbeSuccessThresholdField; circuitCooldownSeconds?: CircuitCooldownSecondsField; isDisabled?: boolean; disabledReason?: DisabledReasonField; disableAfterHours?: DisableAfterHoursField; signatureScheme?: "hmac-sha256"; backoffType?: BackoffTypeField; ipAllowlistNotes?: null; useStaticIp?: false; id?: unknown; organizationId?: unknown; circuitState?: unknown; circuitFailureCount?: unknown; secretPrefix?: unknown; hasSecret?: unknown; secretVersion?: unknown; isVerified?: unknown; totalMessages?: unknown; totalSuccesses?: unknown; totalFailures?: unknown; avgResponseTimeMs?: unknown; lastSuccessAt?: unknown; lastFailureAt?: unknown; subscriptionCount?: unknown; createdAt?: unknown; updatedAt?: unknown };
+export type UpdateWebhookEndpointBody = { applicationId?: string; url?: UrlField; description?: string | null; headers?: HeadersField; timeoutSeconds?: TimeoutSecondsField; rateLimitPerSecond?: WebhookEndpointRateLimitPerSecond; rateLimitStrict?: RateLimitStrictField; retryDelays?: RetryDelaysField; successStatusCodes?: SuccessStatusCodesField; signatureScheme?: SignatureSchemeField; circuitFailureThreshold?: CircuitFailureThresholdField; circuitSuccessThreshold?: CircuitProbeSuccessThresholdField; circuitCooldownSeconds?: CircuitCooldownSecondsField; isDisabled?: boolean; disabledReason?: DisabledReasonField; disableAfterHours?: DisableAfterHoursField; backoffType?: BackoffTypeField; ipAllowlistNotes?: null; useStaticIp?: false; id?: unknown; organizationId?: unknown; circuitState?: unknown; circuitFailureCount?: unknown; secretPrefix?: unknown; hasSecret?: unknown; secretVersion?: unknown; publicKey?: unknown; previousPublicKeys?: unknown; isVerified?: unknown; totalMessages?: unknown; totalSuccesses?: unknown; totalFailures?: unknown; avgResponseTimeMs?: unknown; lastSuccessAt?: unknown; lastFailureAt?: unknown; subscriptionCount?: unknown; createdAt?: unknown; updatedAt?: unknown };
 
 export type UpdateWebhookSubscriptionBody = { endpointId?: string; eventTypeId?: string; filterExpression?: FilterExpressionField; labelFilters?: LabelFiltersField; labelFilterMode?: LabelFilterModeField; transformId?: TransformIdField; isEnabled?: boolean; priorityOverride?: null; id?: unknown; organizationId?: unknown; lastFilterError?: unknown; endpointUrl?: unknown; eventTypeName?: unknown; eventTypeDisplayName?: unknown; applicationId?: unknown; applicationName?: unknown; createdAt?: unknown; updatedAt?: unknown };
 
@@ -1305,7 +1319,7 @@ export type WebhookChannelConfigChange = { url?: HttpsUrl; headers?: WebhookChan
 
 export type WebhookChannelConfigHeaders = Record<string, string> | null;
 
-export type WebhookEndpoint = { id: IdField; organizationId: OrganizationIdField; applicationId: string; url: UrlField; description: CronJobSettingsDescription; headers: HeadersField; timeoutSeconds: TimeoutSecondsField; rateLimitPerSecond: WebhookEndpointRateLimitPerSecond; rateLimitStrict: RateLimitStrictField; retryDelays: RetryDelaysField; successStatusCodes: SuccessStatusCodesField; circuitFailureThreshold: CircuitFailureThresholdField; circuitSuccessThreshold: CircuitProbeSuccessThresholdField; circuitCooldownSeconds: CircuitCooldownSecondsField; isDisabled: boolean; disabledReason: DisabledReasonField; disableAfterHours: DisableAfterHoursField; circuitState: CircuitStateField; circuitFailureCount: FailureCountField; secretPrefix: string; hasSecret: boolean; secretVersion: number; isVerified: boolean; totalMessages: TotalMessagesField; totalSuccesses: TotalMessagesSentField; totalFailures: number; avgResponseTimeMs: number | null; lastSuccessAt: LastSuccessAtField; lastFailureAt: LastFailureAtField; subscriptionCount: number; createdAt: CreatedAtField; updatedAt: UpdatedAtField };
+export type WebhookEndpoint = { id: IdField; organizationId: OrganizationIdField; applicationId: string; url: UrlField; description: CronJobSettingsDescription; headers: HeadersField; timeoutSeconds: TimeoutSecondsField; rateLimitPerSecond: WebhookEndpointRateLimitPerSecond; rateLimitStrict: RateLimitStrictField; retryDelays: RetryDelaysField; successStatusCodes: SuccessStatusCodesField; circuitFailureThreshold: CircuitFailureThresholdField; circuitSuccessThreshold: CircuitProbeSuccessThresholdField; circuitCooldownSeconds: CircuitCooldownSecondsField; signatureScheme: SignatureSchemeField; isDisabled: boolean; disabledReason: DisabledReasonField; disableAfterHours: DisableAfterHoursField; circuitState: CircuitStateField; circuitFailureCount: FailureCountField; secretPrefix: string; hasSecret: boolean; secretVersion: number; publicKey: PublicKeyField; previousPublicKeys: PreviousPublicKeysField; isVerified: boolean; totalMessages: TotalMessagesField; totalSuccesses: TotalMessagesSentField; totalFailures: number; avgResponseTimeMs: number | null; lastSuccessAt: LastSuccessAtField; lastFailureAt: LastFailureAtField; subscriptionCount: number; createdAt: CreatedAtField; updatedAt: UpdatedAtField };
 
 export type WebhookEndpointEnvelope = { data: WebhookEndpoint };
 

@@ -10,6 +10,7 @@ import { Failure, Loading } from '../ui/notices.tsx';
 import { Code, State } from '../ui/state.tsx';
 import { Ago, useNow } from '../ui/time.tsx';
 import { CircuitFacts, EndpointCircuit } from './circuit.tsx';
+import { SignatureFacts } from './signature-facts.tsx';
 import { Subscriptions } from './subscriptions.tsx';
 import { destinationState, endpointState, isEndpointId, targetWord, useCircuits } from './target-data.ts';
 import { DestinationSwitch, EndpointSwitch } from './target-switch.tsx';
@@ -117,6 +118,7 @@ export function DestinationState({ destination: { id, enabled } }: { destination
 /** Circuits, what waits, how it has done, and why attempts failed. */
 export function DestinationFacts({ destination }: { destination: Destination }): ReactElement {
   const { id, url, type, throttle, retryPolicy, timeoutMs, forwardHeaders } = destination;
+  const { signatureScheme, publicKey, previousPublicKeys, signingSecret } = destination;
   const circuits = useCircuits([id]);
   const from = useDayBegin();
   const series = useRead('GET /analytics/series', { query: { from, step: day.step, destinationId: id } }, { everyMs });
@@ -159,6 +161,12 @@ export function DestinationFacts({ destination }: { destination: Destination }):
             {retryWords(retryPolicy)}
             {timeoutMs === undefined ? '' : `; an attempt has ${duration(timeoutMs)}`}
           </dd>
+          {signatureScheme === undefined ? null : (
+            <SignatureFacts
+              signing={{ signatureScheme, publicKey: publicKey ?? null, previousPublicKeys: previousPublicKeys ?? [] }}
+              isSigned={signingSecret != null}
+            />
+          )}
           {forwardHeaders === undefined ? null : (
             <>
               <dt>Headers of events</dt>
@@ -207,6 +215,7 @@ export function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactElemen
           <dd>{retryDelays === null ? 'as the installation has them' : delayWords(retryDelays.map((seconds) => seconds * 1000))}</dd>
           <dt>Success</dt>
           <dd>{successStatusCodes === null ? 'any 2xx' : successStatusCodes.join(', ')}</dd>
+          <SignatureFacts signing={endpoint} isSigned />
           {endpoint.isDisabled ? (
             <>
               <dt>Disabled</dt>

@@ -176,6 +176,14 @@ const httpSettings: ValidationCase[] = [
   ),
   valid('a forwarded header of a destination that signs', http({ forwardHeaders: ['X-A', 'webhook-topic'], signingSecretRef: secretRef })),
   valid('a signing secret by reference', http({ signingSecretRef: secretRef })),
+  ...['hmac-sha256', 'ed25519', 'both'].map((signatureScheme) =>
+    valid(`a signing secret for ${signatureScheme}`, http({ signingSecretRef: secretRef, signatureScheme })),
+  ),
+  invalid(
+    'a signature scheme that there is not',
+    http({ signingSecretRef: secretRef, signatureScheme: 'v1a' }),
+    'spec.http.signatureScheme',
+  ),
   valid('headers', headers({ name: 'X-Team', value: 'shop' }, { name: 'X-Empty', value: '' }, { name: 'x!#$%', value: 'tab\tÿ' })),
   valid('a header of a Secret', headers({ name: 'X-Team', value: 'shop' }, { name: 'Authorization', valueSecretRef: secretRef })),
   invalid('a header with both', headers({ name: 'X-Team', value: 'a', valueSecretRef: secretRef }), 'spec.http.headers[0].value'),

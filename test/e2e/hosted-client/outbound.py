@@ -43,8 +43,11 @@ async def outbound(c):
     tested = await value(o.endpoints.test(endpoint.id, event_type=event_type.name, payload={"id": "o-0"}))
     equal((tested["data"]["success"], tested["data"]["responseStatus"]), (True, 200))
     await refused("outbound.endpoints.verify", lambda: o.endpoints.verify(endpoint.id), hookbase.NotFoundError)
-    ed25519 = {"url": RECEIVER, "signatureScheme": "ed25519"}
-    await refused("outbound.endpoints.create with ed25519", lambda: o.endpoints.create(application.id, ed25519), hookbase.ValidationError)
+    ed25519 = await value(o.endpoints.create(application.id, {"url": RECEIVER, "signatureScheme": "ed25519"}))
+    equal((ed25519.signature_scheme, ed25519.public_key[:5], len(ed25519.public_key)), ("ed25519", "whpk_", 49))
+    rekeyed = await value(o.endpoints.rotate_secret(ed25519.id, grace_period=600))
+    equal((rekeyed.signature_scheme, rekeyed.previous_public_key, rekeyed.public_key != ed25519.public_key), ("ed25519", ed25519.public_key, True))
+    await value(o.endpoints.delete(ed25519.id))
 
     subscription = await value(o.subscriptions.create(hookbase.models.CreateSubscriptionParams(
         endpoint_id=endpoint.id, event_type_id=event_type.id, label_filters={"region": ["eu", "us"]}, label_filter_mode="all",

@@ -12,6 +12,10 @@ const authConfigs: Record<string, { sent: object; reads: object }> = {
 /** Of so many bytes. */
 const signingSecret = (bytes: number) => `whsec_${Buffer.alloc(bytes, 7).toString('base64')}`;
 
+/** The key that Standard Webhooks tests itself with, and its seed alone. */
+const signingKey = 'whsk_6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbfVKIDij2HKpMKkioLlX0dRqSKJp4AJ6p9lMicMFs6Kvg==';
+const signingSeed = 'whsk_6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbc=';
+
 const rateOf = (rateLimit: number) => ({ mode: 'rate', rateLimit, rateUnit: 'hour' });
 const concurrencyOf = (maxConcurrency: number) => ({ mode: 'concurrency', maxConcurrency });
 const shownRetryPolicy = { maxRetries: 10, initialDelay: 1000, maxDelay: 3_600_000, backoffMultiplier: 4 };
@@ -30,6 +34,11 @@ export const acceptedOfDestinations: readonly Accepted[] = [
   ['destinations', 'signingSecret', signingSecret(24), {}, `••••${signingSecret(24).slice(-4)}`],
   ['destinations', 'signingSecret', signingSecret(64), {}, `••••${signingSecret(64).slice(-4)}`],
   ['destinations', 'signingSecret', null],
+  ['destinations', 'signingSecret', signingKey, { signatureScheme: 'ed25519' }, '••••vg=='],
+  ['destinations', 'signingSecret', signingSeed, { signatureScheme: 'ed25519' }, '••••Mbc='],
+  ['destinations', 'signatureScheme', 'hmac-sha256'],
+  ['destinations', 'signatureScheme', 'ed25519', { signingSecret: `${signingSecret(24)} ${signingKey}` }],
+  ['destinations', 'signatureScheme', 'both', { signingSecret: `${signingSecret(24)} ${signingKey}` }],
   ['destinations', 'throttle', { ...shownThrottle, ...concurrencyOf(10_000), queueLimit: 10_000_000 }],
   ['destinations', 'throttle', { ...shownThrottle, ...rateOf(1), strict: false, queueLimit: 1 }],
   ['destinations', 'name', 'n'.repeat(200)],
@@ -78,6 +87,14 @@ export const refusedOfDestinations: readonly Refused[] = [
   ['destinations', 'authConfig', { headerName: 'a b', key: 'k' }, 'authConfig', { authType: 'api_key' }],
   ['destinations', 'signingSecret', signingSecret(23)],
   ['destinations', 'signingSecret', signingSecret(65)],
+  ['destinations', 'signingSecret', signingKey],
+  ['destinations', 'signingSecret', signingSecret(24), 'signingSecret', { signatureScheme: 'ed25519' }],
+  ['destinations', 'signingSecret', signingKey, 'signingSecret', { signatureScheme: 'both' }],
+  ['destinations', 'signingSecret', `whsk_${Buffer.alloc(64, 7).toString('base64')}`, 'signingSecret', { signatureScheme: 'ed25519' }],
+  ['destinations', 'signingSecret', `whsk_${Buffer.alloc(33, 7).toString('base64')}`, 'signingSecret', { signatureScheme: 'ed25519' }],
+  ['destinations', 'signingSecret', 'whpk_1SiA4o9hyqTCpIqC5V9HUakiiaeACeqfZTInDBbOir4=', 'signingSecret', { signatureScheme: 'ed25519' }],
+  ['destinations', 'signatureScheme', 'ed25519', 'signingSecret'],
+  ['destinations', 'signatureScheme', 'v1a', 'signatureScheme', { signingSecret: signingKey }],
   ['destinations', 'config', {}],
   ['destinations', 'fieldMapping', []],
   ['destinations', 'headers', Object.fromEntries(Array.from({ length: 51 }, (_, n) => [`X-Header-${n}`, 'v']))],

@@ -2,6 +2,8 @@ import { serviceAccountKey } from '../../support/service-account.ts';
 
 export const signingSecret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
 
+const signingKey = 'whsk_6Xb/dCcHpPea21PS1N9VY/NZW723CEc77N4rJCubMbfVKIDij2HKpMKkioLlX0dRqSKJp4AJ6p9lMicMFs6Kvg==';
+
 /** One of each kind of credential, throttle and flag. */
 export const portableRequests: readonly object[] = [
   { name: 'Plain', slug: 'plain' },
@@ -13,6 +15,8 @@ export const portableRequests: readonly object[] = [
   { name: 'Rated', throttle: { mode: 'rate', rateLimit: 5, rateUnit: 'minute', queueLimit: 10 } },
   { name: 'Narrow', throttle: { mode: 'concurrency', maxConcurrency: 3 } },
   { name: 'Described', description: 'Orders of the shop.\n\tBoth kinds. ', useStaticIp: true },
+  { name: 'Ed25519', signingSecret: signingKey, signatureScheme: 'ed25519' },
+  { name: 'Both signatures', signingSecret: `${signingSecret} ${signingKey}`, signatureScheme: 'both' },
   { name: 'Forwarding', forwardQuery: true, forwardHeaders: ['X-GitHub-Event', 'x-shop-topic'] },
   { name: 'Forwarding nothing', forwardHeaders: [] },
 ];

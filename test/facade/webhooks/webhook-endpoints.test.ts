@@ -76,6 +76,9 @@ describe('creating an endpoint', () => {
       secretPrefix: `${secret.slice(0, 10)}…`,
       hasSecret: true,
       secretVersion: 1,
+      signatureScheme: 'hmac-sha256',
+      publicKey: null,
+      previousPublicKeys: [],
       isDisabled: false,
       disabledReason: null,
       disableAfterHours: null,
@@ -243,7 +246,9 @@ describe('rotating the secret', () => {
     const { id, secret } = await made();
     const { status, body } = await post(`${id}/rotate-secret`, {});
     expect(status).toBe(200);
-    expect(body).toEqual({ secret: expect.stringMatching(/^whsec_/), previousSecretExpiresAt: expect.any(String), secretVersion: 2 });
+    const previousSecretExpiresAt = expect.any(String);
+    const keys = { signatureScheme: 'hmac-sha256', publicKey: null, previousPublicKey: null };
+    expect(body).toEqual({ secret: expect.stringMatching(/^whsec_/), ...keys, previousSecretExpiresAt, secretVersion: 2 });
     expect(body.secret).not.toBe(secret);
     expect(Math.abs(Date.parse(body.previousSecretExpiresAt) - Date.now() - 3_600_000)).toBeLessThan(60_000);
     expect((await read(`/${id}`)).body.data).toMatchObject({ secretVersion: 2, secretPrefix: `${body.secret.slice(0, 10)}…` });

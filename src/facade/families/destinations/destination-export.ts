@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { maskedUnread } from '../../../core/masking.ts';
+import { defaultSignatureScheme } from '../../../core/signature-scheme.ts';
 import { apiVersion } from '../../../resources/definition.ts';
 import { kinds, type PosthornObject } from '../../../resources/kinds.ts';
 import { authorize } from '../../http/authorization.ts';
@@ -60,6 +61,7 @@ const portableDestination = z
     fieldMapping: fieldMapping.optional(),
     hasSigningSecret: z.boolean().optional().describe('Whether deliveries are signed.'),
     signingSecret: z.string().optional().describe('Only with includeSensitive.'),
+    signatureScheme: shownField(http.signatureScheme).optional(),
     isActive: z.boolean().describe('Whether it is enabled.'),
   })
   .meta({ id: 'PortableDestination' });
@@ -162,6 +164,7 @@ async function portableHttp(object: PosthornObject<'Destination'>, settings: Htt
     forwardQuery = false,
     forwardHeaders = null,
     signingSecretRef,
+    signatureScheme = defaultSignatureScheme,
   } = settings;
   const reveal = async (ref: SecretKeyRef): Promise<string> => (await readSecret(call, object, ref)) ?? maskedUnread;
   return {
@@ -176,6 +179,7 @@ async function portableHttp(object: PosthornObject<'Destination'>, settings: Htt
     forwardQuery,
     forwardHeaders,
     hasSigningSecret: signingSecretRef !== undefined,
+    signatureScheme,
     ...(includeSensitive && signingSecretRef !== undefined && { signingSecret: await reveal(signingSecretRef) }),
   };
 }

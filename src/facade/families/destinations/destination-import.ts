@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { canonicalJson } from '../../../core/canonical-json.ts';
+import { defaultSignatureScheme } from '../../../core/signature-scheme.ts';
 import type { PosthornObject } from '../../../resources/kinds.ts';
 import type { Call, Operation } from '../../http/operation.ts';
 import type { ResourceFamilyDefinition } from '../../records/resource-family-definition.ts';
@@ -72,8 +73,12 @@ async function withoutRedacted(
   if (!isSigned) {
     delete body['signingSecret'];
     if (hasSigningSecret === false) body['signingSecret'] = null;
-    else if ((hasSigningSecret === true || typeof signing === 'string') && stored?.signingSecretRef === undefined)
+    else if ((hasSigningSecret === true || typeof signing === 'string') && stored?.signingSecretRef === undefined) {
       missing.push('signingSecret');
+      // Without a secret no other scheme than the default can be stored.
+      if ((body['signatureScheme'] ?? defaultSignatureScheme) !== defaultSignatureScheme) missing.push('signatureScheme');
+      delete body['signatureScheme'];
+    }
   }
   if (missing.length === 0) return { body, missing };
   const slug = current?.metadata.name ?? String(record['slug']);

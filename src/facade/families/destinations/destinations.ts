@@ -37,7 +37,6 @@ import { shownField, specField, textOf } from '../../records/spec-field.ts';
 import { bulkDelete } from '../shared/bulk-delete.ts';
 import { headerMap, headerValueOrMask } from '../shared/header-map.ts';
 import { losesTls } from '../shared/redaction.ts';
-import { signingSecretsOrMask } from '../shared/signing-secrets.ts';
 import { headerList, headerObject, headersToSpec, lacksHeader, refuseHeadersElsewhere, shownHeaders } from '../shared/static-headers.ts';
 import { authConfig, authToRecord, authToSpec, authType, carriesCredentialElsewhere, lacksCredential } from './destination-auth.ts';
 import { destinationExportOperation, unusedFields } from './destination-export.ts';
@@ -52,6 +51,7 @@ import {
   throttleToRecord,
   throttleToSpec,
 } from './destination-pace.ts';
+import { signingBody, signingRecord, signingToRecord, signingToSpec } from './destination-signing.ts';
 import { destinationTestOperation } from './destination-test.ts';
 import { keepsClientKey, shownPem, tlsBody, tlsRecord, tlsToRecord, tlsToSpec } from './destination-tls.ts';
 import {
@@ -100,7 +100,7 @@ const record = item
     forwardQuery: shownField(http.forwardQuery).optional(),
     forwardHeaders: shownForwardHeaders.optional(),
     fieldMapping: fieldMapping.optional().describe('Of warehouse destinations.'),
-    signingSecret: z.string().nullable().optional().describe('Deliveries are signed with it; masked, null when there is none.'),
+    ...signingRecord,
   })
   .meta({ id: 'Destination' });
 
@@ -133,7 +133,7 @@ const body = z.strictObject({
   fieldMapping: fieldMapping.nullable().optional(),
   throttle: throttleBody.optional(),
   retryPolicy: retryPolicyBody.optional(),
-  signingSecret: signingSecretsOrMask.nullable().optional().describe('Deliveries are signed with it (Standard Webhooks). null removes it.'),
+  ...signingBody,
 });
 
 const definition = resourceDefinition({
@@ -171,6 +171,9 @@ const definition = resourceDefinition({
       throttle: throttleToRecord(undefined),
       retryPolicy: retryPolicyToRecord(undefined),
       signingSecret: null,
+      signatureScheme: 'hmac-sha256',
+      publicKey: null,
+      previousPublicKeys: [],
       config: undefined,
       fieldMapping: undefined,
     },
@@ -260,11 +263,17 @@ const httpFields = [
   'forwardQuery',
   'forwardHeaders',
   'signingSecret',
+  'signatureScheme',
 ] as const;
 
 /** Whether it is what the records of warehouses have in the field, or the default that clients send. */
 function isUnused(field: (typeof httpFields)[number], value: unknown): boolean {
-  const unused: Readonly<Record<string, unknown>> = { ...unusedFields, useStaticIp: false, forwardQuery: false };
+  const unused: Readonly<Record<string, unknown>> = {
+    ...unusedFields,
+    useStaticIp: false,
+    forwardQuery: false,
+    signatureScheme: 'hmac-sha256',
+  };
   return value === '' || canonicalJson(value) === canonicalJson(unused[field] ?? null);
 }
 
@@ -294,7 +303,7 @@ async function httpToRecord(object: PosthornObject<'Destination'>, call: Call) {
     tls: await tlsToRecord(settings.tls, shownPem),
     forwardQuery: settings.forwardQuery ?? false,
     forwardHeaders: settings.forwardHeaders ?? null,
-    signingSecret: settings.signingSecretRef === undefined ? null : await readMasked(call, object, settings.signingSecretRef),
+    ...(await signingToRecord(object, settings, call)),
   };
 }
 
@@ -339,12 +348,7 @@ async function httpToSpec({ call, body: sent, current, secrets }: SpecInput<'Des
     forwardQuery:
       sent.forwardQuery === (settings?.forwardQuery ?? false) ? settings?.forwardQuery : (sent.forwardQuery ?? settings?.forwardQuery),
     forwardHeaders: sent.forwardHeaders === undefined ? settings?.forwardHeaders : (sent.forwardHeaders ?? undefined),
-    signingSecretRef:
-      typeof sent.signingSecret === 'string'
-        ? await secrets.put('signingSecret', sent.signingSecret, settings?.signingSecretRef)
-        : sent.signingSecret === null
-          ? undefined
-          : settings?.signingSecretRef,
+    ...(await signingToSpec(sent, { current, call, secrets })),
   };
 }
 

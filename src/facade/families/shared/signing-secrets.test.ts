@@ -1,7 +1,8 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { signingSecretsIn } from '../../../core/signature-scheme.ts';
 import { standardWebhooksSecrets } from '../../../core/standard-webhooks-secrets.ts';
-import { signingSecretsOrMask } from './signing-secrets.ts';
+import { signingKeysOrMask, signingSecretsOrMask } from './signing-secrets.ts';
 
 const digits = fc.stringMatching(/^whsec_[A-Za-z0-9+/]{30,90}={0,3}$/);
 const encoded = fc.uint8Array({ minLength: 22, maxLength: 66 }).map((bytes) => `whsec_${Buffer.from(bytes).toString('base64')}`);
@@ -13,6 +14,23 @@ test('a signing secret that the API takes is one that the controller takes, and 
   fc.assert(
     fc.property(values, (value) => {
       expect([value, signingSecretsOrMask.safeParse(value).success]).toEqual([value, standardWebhooksSecrets(value) !== null]);
+    }),
+    { numRuns: 3000 },
+  );
+});
+
+const seeds = fc
+  .uint8Array({ minLength: 30, maxLength: 66 })
+  .map((bytes) => `whsk_${Buffer.from(bytes).toString('base64')}`)
+  .chain((key) => fc.constantFrom(key, key.replaceAll('=', ''), key.slice(0, -1)));
+const mixed = fc.array(fc.oneof(digits, encoded, seeds, seeds), { minLength: 1, maxLength: 3 }).map((parts) => parts.join(' '));
+
+test('a signing key that the API takes is one that the controller takes or finds another public key in, and the other way round', () => {
+  fc.assert(
+    fc.property(mixed, (value) => {
+      const problems = value.split(' ').map((part) => signingSecretsIn(part).problem);
+      const isTaken = problems.every((problem) => problem === undefined || problem.includes('another public key'));
+      expect([value, signingKeysOrMask.safeParse(value).success]).toEqual([value, isTaken]);
     }),
     { numRuns: 3000 },
   );

@@ -12,6 +12,7 @@ export const fields: FormField[] = [
   {"name":"rateLimitStrict","help":"Messages go out evenly, one at a time, so no window of a second has more than rateLimitPerSecond. Very high rates may not be reached. Default: false.","node":{"kind":"boolean"}},
   {"name":"retryDelays","help":"Waits before the retries, in seconds: one for each retry, and no further one. Null: those of the installation.","node":{"kind":"numbers"},"isNullable":true},
   {"name":"successStatusCodes","help":"Statuses that count as success, and no others: numbers from 200 to 599, or classes such as 2xx. One that is success is nothing else: a 410 does not disable, a 429 does not delay. Null: any 2xx.","node":{"kind":"numbers"},"isNullable":true},
+  {"name":"signatureScheme","help":"Signatures in webhook-signature: hmac-sha256 (v1), ed25519 (v1a, by a key that Posthorn makes, which publicKey verifies) or both. The secret and the key stay when the scheme changes.","node":{"kind":"choice","values":["hmac-sha256","ed25519","both"]},"default":"hmac-sha256"},
   {"name":"circuitFailureThreshold","help":"Consecutive failed attempts that open the circuit.","node":{"kind":"number"},"default":5},
   {"name":"circuitSuccessThreshold","help":"Successful probes that close the circuit.","node":{"kind":"number"},"default":2},
   {"name":"circuitCooldownSeconds","help":"Seconds that an open circuit waits before it is probed.","node":{"kind":"number"},"default":60},

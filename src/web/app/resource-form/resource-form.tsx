@@ -75,7 +75,7 @@ export function ResourceForm({ family, fields: all, record, preset, withheld, ma
   /** What is typed becomes a patch of the manifest, and nothing is saved. */
   const [isForGit, setForGit] = useState(false);
   /** What was made with a secret, which is shown once. */
-  const [made, setMade] = useState<{ row: string; secret: string } | null>(null);
+  const [made, setMade] = useState<{ row: string; secret: string; publicKey: string | null } | null>(null);
   const [isFurtherOpen, setFurtherOpen] = useState(false);
   const isChange = record !== null;
   const names = fields.map(({ name }) => name);
@@ -98,9 +98,9 @@ export function ResourceForm({ family, fields: all, record, preset, withheld, ma
     onSuccess: async (answer) => {
       isSaved.current = true;
       void client.invalidateQueries({ queryKey: [org] });
-      const { [family.row ?? 'id']: row, secret } = recordIn(answer);
+      const { [family.row ?? 'id']: row, secret, publicKey } = recordIn(answer);
       const at = String(row ?? '');
-      if (typeof secret === 'string') setMade({ row: at, secret });
+      if (typeof secret === 'string') setMade({ row: at, secret, publicKey: typeof publicKey === 'string' ? publicKey : null });
       else await leave(at);
     },
   });
@@ -257,11 +257,20 @@ export function ResourceForm({ family, fields: all, record, preset, withheld, ma
       </Confirm>
       {made === null ? null : (
         <Dialog title="Store the signing secret" isOpen onClose={() => void leave(made.row)}>
-          <p>The receiver verifies its messages with this secret. It is not shown again.</p>
+          <p>The receiver verifies {made.publicKey === null ? 'its messages' : 'v1 signatures'} with this secret. It is not shown again.</p>
           <p className="row">
             <code>{made.secret}</code>
             <CopyButton text={made.secret} label="Copy secret" />
           </p>
+          {made.publicKey === null ? null : (
+            <>
+              <p>It verifies v1a signatures with this public key, which is no secret and stays readable.</p>
+              <p className="row">
+                <code>{made.publicKey}</code>
+                <CopyButton text={made.publicKey} label="Copy public key" />
+              </p>
+            </>
+          )}
           <div className="btn-row is-end">
             <button type="button" className="btn is-primary" onClick={() => void leave(made.row)}>
               I have stored it

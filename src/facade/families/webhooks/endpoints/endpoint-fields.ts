@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { PosthornError } from '../../../../core/errors.ts';
+import { defaultSignatureScheme } from '../../../../core/signature-scheme.ts';
 import { headerName, isSettableHeader } from '../../../../resources/http-header.ts';
 import { paragraph, text } from '../../../../resources/text.ts';
 import { endpointOwnHeaders, webhookEndpoint } from '../../../../resources/webhook-endpoint.ts';
@@ -14,6 +15,9 @@ const maxHeaders = 20;
 const delaysText = 'Waits before the retries, in seconds: one for each retry, and no further one. Null: those of the installation.';
 const statusesText =
   'Statuses that count as success, and no others: numbers from 200 to 599, or classes such as 2xx. One that is success is nothing else: a 410 does not disable, a 429 does not delay. Null: any 2xx.';
+
+const schemeText =
+  'Signatures in webhook-signature: hmac-sha256 (v1), ed25519 (v1a, by a key that Posthorn makes, which publicKey verifies) or both. The secret and the key stay when the scheme changes.';
 
 const header = z
   .strictObject({ name: headerName.describe('Name of the header.'), value: headerValueOrMask.describe('Value of the header.') })
@@ -37,6 +41,7 @@ export const endpointFields = {
   circuitFailureThreshold: shownField(circuit.failureThreshold),
   circuitSuccessThreshold: shownField(circuit.successThreshold),
   circuitCooldownSeconds: shownField(circuit.cooldownSeconds),
+  signatureScheme: shownField(spec.signatureScheme, schemeText),
   isDisabled: z.boolean().describe('Whether new events skip it and queued messages wait.'),
   disabledReason: paragraph(1, 500).nullable().describe('Why it is disabled. Enabling it takes the reason away.'),
   disableAfterHours: shownField(spec.disableAfterHours).nullable(),
@@ -48,12 +53,12 @@ const pace = {
   rateLimitStrict: specField(spec.rateLimitStrict),
   retryDelays: endpointFields.retryDelays.optional(),
   successStatusCodes: endpointFields.successStatusCodes.optional(),
+  signatureScheme: endpointFields.signatureScheme.optional().meta({ default: defaultSignatureScheme }),
   circuitFailureThreshold: specField(circuit.failureThreshold),
   circuitSuccessThreshold: specField(circuit.successThreshold),
   circuitCooldownSeconds: specField(circuit.cooldownSeconds),
 };
 const notHad = {
-  signatureScheme: settingNotHad(z.literal('hmac-sha256'), 'Nothing but hmac-sha256: messages are signed as Standard Webhooks v1.'),
   backoffType: settingNotHad(z.literal('exponential').nullable(), 'Nothing but exponential, or null.'),
   ipAllowlistNotes: settingNotHad(z.null(), 'Nothing but null.'),
   useStaticIp: settingNotHad(z.literal(false), 'Nothing but false.'),

@@ -3,6 +3,7 @@ import { webhookOrganization } from '../../../../core/webhook.ts';
 import type { WebhookEndpoint } from '../../../../data/webhooks/webhooks.ts';
 import type { Call } from '../../../http/operation.ts';
 import { isoTime, isoTimeOrNull, organizationId, recordTimes, shownDescription, timestamp } from '../../../records/record-fields.ts';
+import { publicKeyFields } from '../../shared/public-keys.ts';
 import { endpointFields } from './endpoint-fields.ts';
 import { shownEndpointHeaders } from './endpoint-headers.ts';
 
@@ -20,6 +21,7 @@ export const endpointRecord = z
     secretPrefix: z.string().describe('Leading part of the signing secret.'),
     hasSecret: z.boolean().describe('Whether there is a signing secret.'),
     secretVersion: z.int().min(1).describe('Grows with each rotation.'),
+    ...publicKeyFields,
     isVerified: z.boolean().describe('Whether it has ever answered with success.'),
     totalMessages: z.int().min(0).describe('Messages that have ended, delivered or not.'),
     totalSuccesses: z.int().min(0).describe('Messages that were delivered.'),
@@ -70,6 +72,9 @@ export async function endpointRecords(endpoints: readonly WebhookEndpoint[], { s
       secretPrefix: `${endpoint.secret.prefix}…`,
       hasSecret: true,
       secretVersion: endpoint.secret.version,
+      signatureScheme: endpoint.signatureScheme,
+      publicKey: endpoint.signingKey?.publicKey ?? null,
+      previousPublicKeys: previousPublicKeys(endpoint, services.clock.now()),
       isDisabled: endpoint.isDisabled,
       disabledReason: endpoint.disabledReason,
       disableAfterHours: endpoint.disableAfterHours,
@@ -85,6 +90,13 @@ export async function endpointRecords(endpoints: readonly WebhookEndpoint[], { s
       updatedAt: isoTime(endpoint.updatedAtMs),
     };
   });
+}
+
+/** Those of a custom resource have no end of their own. */
+function previousPublicKeys({ signingKey, managedBy }: WebhookEndpoint, nowMs: number): EndpointRecord['previousPublicKeys'] {
+  return (signingKey?.previous ?? [])
+    .filter(({ validUntilMs }) => validUntilMs > nowMs)
+    .map(({ publicKey, validUntilMs }) => ({ publicKey, expiresAt: managedBy === null ? isoTime(validUntilMs) : null }));
 }
 
 export async function toEndpoint(endpoint: WebhookEndpoint, call: Asker): Promise<EndpointRecord> {

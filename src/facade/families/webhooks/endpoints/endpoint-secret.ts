@@ -1,8 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
+import { ed25519Key, newSigningKey } from '../../../../core/ed25519-keys.ts';
 import { isPosthornError, PosthornError } from '../../../../core/errors.ts';
 import { webhookSecretSealingContext } from '../../../../core/sealing-contexts.ts';
-import type { WebhookEndpoint, WebhookSecret } from '../../../../data/webhooks/webhooks.ts';
+import { signatureSchemes } from '../../../../core/signature-scheme.ts';
+import type { WebhookEndpoint, WebhookSecret, WebhookSigningKey } from '../../../../data/webhooks/webhooks.ts';
 import type { Call } from '../../../http/operation.ts';
 import { operation } from '../../../http/operation.ts';
 import { isoTime, isoTimeOrNull, timestamp } from '../../../records/record-fields.ts';
@@ -29,6 +31,15 @@ export function sealedSecret(call: Call, endpointId: string, secret: string): Pi
   return { sealed: call.services.keyring.seal(secret, context), prefix: secret.slice(0, shownCharacters) };
 }
 
+/** A new Ed25519 key as the store keeps it. Nobody is shown more of it than its public key. */
+export function newSealedKey(call: Call, endpointId: string): WebhookSigningKey {
+  const text = newSigningKey();
+  const key = ed25519Key(text);
+  if (key.problem !== undefined) throw new Error(`a new signing key ${key.problem}`);
+  const context = webhookSecretSealingContext(call.caller.organization.id, endpointId);
+  return { sealed: call.services.keyring.seal(text, context), publicKey: key.publicKey, previous: [] };
+}
+
 /** The secret that an endpoint has. */
 export function openedSecret({ services }: Call, { org, id, secret }: WebhookEndpoint): string {
   return services.keyring.open(secret.sealed, webhookSecretSealingContext(org, id));
@@ -37,6 +48,12 @@ export function openedSecret({ services }: Call, { org, id, secret }: WebhookEnd
 const rotation = z
   .object({
     secret: z.string().describe('The new secret; shown only here.'),
+    signatureScheme: z.enum(signatureSchemes).describe('What of secret and key signs; it does not change.'),
+    publicKey: z.string().nullable().describe('The new public key, if the endpoint has an Ed25519 key, which is replaced, too.'),
+    previousPublicKey: z
+      .string()
+      .nullable()
+      .describe('The public key of the old one, which signs until previousSecretExpiresAt; null: there is none.'),
     previousSecretExpiresAt: timestamp.nullable().describe('null: the old secret has ended.'),
     secretVersion: z.int().min(1).describe('Grows with each rotation.'),
   })
@@ -47,8 +64,10 @@ export const rotateEndpointSecret = operation({
   path: '/webhook-endpoints/{id}/rotate-secret',
   operationId: 'rotateWebhookEndpointSecret',
   summary: 'Replace the signing secret of an endpoint',
-  description:
-    'Messages are signed with the new secret and, until the grace period has passed, with the old one, too. At most four old ones hold at a time.',
+  description: [
+    'Messages are signed with the new secret and, until the grace period has passed, with the old one, too. At most four old ones hold at a time. If the endpoint has an Ed25519 key, it is',
+    'replaced in the same way: v1a signatures are made with the new key and the old one. What the signature scheme does not use is replaced, but signs nothing.',
+  ].join(' '),
   scope: 'write',
   body: z.strictObject({
     gracePeriodSeconds: z.int().min(0).max(longestGraceSeconds).default(defaultGraceSeconds).describe('0 ends all old secrets at once.'),
@@ -60,6 +79,9 @@ export const rotateEndpointSecret = operation({
     schema: rotation,
     example: {
       secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSwMfKQ9r8GKYo=',
+      signatureScheme: 'hmac-sha256',
+      publicKey: null,
+      previousPublicKey: null,
       previousSecretExpiresAt: '2026-01-31T13:00:00.000Z',
       secretVersion: 2,
     },
@@ -78,13 +100,16 @@ export const rotateEndpointSecret = operation({
       const validUntilMs = gracePeriodSeconds === 0 ? null : nowMs + gracePeriodSeconds * 1000;
       const previous = validUntilMs === null ? [] : previousOf(endpoint.secret, validUntilMs, nowMs);
       refuseTooMany(previous);
+      const signingKey = endpoint.signingKey && rotatedKey(call, endpoint.id, endpoint.signingKey, { validUntilMs, nowMs });
       const version = endpoint.secret.version + 1;
       try {
         const change = {
           secret: { ...sealedSecret(call, endpoint.id, secret), version, previous, ...(rotatedBy === undefined ? {} : { rotatedBy }) },
+          ...(signingKey !== null && { signingKey }),
         };
         await call.services.webhooks.updateEndpoint(endpoint.org, endpoint.id, change, endpoint.revision);
-        return { secret, previousSecretExpiresAt: isoTimeOrNull(validUntilMs), secretVersion: version };
+        const previousSecretExpiresAt = isoTimeOrNull(validUntilMs);
+        return { secret, ...keysOf({ ...endpoint, signingKey }), previousSecretExpiresAt, secretVersion: version };
       } catch (error) {
         if (!isPosthornError(error, 'CONFLICT') || attempt === rotationAttempts) throw error;
       }
@@ -96,12 +121,28 @@ export const rotateEndpointSecret = operation({
 function rotated(call: Call, endpoint: WebhookEndpoint): z.input<typeof rotation> {
   const { version, previous } = endpoint.secret;
   const previousSecretExpiresAt = isoTimeOrNull(previous[0]?.validUntilMs ?? null);
-  return { secret: openedSecret(call, endpoint), previousSecretExpiresAt, secretVersion: version };
+  return { secret: openedSecret(call, endpoint), ...keysOf(endpoint), previousSecretExpiresAt, secretVersion: version };
+}
+
+function keysOf({ signatureScheme, signingKey }: Pick<WebhookEndpoint, 'signatureScheme' | 'signingKey'>) {
+  const previousPublicKey = signingKey?.previous[0]?.publicKey ?? null;
+  return { signatureScheme, publicKey: signingKey?.publicKey ?? null, previousPublicKey };
 }
 
 /** Those that still hold, the last secret first. */
 function previousOf({ sealed, previous }: WebhookSecret, validUntilMs: number, nowMs: number): WebhookSecret['previous'] {
   return [{ sealed, validUntilMs }, ...previous.filter((old) => old.validUntilMs > nowMs)];
+}
+
+/** A new key; the one before, and those that still hold, sign until their ends. `validUntilMs` null: all old ones have ended. */
+function rotatedKey(
+  call: Call,
+  endpointId: string,
+  { sealed, publicKey, previous }: WebhookSigningKey,
+  { validUntilMs, nowMs }: { validUntilMs: number | null; nowMs: number },
+): WebhookSigningKey {
+  const old = validUntilMs === null ? [] : [{ sealed, publicKey, validUntilMs }, ...previous.filter((each) => each.validUntilMs > nowMs)];
+  return { ...newSealedKey(call, endpointId), previous: old };
 }
 
 /** Each holds until the time that was announced. */

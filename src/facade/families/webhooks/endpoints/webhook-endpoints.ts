@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { PosthornError } from '../../../../core/errors.ts';
+import type { SignatureScheme } from '../../../../core/signature-scheme.ts';
 import { webhookOrganization } from '../../../../core/webhook.ts';
 import { longestFillMs } from '../../../../data/shard/index-pages.ts';
 import { changedEndpoint } from '../../../../data/webhooks/webhook-changes.ts';
@@ -15,7 +16,7 @@ import { isManagedAsWanted, refuseManaged } from '../shared/managed.ts';
 import { endpointChangeBody, endpointSettings, newEndpointBody, refuseWrongEndpoint } from './endpoint-fields.ts';
 import { sealedEndpointHeaders } from './endpoint-headers.ts';
 import { circuitState, type EndpointRecord, endpointRecord, endpointRecords, toEndpoint } from './endpoint-record.ts';
-import { newEndpointSecret, openedSecret, rotateEndpointSecret, sealedSecret } from './endpoint-secret.ts';
+import { newEndpointSecret, newSealedKey, openedSecret, rotateEndpointSecret, sealedSecret } from './endpoint-secret.ts';
 import { testEndpoint } from './endpoint-test.ts';
 import { findEndpoint } from './find-endpoint.ts';
 
@@ -50,6 +51,9 @@ export const webhookEndpoints: Family = {
     circuitFailureCount: 0,
     secretPrefix: 'whsec_MfKQ…',
     secretVersion: 1,
+    signatureScheme: 'hmac-sha256',
+    publicKey: null,
+    previousPublicKeys: [],
     isDisabled: false,
     disabledReason: null,
     disableAfterHours: null,
@@ -118,6 +122,7 @@ export const webhookEndpoints: Family = {
           ...endpointSettings(rest),
           url,
           sealSecret: (id) => ({ ...sealedSecret(call, id, secret), version: 1, previous: [] }),
+          ...(needsKey(rest) && { sealSigningKey: (id: string) => newSealedKey(call, id) }),
           sealHeaders: (id) => sealedEndpointHeaders(call, { org, id }, headers),
         });
         // Another one, when an equal request that was broken off has made it.
@@ -157,7 +162,8 @@ export const webhookEndpoints: Family = {
         refuseHeadersElsewhere(call, current, { url: rest.url ?? current.url, headers: rest.headers });
         const { headers: sent, ...others } = rest;
         const headers = sent === undefined ? undefined : sealedEndpointHeaders(call, current, sent, current.headers);
-        const change = { ...endpointSettings(others), ...(headers !== undefined && { headers }) };
+        const signingKeyIfNone = needsKey(others) && current.signingKey === null ? newSealedKey(call, current.id) : undefined;
+        const change = { ...endpointSettings(others), signingKeyIfNone, ...(headers !== undefined && { headers }) };
         const isAsWanted = isManagedAsWanted('endpoint', current, changedEndpoint(current, change));
         const changed = isAsWanted ? current : await call.services.webhooks.updateEndpoint(current.org, current.id, change);
         return { data: await toEndpoint(changed, call) };
@@ -204,6 +210,11 @@ export const webhookEndpoints: Family = {
     }),
   ],
 };
+
+/** Whether an endpoint with this scheme needs an Ed25519 key. */
+function needsKey({ signatureScheme }: { signatureScheme?: SignatureScheme | undefined }): boolean {
+  return signatureScheme === 'ed25519' || signatureScheme === 'both';
+}
 
 interface Wanted {
   filter: EndpointFilter;
