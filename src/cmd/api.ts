@@ -7,6 +7,7 @@ import { RedisStatisticsReader } from '../data/analytics/redis-statistics-reader
 import { CronExecutions } from '../data/cron/cron-executions.ts';
 import { CronRuns } from '../data/cron/cron-runs.ts';
 import { FeedReader, feedBlockMs } from '../data/feed/feed-reader.ts';
+import { RedisMessageCanceller } from '../data/history/message-canceller.ts';
 import { RedisMessageReader } from '../data/history/message-reader.ts';
 import { RedisMessageReplayer } from '../data/history/message-replayer.ts';
 import { ApiKeyUsage } from '../data/intake/api-key-usage.ts';
@@ -130,6 +131,7 @@ async function runApi(context: RoleContext): Promise<void> {
       memoryLimitBytes: config.redisMemoryLimitBytes,
       quotaSteps,
     }),
+    canceller: new RedisMessageCanceller({ redis: link.main, prefix, shards: () => shards }),
     replayRuns: new RedisReplayRuns(shared),
     intake,
     statistics: new RedisStatisticsReader({ redis: link.main, prefix, clock, shards: () => shards }),

@@ -89,7 +89,7 @@ const progress = {
     .describe('The same by reason.'),
   delivered: z.int().min(0).optional().describe('Queued messages that were delivered.'),
   failed: z.int().min(0).optional().describe('Queued messages that have failed for good.'),
-  endedOtherwise: z.int().min(0).optional().describe('Queued messages that a filter held back, or that were removed.'),
+  endedOtherwise: z.int().min(0).optional().describe('Queued messages that a filter held back, or that were cancelled or removed.'),
   startTime: dateTime.optional().describe('When the replay began.'),
   completionTime: dateTime.optional().describe('When it ended.'),
   estimatedCompletionTime: dateTime.optional().describe('When all is queued at its rate, if nothing waits.'),

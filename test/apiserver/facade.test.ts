@@ -8,6 +8,7 @@ import { type FacadeWorld, startFacadeWorld } from '../facade/facade-world.ts';
 import { describeApiKeys } from '../facade/suites/api-keys.ts';
 import { describeBrokenOffRequests } from '../facade/suites/broken-off-requests.ts';
 import { describeBulk } from '../facade/suites/bulk.ts';
+import { describeCancel } from '../facade/suites/cancel.ts';
 import { describeComplaints } from '../facade/suites/complaints.ts';
 import { describeCronJobs } from '../facade/suites/cron-jobs.ts';
 import { describeDeletions } from '../facade/suites/deletions.ts';
@@ -108,6 +109,7 @@ const suites = {
   channels: describeNotificationChannels,
   alerts: describeRouteNotifications,
   circuits: describeRouteCircuit,
+  'the cancel of messages': describeCancel,
   explanations: describeExplainResources,
   manifests: describeManifests,
   failover: describeFailover,

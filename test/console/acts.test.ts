@@ -163,3 +163,39 @@ test('an endpoint is subscribed to an event type with a filter, and unsubscribed
   expect(await accessibilityViolations(page)).toEqual([]);
   expectSound();
 });
+
+test('a person cancels a delivery that waits on its page, and the rest of its list by filter, after both were asked', async () => {
+  await made('sources', { name: 'cancelled' });
+  const destination = await made('destinations', { name: 'kept-back', url: receiver.url, enabled: false });
+  await made('routes', { name: 'cancelled', sourceId: 'cancelled', destinationIds: ['kept-back'] });
+  for (let n = 0; n < 3; n++) await sent('cancelled', { n });
+  const waiting = async () => (await read(`deliveries?destinationId=${destination}&status=pending`)).data;
+  await eventually(async () => expect(await waiting()).toHaveLength(3));
+  const [{ id }] = await waiting();
+  const page = await open(`o/default/deliveries/${id}`);
+  await page.getByRole('button', { name: 'Cancel delivery…' }).click();
+  const question = page.getByRole('dialog', { name: 'Cancel this delivery?' });
+  await question.getByText('It becomes a dead letter, which can be sent again.', { exact: false }).waitFor();
+  expect(await accessibilityViolations(page)).toEqual([]);
+  await question.getByRole('button', { name: 'Keep it' }).click();
+  expect(await read(`deliveries/${id}`)).toMatchObject({ status: 'pending' });
+  await page.getByRole('button', { name: 'Cancel delivery…' }).click();
+  await question.getByRole('button', { name: 'Cancel delivery' }).click();
+  await question.waitFor({ state: 'detached' });
+  await page.getByText('because it was cancelled', { exact: false }).first().waitFor();
+  await page.getByRole('button', { name: 'Cancel delivery…' }).waitFor({ state: 'detached' });
+  expect(await read(`deliveries/${id}`)).toMatchObject({ deadLetterReason: 'cancelled' });
+
+  await page.goto(page.url().replace(/deliveries.*$/, `deliveries?destinationId=${destination}`));
+  await page.getByRole('button', { name: 'Cancel waiting…' }).click();
+  const list = page.getByRole('dialog', { name: 'Cancel deliveries that wait' });
+  await list.getByText('2 deliveries match the filters of the list.').waitFor();
+  expect(await accessibilityViolations(page)).toEqual([]);
+  expect(await waiting()).toHaveLength(2);
+  await list.getByRole('button', { name: 'Cancel 2 deliveries' }).click();
+  await list.getByText('2 are cancelled.', { exact: false }).waitFor();
+  await list.getByRole('button', { name: 'Close' }).click();
+  expect(await waiting()).toEqual([]);
+  expect((await read(`deliveries?destinationId=${destination}&errorType=cancelled`)).data).toHaveLength(3);
+  expectSound();
+});

@@ -18,6 +18,7 @@ import { RedisStatisticsReader } from '../../src/data/analytics/redis-statistics
 import { CronExecutions } from '../../src/data/cron/cron-executions.ts';
 import { CronRuns } from '../../src/data/cron/cron-runs.ts';
 import { FeedReader, feedBlockMs } from '../../src/data/feed/feed-reader.ts';
+import { RedisMessageCanceller } from '../../src/data/history/message-canceller.ts';
 import { RedisMessageReader } from '../../src/data/history/message-reader.ts';
 import { RedisMessageReplayer } from '../../src/data/history/message-replayer.ts';
 import { ApiKeyUsage } from '../../src/data/intake/api-key-usage.ts';
@@ -179,6 +180,7 @@ export async function startFacadeWorld(
     kubernetesCallers: kubernetesAccess === undefined ? null : new KubernetesCallers({ access: kubernetesAccess, registry }),
     messages: new RedisMessageReader({ redis: redis.client, prefix }),
     replayer: new RedisMessageReplayer({ redis: redis.client, prefix, clock: systemClock }),
+    canceller: new RedisMessageCanceller({ redis: redis.client, prefix }),
     replayRuns: new RedisReplayRuns({ redis: redis.client, prefix }),
     intake: new RedisIntake(shared),
     statistics: new RedisStatisticsReader({ redis: redis.client, prefix, clock }),

@@ -18,6 +18,7 @@ export const field = {
     transform: 'tf',
     unsentReason: 'fm',
     endErrorType: 'er',
+    cancellation: 'cx',
     hasOutput: 'y',
     detailBytes: 'ad',
     batch: 'bt',

@@ -19,7 +19,7 @@ import { waitOf } from '../shard/waits.ts';
 /**
  * A message's hash: e event, t target, s status letter, n attempts made, x largest number of attempts, i index stamp, d due
  * time, c history stamp (`<ms>-<number>`), q dead-letter reason, rp message of which it is the replay, dr of a dead letter how often it was
- * replayed and when last, dc of an archived one the history stamp it had, sb and tf subscription of a webhook endpoint and its transform, fm why it was not sent, y whether the output of its transform is kept, ad bytes of the attempts in their long form that have a short one, too; 1, 2, … attempts in their short form; of a message that failed
+ * replayed and when last, dc of an archived one the history stamp it had, sb and tf subscription of a webhook endpoint and its transform, fm why it was not sent, cx when and by whom it was cancelled, y whether the output of its transform is kept, ad bytes of the attempts in their long form that have a short one, too; 1, 2, … attempts in their short form; of a message that failed
  * over also the fields named in `../queue/includes/failover.lua`, of a member of a batch bt the batch (`../shard/includes/batch.lua`).
  */
 export const statuses: ReadonlyMap<string, DeliveryStatus> = new Map([
@@ -59,6 +59,7 @@ export const deadLetterReasons: ReadonlySet<DeadLetterReason> = new Set([
   'payload_not_found',
   'secret_decryption_failed',
   'queue_limit_exceeded',
+  'cancelled',
 ]);
 
 /**
@@ -102,6 +103,7 @@ export function deliveryView(
     createdAtMs: stampMs(record.get('i')) ?? 0,
     completedAtMs: stampMs(record.get('c')),
     deadSinceMs: stampMs(record.get('dc') ?? (status === 'dlq' ? record.get('c') : undefined)),
+    ...cancellation(record.get('cx')),
   };
   const [retries = '0', lastRetry = null] = record.get('dr')?.split(' ') ?? [];
   const webhook = {
@@ -145,6 +147,7 @@ function lastError(
       lastErrorType: reason,
       lastErrorMessage: 'a secret that the delivery needs does not open with the encryption keys that there are',
     };
+  if (reason === 'cancelled') return { lastErrorType: reason, lastErrorMessage: 'the message was cancelled' };
   if (record.get('er') === 'disabled')
     return { lastErrorType: 'disabled', lastErrorMessage: 'the endpoint or its application was disabled for too long' };
   return {
@@ -233,6 +236,11 @@ export function eventStatus(letters: string): EventStatus {
   const delivered = letters.includes('d');
   if (/[qxvt]/.test(letters)) return delivered ? 'partial' : 'failed';
   return delivered ? 'delivered' : 'filtered';
+}
+
+function cancellation(stored: string | undefined): Pick<DeliveryView, 'cancellation'> {
+  const [, ms, by] = /^(\d+) (.*)$/s.exec(stored ?? '') ?? [];
+  return ms === undefined || by === undefined ? {} : { cancellation: { atMs: Number(ms), by } };
 }
 
 function stampMs(stamp: string | undefined): number | null {

@@ -10,7 +10,9 @@ import { targetSetting } from '../../../test/support/target-setting.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { RedisStatisticsReader } from '../analytics/redis-statistics-reader.ts';
 import { checkShards } from '../check/shard-check.ts';
+import { RedisMessageCanceller } from '../history/message-canceller.ts';
 import { RedisMessageReader } from '../history/message-reader.ts';
+import { RedisMessageReplayer } from '../history/message-replayer.ts';
 import { Circuits } from './circuits.ts';
 import type { BatchMember, Job, Outcome, Target } from './delivery-queue.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
@@ -38,6 +40,7 @@ type Step =
   | { do: 'settle'; pick: number; outcome: BatchOutcome; isStored: boolean }
   | { do: 'zombie'; pick: number; outcome: BatchOutcome }
   | { do: 'cut'; pick: number; at: number; times: number }
+  | { do: 'cancel'; pick: number; times: number }
   | { do: 'crash' | 'adopt'; worker: string }
   | { do: 'promote' | 'age' | 'cooldown' | 'reset' | 'end' | 'dropRoute' };
 
@@ -67,6 +70,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       times: fc.integer({ min: 1, max: 2 }),
     }),
   },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constant('cancel' as const), pick: fc.nat({ max: 1000 }), times: fc.integer({ min: 1, max: 2 }) }),
+  },
   { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('crash' as const, 'adopt' as const), worker }) },
   {
     weight: 8,
@@ -87,6 +94,7 @@ class Run {
   readonly #queue = new RedisDeliveryQueue({ redis: redis.client, prefix, tallyMs: 0 });
   readonly #acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
   readonly #reader = new RedisMessageReader({ redis: redis.client, prefix });
+  readonly #canceller = new RedisMessageCanceller({ redis: redis.client, prefix });
   readonly #known = new Map<string, Map<string, Job>>(workers.map((name) => [name, new Map()]));
   readonly #zombies: { worker: string; job: Job }[] = [];
   /** Destination → object → its messages. */
@@ -121,6 +129,16 @@ class Run {
       }
       case 'cut':
         return await this.#cut(action.pick, action.at, action.times);
+      case 'cancel': {
+        const id = this.#accepted[action.pick % Math.max(1, this.#accepted.length)];
+        if (id === undefined) return;
+        const results = new Set<string | undefined>();
+        for (let time = 0; time < action.times; time++) results.add((await this.#canceller.cancel('org_a', [id], 'me')).get(id));
+        expect(['cancelled', 'cancelling', 'ended']).toEqual(expect.arrayContaining([...results]));
+        expect(results.size).toBe(1);
+        if (results.has('cancelled')) expect(await this.#reader.delivery('org_a', id)).toMatchObject({ deadLetterReason: 'cancelled' });
+        return;
+      }
       case 'crash':
         while ((await this.#queue.reclaim([action.worker])).hasMore);
         await this.#queue.tend(action.worker, 64);
@@ -185,7 +203,8 @@ class Run {
     for (const id of this.#accepted) await this.#checkDelivery(id);
     expect((await this.#queue.figures()).unfinished).toBe(0);
     const { total } = await new RedisStatisticsReader({ redis: redis.client, prefix, clock: systemClock }).ofOrganization('org_a', '1h');
-    expect(total.delivered + total.failed).toBe(this.#accepted.length);
+    const { byReason } = await new RedisMessageReplayer({ redis: redis.client, prefix, clock: systemClock }).deadLetterStats('org_a');
+    expect(total.delivered + total.failed + (byReason.cancelled ?? 0)).toBe(this.#accepted.length);
     while ((await this.#queue.prune({ finishedMs: -1000, deadLettersMs: -1000 })).hasMore);
     while (await this.#queue.foldTallies());
     const left = await redis.client.keys(`${base}*`);

@@ -9,6 +9,7 @@ import { defaultPool } from '../../core/default-pool.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { RedisStatisticsReader } from '../analytics/redis-statistics-reader.ts';
 import { checkShards } from '../check/shard-check.ts';
+import { RedisMessageCanceller } from '../history/message-canceller.ts';
 import { OrganizationPools } from '../pools/organization-pools.ts';
 import type { NewAttempt } from '../shard/attempt-record.ts';
 import type { NewEvent } from '../shard/messages.ts';
@@ -40,6 +41,7 @@ type Step =
   | { do: 'crash'; worker: string }
   | { do: 'adopt' | 'heartbeat'; worker: string }
   | { do: 'move'; pool: string }
+  | { do: 'cancel'; pick: number; times: number }
   | { do: 'promote' | 'prune' | 'dropRoute' };
 
 const worker = fc.constantFrom(...workers);
@@ -60,6 +62,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
   { weight: 6, arbitrary: fc.record({ do: fc.constant('settle' as const), pick, outcome, times: fc.integer({ min: 1, max: 2 }) }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('settleAsZombie' as const), pick, outcome }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constant('cancel' as const), pick, times: fc.integer({ min: 1, max: 2 }) }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('crash' as const), worker }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('adopt' as const, 'heartbeat' as const), worker }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('move' as const), pool: fc.constantFrom(...pools) }) },
@@ -81,7 +84,12 @@ class Run {
   /** That serves the organization. */
   #pool = defaultPool;
   readonly #acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix: 'test:', clock: patientClock });
+  readonly #canceller = new RedisMessageCanceller({ redis: redis.client, prefix: 'test:' });
   readonly #places = new Map<string, Place>();
+  /** What was cancelled while it was held. */
+  readonly #noted = new Set<string>();
+  /** What has ended for a cancel. */
+  readonly #cancelled = new Set<string>();
   /** Jobs by the worker that knows of them. */
   readonly #known = new Map<string, Map<string, Job>>(workers.map((name) => [name, new Map()]));
   readonly #zombies: { worker: string; job: Job }[] = [];
@@ -113,6 +121,8 @@ class Run {
       case 'move':
         this.#pool = action.pool;
         return await this.#pools.assign('org_a', action.pool);
+      case 'cancel':
+        return await this.#cancel(action.pick, action.times);
       case 'promote':
         while ((await this.#queue.promote()).nextDueMs === 0);
         return this.#move('due', 'queued');
@@ -158,7 +168,9 @@ class Run {
     const statistics = new RedisStatisticsReader({ redis: redis.client, prefix: 'test:', clock: systemClock });
     const { targets, total, filtered } = await statistics.ofOrganization('org_a', '1h');
     expect(targets.reduce((sum, { fresh, retries }) => sum + fresh + retries, 0)).toBe(open);
-    expect(total.delivered + total.failed + [...filtered.values()].reduce((sum, count) => sum + count, 0)).toBe(this.#places.size - open);
+    expect(total.delivered + total.failed + [...filtered.values()].reduce((sum, count) => sum + count, 0)).toBe(
+      this.#places.size - open - this.#cancelled.size,
+    );
   }
 
   /** Whatever happened, what is unfinished can be delivered, and nothing stays behind but what the shard itself needs. */
@@ -226,6 +238,26 @@ class Run {
     this.#zombies.push({ worker: name, job });
     const places = { delivered: 'finished', retry: 'due', dead: 'dead', unsent: 'finished', back: 'queued' } as const;
     this.#places.set(job.messageKey, places[how.type]);
+    if (places[how.type] !== 'finished') this.#endNoted(job.messageKey);
+  }
+
+  /** A message that waits ends at once, one that is held when it would be queued again. */
+  async #cancel(at: number, times: number): Promise<void> {
+    const all = [...this.#places].filter(([, place]) => place !== 'pruned');
+    const [key, place] = all[at % Math.max(1, all.length)] ?? [];
+    if (key === undefined) return;
+    const id = `msg_00${key}`;
+    const expected =
+      place === 'held' ? 'cancelling' : this.#cancelled.has(key) || place === 'queued' || place === 'due' ? 'cancelled' : 'ended';
+    for (let time = 1; time <= times; time++) expect([...(await this.#canceller.cancel('org_a', [id], 'me'))]).toEqual([[id, expected]]);
+    this.#noted.add(key);
+    if (place === 'queued' || place === 'due') this.#endNoted(key);
+  }
+
+  #endNoted(key: string): void {
+    if (!this.#noted.has(key)) return;
+    this.#places.set(key, 'dead');
+    this.#cancelled.add(key);
   }
 
   async #crash(name: string): Promise<void> {
@@ -236,6 +268,7 @@ class Run {
       if (each.worker !== name) continue;
       this.#held.delete(handle);
       this.#places.set(each.messageKey, 'queued');
+      this.#endNoted(each.messageKey);
     }
     await this.#queueOf(name).tend(name, 64);
   }

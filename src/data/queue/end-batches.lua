@@ -10,6 +10,7 @@
 -- @include "../shard/includes/count.lua"
 -- @include "includes/status-counts.lua"
 -- @include "includes/unfinished.lua"
+-- @include "includes/cancelled.lua"
 -- @include "includes/finish.lua"
 -- @include "includes/ring-pools.lua"
 -- @include "../shard/includes/target.lua"
@@ -68,7 +69,7 @@ end
 
 local function end_member(message, batch)
   local key = P .. 'm:' .. message
-  local m = call('HMGET', key, 'bt', 'n', 'x', 'e')
+  local m = call('HMGET', key, 'bt', 'n', 'x', 'e', 'cx')
   if m[1] ~= batch.id then
     return
   end
@@ -101,7 +102,11 @@ local function end_member(message, batch)
   if batch.attempts > 1 or batch.attempts == 1 and batch.how ~= 'd' then
     note_failure(batch.org, message, call('HGET', key, 'i'))
   end
-  if batch.how == 'f' then
+  local how, why = batch.how, batch.how == 'q' and batch.why or nil
+  if m[5] and how ~= 'd' then
+    how, why = 'q', cancelled.reason
+  end
+  if how == 'f' then
     call('HSET', key, unpack(fields))
     if batch.attempts > 0 then
       count_end(batch.org, batch.target, batch.destination, 'm')
@@ -109,10 +114,9 @@ local function end_member(message, batch)
     move_member(message, batch)
     return
   end
-  local why = batch.how == 'q' and batch.why or nil
   feed.attempt(before + batch.attempts, batch.short[batch.attempts], batch.long)
-  local ending = { finish(message, m[4], batch.org, batch.target, batch.destination, batch.how, why, batch.how == 'd' and 'o' or nil) }
-  if batch.how == 'd' and batch.has_alerts then
+  local ending = { finish(message, m[4], batch.org, batch.target, batch.destination, how, why, how == 'd' and 'o' or nil) }
+  if how == 'd' and batch.has_alerts then
     note_success(message, batch.route, batch.destination)
   end
   for _, value in ipairs(ending) do

@@ -9,6 +9,8 @@ import { targetSetting } from '../../../test/support/target-setting.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { RedisStatisticsReader } from '../analytics/redis-statistics-reader.ts';
 import { checkShards } from '../check/shard-check.ts';
+import { RedisMessageCanceller } from '../history/message-canceller.ts';
+import { RedisMessageReplayer } from '../history/message-replayer.ts';
 import type { NewAttempt } from '../shard/attempt-record.ts';
 import { Circuits } from './circuits.ts';
 import type { Job, Outcome, Target, TargetSetting } from './delivery-queue.ts';
@@ -32,6 +34,7 @@ type Step =
   | { do: 'accept' }
   | { do: 'dequeue'; worker: string; count: number }
   | { do: 'settle'; pick: number; outcome: Outcome['type'] }
+  | { do: 'cancel'; pick: number }
   | { do: 'crash'; worker: string }
   | { do: 'promote' }
   | { do: 'cooldown' }
@@ -52,6 +55,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       outcome: fc.constantFrom<Outcome['type'][]>('delivered', 'retry', 'retry', 'dead', 'unsent', 'back'),
     }),
   },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('cancel' as const), pick }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('crash' as const), worker }) },
   { weight: 3, arbitrary: fc.constantFrom<Step[]>({ do: 'promote' }, { do: 'cooldown' }, { do: 'reset' }) },
   {
@@ -77,14 +81,19 @@ class Run {
   readonly #held: { worker: string; job: Job }[] = [];
   readonly #zombies: { worker: string; job: Job }[] = [];
   readonly #movesOn = new Map<string, TargetSetting['movesOn']>();
-  #accepted = 0;
+  readonly #accepted: string[] = [];
 
   async take(action: Step): Promise<void> {
     switch (action.do) {
       case 'accept':
-        this.#accepted++;
-        await this.#acceptor.accept(newEvent());
+        return await this.#accept();
+      case 'cancel': {
+        const id = this.#accepted[action.pick % Math.max(1, this.#accepted.length)] ?? '';
+        const result = (await new RedisMessageCanceller({ redis: redis.client, prefix }).cancel('org_a', [id], 'me')).get(id);
+        const isHeld = this.#held.some(({ job }) => job.messageId === id);
+        expect(result).toBe(id === '' ? 'not_found' : isHeld ? 'cancelling' : result === 'ended' ? 'ended' : 'cancelled');
         return;
+      }
       case 'dequeue':
         for (const job of await this.#dequeue(action.worker, action.count)) this.#held.push({ worker: action.worker, job });
         return;
@@ -127,7 +136,7 @@ class Run {
   async check(): Promise<void> {
     const { messages, findings } = await checkShards({ redis: redis.client, prefix });
     expect(findings).toEqual([]);
-    expect(messages).toBe(this.#accepted);
+    expect(messages).toBe(this.#accepted.length);
     expect(await redis.client.zcard(`${base}held`)).toBe(this.#held.length);
   }
 
@@ -146,11 +155,18 @@ class Run {
     for (const job of await this.#dequeue('w1', 64)) expect(job).toBeUndefined();
     await this.check();
     const { total } = await new RedisStatisticsReader({ redis: redis.client, prefix, clock: systemClock }).ofOrganization('org_a', '1h');
-    expect(total.delivered + total.failed).toBe(this.#accepted);
+    const { byReason } = await new RedisMessageReplayer({ redis: redis.client, prefix, clock: systemClock }).deadLetterStats('org_a');
+    expect(total.delivered + total.failed + (byReason.cancelled ?? 0)).toBe(this.#accepted.length);
     while ((await this.#queue.prune({ finishedMs: -1000, deadLettersMs: -1000 })).hasMore);
     while (await this.#queue.foldTallies());
     const left = await redis.client.keys(`${base}*`);
     expect(left.filter((key) => !/:(ctl|bell|workers|slots|circuits|(tn|o|k|st):.*|t:\d+)$/.test(key))).toEqual([]);
+  }
+
+  async #accept(): Promise<void> {
+    const event = newEvent();
+    this.#accepted.push(event.targets[0]?.messageId ?? '');
+    await this.#acceptor.accept(event);
   }
 
   async #dequeue(name: string, count: number): Promise<Job[]> {

@@ -6,7 +6,9 @@
 -- Reply: {how many were put back, 1 when there is more}.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
+-- @include "../shard/includes/count.lua"
 -- @include "includes/status-counts.lua"
+-- @include "includes/unfinished.lua"
 -- @include "includes/hold.lua"
 -- @include "includes/ring-pools.lua"
 
@@ -38,7 +40,9 @@ if budget > 0 then
     end
   end
 end
+write_counts()
 write_status_counts()
+write_unfinished()
 if back > 0 then
   ring_woken()
   ring_ready()

@@ -21,6 +21,7 @@
 -- @include "../shard/includes/count.lua"
 -- @include "includes/status-counts.lua"
 -- @include "includes/unfinished.lua"
+-- @include "includes/cancelled.lua"
 -- @include "includes/finish.lua"
 -- @include "includes/retries.lua"
 -- @include "includes/failures.lua"
@@ -175,7 +176,7 @@ for k = 1, count do
     target.done[lane] = target.done[lane] or {}
     table.insert(target.done[lane], entry)
     local key = P .. 'm:' .. id
-    local m = call('HMGET', key, 'e', 'n', 'k', 'i', 'ad')
+    local m = call('HMGET', key, 'e', 'n', 'k', 'i', 'ad', 'cx')
     if m[1] then
       local is_batch = m[1] == batch_marker
       local attempts = tonumber(m[2] or '0')
@@ -211,6 +212,9 @@ for k = 1, count do
         detail = string.sub(detail, 2)
       end
       hear_circuit(target, said)
+      if m[6] and outcome ~= 'd' and outcome ~= 'u' then
+        outcome, detail = 'q', cancelled.reason
+      end
       local changes
       local candidate, why, moves = nil, nil, nil
       if outcome == 'r' or outcome == 'q' or outcome == 'b' then

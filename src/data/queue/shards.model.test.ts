@@ -12,6 +12,7 @@ import { newTimedId } from '../../core/ids.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { checkShards } from '../check/shard-check.ts';
+import { RedisMessageCanceller } from '../history/message-canceller.ts';
 import { RedisMessageReader } from '../history/message-reader.ts';
 import { RedisMessageReplayer } from '../history/message-replayer.ts';
 import type { NewEvent } from '../shard/messages.ts';
@@ -42,7 +43,7 @@ type Step =
   | { do: 'settle' | 'zombie'; pick: number; outcome: Outcome['type'] }
   | { do: 'carry' | 'promote' | 'crash'; shard: number }
   | { do: 'breakCarrying'; shard: number; atCall: number; isDone: boolean }
-  | { do: 'replay' | 'archive'; pick: number }
+  | { do: 'replay' | 'archive' | 'cancel'; pick: number }
   | { do: 'prune' };
 
 const shard = fc.nat({ max: shards - 1 });
@@ -70,7 +71,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       isDone: fc.boolean(),
     }),
   },
-  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('replay' as const, 'archive' as const), pick }) },
+  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('replay' as const, 'archive' as const, 'cancel' as const), pick }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('prune' as const) }) },
 );
 
@@ -108,6 +109,9 @@ class Run {
   readonly #accepted: NewEvent[] = [];
   readonly #replays: string[] = [];
   readonly #replayer = new RedisMessageReplayer({ redis: redis.client, prefix, clock: systemClock, shards: () => shards });
+  readonly #canceller = new RedisMessageCanceller({ redis: redis.client, prefix, shards: () => shards });
+  /** What was cancelled while it was held. */
+  readonly #noted = new Set<string>();
   #hasPruned = false;
 
   async begin(): Promise<void> {
@@ -143,6 +147,7 @@ class Run {
         const lost = this.#held.filter((each) => each.shard === action.shard);
         this.#zombies.push(...lost);
         this.#held.splice(0, this.#held.length, ...this.#held.filter((each) => !lost.includes(each)));
+        for (const { job } of lost) if (this.#noted.has(job.messageId)) this.#ended.set(job.messageId, 'dead');
         return;
       }
       case 'promote':
@@ -163,6 +168,8 @@ class Run {
         this.#ended.set(id, 'archived');
         return void (await this.#replayer.archive('org_a', id).catch(missing));
       }
+      case 'cancel':
+        return await this.#cancel(action.pick);
       case 'prune':
         this.#hasPruned = true;
         return await this.prune();
@@ -247,6 +254,19 @@ class Run {
     await acceptOnly(redis.client, prefix, event);
   }
 
+  /** What is on its way to another shard, or not made yet, may be cancelled later. */
+  async #cancel(at: number): Promise<void> {
+    const all = [...this.#accepted.flatMap(({ targets }) => targets.slice(0, 5).map(({ messageId }) => messageId)), ...this.#replays];
+    const id = all[at % Math.max(1, all.length)];
+    if (id === undefined) return;
+    const result = (await this.#canceller.cancel('org_a', [id], 'me')).get(id);
+    const isHeld = this.#held.some(({ job }) => job.messageId === id);
+    if (isHeld) expect(result).toBe('cancelling');
+    if (isHeld) this.#noted.add(id);
+    else if (result === 'cancelled') this.#ended.set(id, 'dead');
+    else expect(['moving', 'not_found', 'ended']).toContain(result);
+  }
+
   async #dequeue(at: number, count: number): Promise<Job[]> {
     for (;;) {
       const { jobs, unconfigured } = await this.#queue(at).dequeue('w1', count);
@@ -275,6 +295,8 @@ class Run {
     const { settled } = await this.#queue(at).settle('w1', [{ job, outcome: how, maxAttempts: null }]);
     expect(settled).toEqual([isOwn]);
     const isLast = job.target.destinationId === spares.at(-1)?.id;
+    if (isOwn && this.#noted.has(job.messageId) && how.type !== 'delivered' && how.type !== 'unsent')
+      return void this.#ended.set(job.messageId, 'dead');
     if (!isOwn || (how.type !== 'delivered' && how.type !== 'unsent' && !(how.type === 'dead' && isLast))) return;
     expect(this.#ended.has(job.messageId)).toBe(false);
     this.#ended.set(job.messageId, how.type);

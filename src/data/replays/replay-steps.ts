@@ -318,7 +318,7 @@ export class ReplaySteps {
       }
       ended.push(id);
       if (view?.status === 'delivered') seen.delivered++;
-      else if (view === undefined || view.status === 'filtered') seen.endedOtherwise++;
+      else if (view === undefined || view.status === 'filtered' || view.deadLetterReason === 'cancelled') seen.endedOtherwise++;
       else seen.failed++;
     }
     // A set with more pages is read on at once, as long as that is of use.

@@ -22,7 +22,14 @@ export interface OutcomeLook {
 }
 
 /** Of messages that ended without an attempt, or could not be attempted once more; all of these stand in the index of failures. */
-export const endErrorTypes: readonly string[] = ['secret_decryption_failed', 'disabled', 'filtered', 'schema_failed', 'transform_failed'];
+export const endErrorTypes: readonly string[] = [
+  'secret_decryption_failed',
+  'disabled',
+  'cancelled',
+  'filtered',
+  'schema_failed',
+  'transform_failed',
+];
 const firstFailure = 300;
 /** By so much the clocks of those who accept events and of those who send them may differ. */
 const clockSkewMs = 60_000;

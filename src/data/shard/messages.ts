@@ -149,16 +149,24 @@ export type DeadLetterReason =
   | 'route_deleted'
   | 'payload_not_found'
   | 'secret_decryption_failed'
-  | 'queue_limit_exceeded';
+  | 'queue_limit_exceeded'
+  | 'cancelled';
 
 /** `gone`: a webhook endpoint that answered 410. */
 export type AttemptErrorType = 'timeout' | 'http_error' | 'network' | 'dns' | 'tls' | 'blocked' | 'gone';
 
 /**
  * `circuit_open`: no attempt was made yet, for an open circuit. `secret_decryption_failed`: none could be made. `disabled`: it has waited too long for a
- * disabled webhook endpoint.
+ * disabled webhook endpoint. `cancelled`: somebody has cancelled it.
  */
-export type DeliveryErrorType = AttemptErrorType | 'circuit_open' | 'secret_decryption_failed' | 'disabled';
+export type DeliveryErrorType = AttemptErrorType | 'circuit_open' | 'secret_decryption_failed' | 'disabled' | 'cancelled';
+
+/** That somebody has cancelled a message. One of which an attempt is under way ends with that. */
+export interface Cancellation {
+  atMs: number;
+  /** Name of who did. */
+  by: string;
+}
 
 export interface DeliveryView {
   id: string;
@@ -185,6 +193,8 @@ export interface DeliveryView {
   completedAtMs: number | null;
   /** When it became a dead letter; null: it never was one. */
   deadSinceMs: number | null;
+  /** Absent: nobody has cancelled it. */
+  cancellation?: Cancellation;
 }
 
 /** A route whose filter an event has not met. */
@@ -316,6 +326,20 @@ export interface MessageReplayer {
   /** The same of at most 100; answers which are archived by now. `onlyDeadLetters`: and were not before. */
   archiveMany(org: string, ids: readonly string[], options?: { onlyDeadLetters?: boolean }): Promise<string[]>;
   deadLetterStats(org: string): Promise<DeadLetterStats>;
+}
+
+/**
+ * What became of the cancel of a message. `cancelled`: it is a dead letter. `cancelling`: an attempt is under way, or it is in a batch; it becomes a dead letter
+ * instead of being tried again. `ended`: it had ended before. `moving`: it is on its way to another shard, or was just queued anew: it may be cancelled a moment later.
+ */
+export type CancelResult = 'cancelled' | 'cancelling' | 'ended' | 'moving' | 'not_found';
+
+/** Ends what waits. Throws UNAVAILABLE when Redis does not answer; a part may be done then, and all of it may be asked for again. */
+export interface MessageCanceller {
+  /** At most 100 messages; `by`: name of who cancels. Has a result for each. */
+  cancel(org: string, ids: readonly string[], by: string): Promise<Map<string, CancelResult>>;
+  /** By the clock that says when messages are created, in milliseconds since the epoch. */
+  now(): Promise<number>;
 }
 
 /** Which of some ids stand for what is gone. */

@@ -37,6 +37,8 @@ export interface FailingEndpoint {
 
 /** As `../shard/includes/count.lua` counts what a transform has held back. */
 const heldBack = 'filtered';
+/** Reasons of ends that are counted neither as delivered nor as failed. */
+const uncountedEnds: ReadonlySet<string> = new Set([heldBack, 'cancelled']);
 
 /** Fields of a period that say something of a name (`../queue/includes/webhook-statistics.lua`). */
 export function fieldsOf(name: string): string[] {
@@ -54,14 +56,14 @@ export class WebhookFiguresSum {
   readonly #statistics = new DeliveryStatistics();
   readonly #errors = new Map<AttemptErrorType, number>();
   readonly #deadLetters = new Map<DeadLetterReason, number>();
-  readonly #periods: { delivered: number; failed: number; made: number; heldBack: number }[];
+  readonly #periods: { delivered: number; failed: number; made: number; uncounted: number }[];
   #unfinished = 0;
   #underWay = 0;
 
   constructor({ names, beginMs, lengthMs }: { names: readonly string[]; beginMs: number; lengthMs: number }) {
     this.#beginMs = beginMs;
     this.#lengthMs = lengthMs;
-    this.#periods = names.map(() => ({ delivered: 0, failed: 0, made: 0, heldBack: 0 }));
+    this.#periods = names.map(() => ({ delivered: 0, failed: 0, made: 0, uncounted: 0 }));
   }
 
   /** The value of a field in the hash of a period; `detail` is the field without its name. */
@@ -79,7 +81,7 @@ export class WebhookFiguresSum {
   addTallied(atMs: number, detail: string, { what, bucket, count }: { what: string; bucket: string; count: number }): void {
     const period = Math.min(this.#periods.length - 1, Math.floor((atMs - this.#beginMs) / this.#lengthMs));
     if (detail !== '') {
-      if (detail === `!${heldBack}`) this.#unfinished -= count;
+      if (detail.startsWith('!') && uncountedEnds.has(detail.slice(1))) this.#unfinished -= count;
       this.#addDetail(period, detail, count);
       return;
     }
@@ -116,10 +118,10 @@ export class WebhookFiguresSum {
   /** Backwards from now: before a period there was what is there after it, less what was made and more what ended in it. */
   #periodsWithUnfinished(): WebhookPeriod[] {
     let unfinished = this.#unfinished;
-    const backwards = this.#periods.toReversed().map(({ delivered, failed, made, heldBack: held }, back) => {
+    const backwards = this.#periods.toReversed().map(({ delivered, failed, made, uncounted }, back) => {
       const beginMs = this.#beginMs + (this.#periods.length - 1 - back) * this.#lengthMs;
       const period = { beginMs, delivered, failed, unfinished: Math.max(0, unfinished) };
-      unfinished += delivered + failed + held - made;
+      unfinished += delivered + failed + uncounted - made;
       return period;
     });
     return backwards.reverse();
@@ -129,19 +131,19 @@ export class WebhookFiguresSum {
     const kind = detail.slice(1);
     const type = detail.startsWith(':') ? errorTypeByLetter.get(kind) : undefined;
     if (type !== undefined) this.#errors.set(type, (this.#errors.get(type) ?? 0) + count);
-    else if (kind === heldBack) this.#addTo(period, { heldBack: count });
     else {
+      if (uncountedEnds.has(kind)) this.#addTo(period, { uncounted: count });
       const reason = [...deadLetterReasons].find((each) => each === kind);
       if (reason !== undefined) this.#deadLetters.set(reason, (this.#deadLetters.get(reason) ?? 0) + count);
     }
   }
 
-  #addTo(period: number, counts: { delivered?: number; failed?: number; made?: number; heldBack?: number }): void {
+  #addTo(period: number, counts: { delivered?: number; failed?: number; made?: number; uncounted?: number }): void {
     const sum = this.#periods[period];
     if (sum === undefined) return;
     sum.delivered += counts.delivered ?? 0;
     sum.failed += counts.failed ?? 0;
     sum.made += counts.made ?? 0;
-    sum.heldBack += counts.heldBack ?? 0;
+    sum.uncounted += counts.uncounted ?? 0;
   }
 }

@@ -1,12 +1,14 @@
 import { type deliveryView, statuses, type WebhookMessagePart } from '../history/message-view.ts';
 import type { StoredEvent } from '../shard/event-text.ts';
-import type { DeadLetterReason, DeliveryStatus, DeliveryView, EventView } from '../shard/messages.ts';
+import type { Cancellation, DeadLetterReason, DeliveryStatus, DeliveryView, EventView } from '../shard/messages.ts';
 import { type WebhookWaitReason, webhookWaitReason } from '../shard/waits.ts';
 
 /** States of messages to webhook endpoints, as the API has them. */
 export type WebhookMessageStatus = 'pending' | 'processing' | 'success' | 'failed' | 'exhausted' | 'dlq';
 
-export type WebhookDeadLetterReason = Exclude<DeadLetterReason, 'destination_not_found' | 'route_deleted'> | 'endpoint_not_found';
+export type WebhookDeadLetterReason =
+  | Exclude<DeadLetterReason, 'destination_not_found' | 'route_deleted' | 'cancelled'>
+  | 'endpoint_not_found';
 
 /** Times are milliseconds since the epoch. */
 export interface WebhookMessageView {
@@ -32,6 +34,8 @@ export interface WebhookMessageView {
   completedAtMs: number | null;
   /** Null: it never was a dead letter. */
   deadLetter: { reason: WebhookDeadLetterReason; movedAtMs: number; retries: number; lastRetryAtMs: number | null } | null;
+  /** Absent: nobody has cancelled it. */
+  cancellation?: Cancellation;
 }
 
 /** An event that was sent to webhook endpoints. */
@@ -98,6 +102,7 @@ export function webhookMessageView(
     createdAtMs: view.createdAtMs,
     completedAtMs: view.completedAtMs,
     deadLetter: deadLetterOf(view, webhook),
+    ...(view.cancellation && { cancellation: view.cancellation }),
   };
 }
 
@@ -141,9 +146,10 @@ function unsentErrorType(status: DeliveryStatus): string | null {
   return status === 'filtered' || status === 'schema_failed' || status === 'transform_failed' ? status : null;
 }
 
-/** An endpoint that is gone is one, also when it went with its application. */
+/** An endpoint that is gone is one, also when it went with its application. What was cancelled has no reason of its own; the type of its last error says it. */
 export function reasonOf(reason: DeadLetterReason): WebhookDeadLetterReason;
 export function reasonOf(reason: DeadLetterReason | null): WebhookDeadLetterReason | null;
 export function reasonOf(reason: DeadLetterReason | null): WebhookDeadLetterReason | null {
+  if (reason === 'cancelled') return 'max_retries_exceeded';
   return reason === 'destination_not_found' || reason === 'route_deleted' ? 'endpoint_not_found' : reason;
 }

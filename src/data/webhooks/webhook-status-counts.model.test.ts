@@ -10,6 +10,7 @@ import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import { systemClock } from '../../runtime/clock.ts';
+import { RedisMessageCanceller } from '../history/message-canceller.ts';
 import { RedisMessageReader } from '../history/message-reader.ts';
 import { RedisMessageReplayer } from '../history/message-replayer.ts';
 import { RedisMessagePurger } from '../purge/message-purger.ts';
@@ -33,7 +34,7 @@ const outcomes = {
 } satisfies Record<string, Outcome>;
 
 type Step =
-  | { do: 'accept' | 'promote' | 'crash' | 'prune' | 'replay' | 'archive' | 'drop' | 'fold' }
+  | { do: 'accept' | 'promote' | 'crash' | 'prune' | 'replay' | 'archive' | 'cancel' | 'drop' | 'fold' }
   | { do: 'dequeue'; count: number }
   | { do: 'settle' | 'zombie'; outcome: keyof typeof outcomes };
 
@@ -46,12 +47,13 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 4,
     arbitrary: fc.record({
-      do: fc.constantFrom<'promote' | 'crash' | 'prune' | 'replay' | 'archive' | 'drop' | 'fold'>(
+      do: fc.constantFrom<'promote' | 'crash' | 'prune' | 'replay' | 'archive' | 'cancel' | 'drop' | 'fold'>(
         'promote',
         'crash',
         'prune',
         'replay',
         'archive',
+        'cancel',
         'drop',
         'fold',
       ),
@@ -105,6 +107,7 @@ async function run(steps: readonly Step[]): Promise<void> {
   const statistics = new WebhookStatistics(shared);
   const acceptor = new RedisMessageAcceptor({ ...shared, clock: patientClock });
   const replayer = new RedisMessageReplayer(shared);
+  const canceller = new RedisMessageCanceller(shared);
   const reader = new RedisMessageReader(shared);
   const held: Job[] = [];
   const zombies: Job[] = [];
@@ -133,6 +136,7 @@ async function run(steps: readonly Step[]): Promise<void> {
     },
     replay: async () => replayer.replay(owner, await any()).catch(() => null),
     archive: async () => replayer.archive(owner, await any()).catch(() => null),
+    cancel: async () => canceller.cancel(owner, [await any()], 'ann'),
     drop: async () => {
       for (const target of (await queue.targets(1)).targets) {
         const gone = { target, reason: 'destination_not_found' as const, failover: null };

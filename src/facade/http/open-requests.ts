@@ -7,7 +7,7 @@ import type { Operation } from './operation.ts';
 /** Requests of one organization that a process of the API has under way at a time. */
 export const openRequestLimits = {
   all: 1000,
-  /** Of those that read lists, analytics, exports and explanations: each may scan many records, or stream for minutes. */
+  /** Of those that read lists, analytics, exports and explanations, or cancel by filter: each may scan many records, or stream for minutes. */
   scans: 64,
 };
 
@@ -28,8 +28,9 @@ export class OpenRequests {
     response: ServerResponse,
   ): void {
     // Live streams have shares of their own.
-    if (method === 'GET' && (isScan === true || !path.endsWith('}')) && answer.events === undefined)
-      take(this.#scans, organization.id, response, 'requests for lists, analytics, exports or explanations');
+    const isList = method === 'GET' && !path.endsWith('}');
+    if ((isScan === true || isList) && answer.events === undefined)
+      take(this.#scans, organization.id, response, 'requests for lists, analytics, exports, explanations or cancels by filter');
   }
 }
 

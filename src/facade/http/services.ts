@@ -17,7 +17,7 @@ import type { Circuits } from '../../data/queue/circuits.ts';
 import type { RegistryReader } from '../../data/registry/registry.ts';
 import type { ReplayRunReader } from '../../data/replays/replay-run.ts';
 import type { SessionStore } from '../../data/sessions/session-store.ts';
-import type { MessageReader, MessageReplayer } from '../../data/shard/messages.ts';
+import type { MessageCanceller, MessageReader, MessageReplayer } from '../../data/shard/messages.ts';
 import type { TaskCaller } from '../../data/tasks/task-caller.ts';
 import type { WebhookMessages } from '../../data/webhooks/webhook-messages.ts';
 import type { WebhookSending } from '../../data/webhooks/webhook-sending.ts';
@@ -44,6 +44,7 @@ export interface FacadeServices {
   kubernetesCallers: KubernetesCallers | null;
   messages: MessageReader;
   replayer: MessageReplayer;
+  canceller: MessageCanceller;
   /** What is known of the runs of replays. */
   replayRuns: ReplayRunReader;
   intake: Intake;

@@ -15,7 +15,7 @@ export interface Operations {
   };
   'GET /deliveries': {
     path: Record<string, never>;
-    query: { limit?: number; cursor?: string; offset?: number; eventId?: string; routeId?: string; destinationId?: string; status?: Array<"pending" | "processing" | "retrying" | "circuit_open" | "delivered" | "failed" | "filtered" | "schema_failed" | "transform_failed" | "dlq">; errorType?: Array<"timeout" | "http_error" | "network" | "dns" | "tls" | "blocked" | "gone" | "circuit_open" | "secret_decryption_failed">; id?: Array<string>; responseStatus?: Array<string>; attemptsMin?: number; attemptsMax?: number; failedFrom?: TimeOrDay; failedTo?: TimeOrDay; where?: string; from?: TimeOrDay; to?: TimeOrDay };
+    query: { limit?: number; cursor?: string; offset?: number; eventId?: string; routeId?: string; destinationId?: string; status?: Array<"pending" | "processing" | "retrying" | "circuit_open" | "delivered" | "failed" | "filtered" | "schema_failed" | "transform_failed" | "dlq">; errorType?: Array<"timeout" | "http_error" | "network" | "dns" | "tls" | "blocked" | "gone" | "circuit_open" | "secret_decryption_failed" | "cancelled">; id?: Array<string>; responseStatus?: Array<string>; attemptsMin?: number; attemptsMax?: number; failedFrom?: TimeOrDay; failedTo?: TimeOrDay; where?: string; from?: TimeOrDay; to?: TimeOrDay };
     body: undefined;
     answer: ListDeliveriesResult;
   };
@@ -31,6 +31,18 @@ export interface Operations {
     body: undefined;
     answer: ReplayDeliveryResult;
   };
+  'POST /deliveries/{id}/cancel': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: CancelDeliveryResult;
+  };
+  'POST /deliveries/cancel': {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: CancelDeliveriesByFilterBody;
+    answer: CancelledByFilter;
+  };
   'GET /deliveries/dead-letter-stats': {
     path: Record<string, never>;
     query: Record<string, never>;
@@ -39,7 +51,7 @@ export interface Operations {
   };
   'GET /outbound-messages': {
     path: Record<string, never>;
-    query: { status?: Array<"pending" | "processing" | "success" | "failed" | "exhausted" | "dlq">; eventType?: string; applicationId?: string; endpointId?: string; errorType?: Array<"timeout" | "http_error" | "network" | "dns" | "tls" | "blocked" | "gone" | "circuit_open" | "secret_decryption_failed" | "disabled" | "filtered" | "schema_failed" | "transform_failed">; id?: Array<string>; responseStatus?: Array<string>; attemptsMin?: number; attemptsMax?: number; failedFrom?: TimeOrDay; failedTo?: TimeOrDay; where?: string; from?: TimeOrDay; to?: TimeOrDay; limit?: number; cursor?: string };
+    query: { status?: Array<"pending" | "processing" | "success" | "failed" | "exhausted" | "dlq">; eventType?: string; applicationId?: string; endpointId?: string; errorType?: Array<"timeout" | "http_error" | "network" | "dns" | "tls" | "blocked" | "gone" | "circuit_open" | "secret_decryption_failed" | "disabled" | "cancelled" | "filtered" | "schema_failed" | "transform_failed">; id?: Array<string>; responseStatus?: Array<string>; attemptsMin?: number; attemptsMax?: number; failedFrom?: TimeOrDay; failedTo?: TimeOrDay; where?: string; from?: TimeOrDay; to?: TimeOrDay; limit?: number; cursor?: string };
     body: undefined;
     answer: ListOutboundMessagesResult;
   };
@@ -60,6 +72,18 @@ export interface Operations {
     query: Record<string, never>;
     body: undefined;
     answer: ResentMessageEnvelope;
+  };
+  'POST /outbound-messages/{id}/cancel': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: undefined;
+    answer: CancelOutboundMessageResult;
+  };
+  'POST /outbound-messages/cancel': {
+    path: Record<string, never>;
+    query: Record<string, never>;
+    body: CancelOutboundMessagesByFilterBody;
+    answer: CancelledByFilterEnvelope;
   };
   'GET /outbound-messages/dlq/stats': {
     path: Record<string, never>;
@@ -633,6 +657,10 @@ export type Attempt = { attemptNumber: number; startedAt: StartedAtField; durati
 
 export type AttemptDetail = { requestHeaders: RequestHeadersField; responseHeaders: RequestHeadersField; headersTruncated: boolean; peerAddress: string | null; reusedConnection: boolean; requestBytes: number; responseBytes: number; phases: { dnsMs: DnsMsField; connectMs: DnsMsField; tlsMs: DnsMsField; firstByteMs: DnsMsField; totalMs: number } };
 
+export type AttemptsMaxField = number;
+
+export type AttemptsMinField = number;
+
 export type AuthConfig = { username?: string; password?: string; token?: string; headerName?: string; key?: string; headerValue?: string };
 
 export type AuthConfigField = AuthConfig | null;
@@ -644,6 +672,24 @@ export type AvgLatencyField = number | null;
 export type BackoffTypeField = "exponential" | null;
 
 export type BucketField = string;
+
+export type CancelDeliveriesByFilterBody = { filter: DeliveryCancelFilter; dryRun?: boolean; cursor?: CursorField };
+
+export type CancelDeliveryResult = { deliveryId: string; status: CancelDeliveryResultStatus; message: MessageField };
+
+export type CancelDeliveryResultStatus = "cancelled" | "cancelling";
+
+export type CancelOutboundMessageResult = { data: { messageId: string; status: CancelDeliveryResultStatus } };
+
+export type CancelOutboundMessagesByFilterBody = { filter: MessageCancelFilter; dryRun?: boolean; cursor?: CursorField };
+
+export type CancellationField = { at: string; by: string };
+
+export type CancelledByFilter = { matched: number; cancelled: number; cancelling: CancellingField; skipped: number; scanned: number; upTo: string; dryRun: boolean; nextCursor: string | null };
+
+export type CancelledByFilterEnvelope = { data: CancelledByFilter };
+
+export type CancellingField = number;
 
 export type CategoryField = string | null;
 
@@ -725,6 +771,8 @@ export type CronJobSettingsMethod = "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | 
 
 export type CurrentSession = { id: string | null; how: "session" | "loopback" | "apiKey" | "token"; who: string; role: RoleField; scopes: Array<"read" | "write" | "delete">; organization: OrganizationField; expiresAt: string | null; csrfToken: string | null };
 
+export type CursorField = string;
+
 export type CursorPagination = { hasMore: boolean; nextCursor: string | null; scanned?: number };
 
 export type Dashboard = { range: string; overview: DashboardTotals; latency: { percentiles: { p50: P50Field; p95: P50Field; p99: P50Field }; avg: P50Field }; sources: Array<{ id: string; name: string; slug: SlugField; event_count: number }>; destinations: Array<DashboardDestination>; routes: Array<DashboardRoute> };
@@ -747,7 +795,13 @@ export type DedupWindowHoursField = number;
 
 export type DelaysField = Array<number> | null;
 
-export type Delivery = { id: string; organizationId: OrganizationIdField; eventId: string; routeId: string; destinationId: string | null; status: "pending" | "processing" | "retrying" | "circuit_open" | "delivered" | "failed" | "filtered" | "schema_failed" | "transform_failed" | "dlq"; attempts: number; maxAttempts: number; nextAttemptAt: string | null; waitingFor: "route_disabled" | "destination_disabled" | "destination_suspended" | "destination_missing" | "transform_missing" | "endpoint_disabled" | "application_disabled" | "circuit_open" | "scheduled" | "retry" | "rate_limit" | "concurrency" | "application_rate_limit" | "batch" | "capacity" | "queue" | null; waitingUntil: WaitingUntilField; lastResponseStatus: number | null; lastErrorType: string | null; lastErrorMessage: string | null; deadLetterReason: string | null; failedOverFrom: string | null; replayedFrom: string | null; createdAt: CreatedAtField; completedAt: string | null; attemptCount: number; nextRetryAt: string | null; responseStatus: number | null; errorMessage: string | null; deliveredAt: string | null };
+export type Delivery = { id: string; organizationId: OrganizationIdField; eventId: string; routeId: string; destinationId: string | null; status: "pending" | "processing" | "retrying" | "circuit_open" | "delivered" | "failed" | "filtered" | "schema_failed" | "transform_failed" | "dlq"; attempts: number; maxAttempts: number; nextAttemptAt: string | null; waitingFor: "route_disabled" | "destination_disabled" | "destination_suspended" | "destination_missing" | "transform_missing" | "endpoint_disabled" | "application_disabled" | "circuit_open" | "scheduled" | "retry" | "rate_limit" | "concurrency" | "application_rate_limit" | "batch" | "capacity" | "queue" | null; waitingUntil: WaitingUntilField; lastResponseStatus: number | null; lastErrorType: string | null; lastErrorMessage: string | null; deadLetterReason: string | null; failedOverFrom: string | null; replayedFrom: string | null; createdAt: CreatedAtField; completedAt: string | null; cancellation?: CancellationField; attemptCount: number; nextRetryAt: string | null; responseStatus: number | null; errorMessage: string | null; deliveredAt: string | null };
+
+export type DeliveryCancelFilter = { status?: Array<"pending" | "retrying" | "circuit_open" | "processing">; routeId?: string; destinationId?: string; id?: DeliveryCancelFilterId; errorType?: ErrorTypeField; responseStatus?: DeliveryCancelFilterResponseStatus; attemptsMin?: AttemptsMinField; attemptsMax?: AttemptsMaxField; from?: FromField; to?: ToField; failedFrom?: FailedFromField; failedTo?: FailedToField; where?: WhereField };
+
+export type DeliveryCancelFilterId = Array<string>;
+
+export type DeliveryCancelFilterResponseStatus = Array<string>;
 
 export type DeprecatedMessageField = string | null;
 
@@ -805,6 +859,8 @@ export type EndpointHeader = { name: string; value: string };
 
 export type ErrorMessageField = string | null;
 
+export type ErrorTypeField = Array<"timeout" | "http_error" | "network" | "dns" | "tls" | "blocked" | "gone" | "circuit_open">;
+
 export type Event = (EventItem) & ({ query: string; headers: Record<string, string>; payload: unknown; payloadTruncated?: true; payloadEncoding: "json" | "text" | "base64" | null; deliveries: Array<Delivery>; unreached: { total: number; byReason: Record<string, number>; routes: Array<{ routeId: string; deliveryId: string; reason: "condition_false" | "no_condition_met" | "filter_error" | "filtered" | "schema_failed" | "transform_filtered" | "transform_failed" | "route_disabled" | "destination_disabled" | "destination_suspended" | "destination_missing" | "transform_missing"; conditions: Array<{ index: number; field?: string; operator?: string; expected?: unknown; actual?: unknown }>; error: string | null; changedSince: boolean }> } });
 
 export type EventItem = { id: string; organizationId: OrganizationIdField; sourceId: string; source: string; sourceSlug: string; sourceName: string; receivedAt: string; method: string; contentType: string; size: number; signatureValid: boolean | null; duplicateOf: string | null; deliverAt: string | null; status: "pending" | "delivered" | "partial" | "failed" | "filtered" | "no_routes"; deliveryCount: number };
@@ -832,6 +888,10 @@ export type ExplanationStep = { at: string | null; what: string; text: string; d
 export type ExplanationWait = { reason: string; until: WaitingUntilField; text: string };
 
 export type ExternalIdField = string | null;
+
+export type FailedFromField = TimeOrDay;
+
+export type FailedToField = TimeOrDay;
 
 export type FailingEndpoint = { endpointId: string; endpointUrl: string | null; count: number };
 
@@ -866,6 +926,8 @@ export type FilterLogicField = "AND" | "OR";
 export type ForwardHeadersField = Array<string> | null;
 
 export type ForwardQueryField = boolean;
+
+export type FromField = TimeOrDay;
 
 export type GetCronJobResult = { cronJob: CronJob };
 
@@ -983,6 +1045,8 @@ export type MaskFieldsField = Array<string> | null;
 
 export type MaxDelayField = number;
 
+export type MessageCancelFilter = { status?: Array<"pending" | "failed" | "processing">; eventType?: string; applicationId?: string; endpointId?: string; id?: DeliveryCancelFilterId; errorType?: ErrorTypeField; responseStatus?: DeliveryCancelFilterResponseStatus; attemptsMin?: AttemptsMinField; attemptsMax?: AttemptsMaxField; from?: FromField; to?: ToField; failedFrom?: FailedFromField; failedTo?: FailedToField; where?: WhereField };
+
 export type MessageField = string;
 
 export type MetadataField = Record<string, unknown>;
@@ -1027,7 +1091,7 @@ export type OrganizationField = { id: string; slug: string };
 
 export type OrganizationIdField = string;
 
-export type OutboundMessage = { id: string; organizationId: OrganizationIdField; eventId: string; eventType: string | null; applicationId: string; applicationName: string | null; endpointId: string; endpointUrl: string | null; subscriptionId: string | null; status: "pending" | "processing" | "success" | "failed" | "exhausted" | "dlq"; attempts: number; maxAttempts: number; nextAttemptAt: string | null; waitingFor: "endpoint_disabled" | "application_disabled" | "circuit_open" | "scheduled" | "retry" | "rate_limit" | "application_rate_limit" | "capacity" | "queue" | null; waitingUntil: WaitingUntilField; lastResponseStatus: number | null; lastErrorType: string | null; lastErrorMessage: string | null; labels: Record<string, string>; replayedFrom: string | null; dlqReason: "max_retries_exceeded" | "circuit_breaker_exhausted" | "endpoint_not_found" | "payload_not_found" | "secret_decryption_failed" | "queue_limit_exceeded" | null; dlqMovedAt: string | null; dlqRetryCount: number; dlqLastRetryAt: string | null; createdAt: CreatedAtField; completedAt: string | null };
+export type OutboundMessage = { id: string; organizationId: OrganizationIdField; eventId: string; eventType: string | null; applicationId: string; applicationName: string | null; endpointId: string; endpointUrl: string | null; subscriptionId: string | null; status: "pending" | "processing" | "success" | "failed" | "exhausted" | "dlq"; attempts: number; maxAttempts: number; nextAttemptAt: string | null; waitingFor: "endpoint_disabled" | "application_disabled" | "circuit_open" | "scheduled" | "retry" | "rate_limit" | "application_rate_limit" | "capacity" | "queue" | null; waitingUntil: WaitingUntilField; lastResponseStatus: number | null; lastErrorType: string | null; lastErrorMessage: string | null; labels: Record<string, string>; replayedFrom: string | null; dlqReason: "max_retries_exceeded" | "circuit_breaker_exhausted" | "endpoint_not_found" | "payload_not_found" | "secret_decryption_failed" | "queue_limit_exceeded" | null; dlqMovedAt: string | null; dlqRetryCount: number; dlqLastRetryAt: string | null; createdAt: CreatedAtField; completedAt: string | null; cancellation?: CancellationField };
 
 export type OutboundMessageAttempt = { id: string; messageId: string; attemptNumber: number; status: StatusField; responseStatus: ResponseStatusField; responseTimeMs: number; responseBody: ResponseBodyField; errorType: string | null; errorMessage: ErrorMessageField; createdAt: StartedAtField; completedAt: string; detail?: AttemptDetail };
 
@@ -1085,7 +1149,7 @@ export type ReplayDeliveryResult = { originalDeliveryId: string; newDeliveryId: 
 
 export type ReplayFailure = { reason: string; message: string };
 
-export type ReplayFilter = { id?: Array<string>; status?: Array<"delivered" | "failed" | "filtered" | "transform_failed" | "dlq" | "success" | "exhausted" | "no_routes">; sourceId?: string; routeId?: string; destinationId?: string; applicationId?: string; endpointId?: string; eventType?: string; errorType?: Array<string>; responseStatus?: Array<string>; attemptsMin?: number; attemptsMax?: number; from?: TimeOrDay; to?: TimeOrDay; failedFrom?: TimeOrDay; failedTo?: TimeOrDay; where?: string };
+export type ReplayFilter = { id?: DeliveryCancelFilterId; status?: Array<"delivered" | "failed" | "filtered" | "transform_failed" | "dlq" | "success" | "exhausted" | "no_routes">; sourceId?: string; routeId?: string; destinationId?: string; applicationId?: string; endpointId?: string; eventType?: string; errorType?: Array<string>; responseStatus?: DeliveryCancelFilterResponseStatus; attemptsMin?: AttemptsMinField; attemptsMax?: AttemptsMaxField; from?: FromField; to?: TimeOrDay; failedFrom?: FailedFromField; failedTo?: FailedToField; where?: WhereField };
 
 export type ReplayPlan = { candidates: number; isEstimate: boolean; bytes: number; targets: number; oldest: string | null; estimatedSeconds: number };
 
@@ -1241,6 +1305,8 @@ export type TlsField = DestinationTlsBody | null;
 
 export type ToDestinationIdField = string | null;
 
+export type ToField = TimeOrDay;
+
 export type TotalMessagesField = number;
 
 export type TotalMessagesSentField = number;
@@ -1336,5 +1402,7 @@ export type WebhookSubscriptionEnvelope = { data: WebhookSubscription };
 export type WebhookUrlField = string;
 
 export type WhatField = "deliveries" | "messages" | "events";
+
+export type WhereField = string;
 
 export type WrittenFile = { key: string; size: number; count: number };

@@ -11,6 +11,7 @@ import { Empty } from '../ui/notices.tsx';
 import type { Column } from '../ui/rows.tsx';
 import { Code, State, stateWord } from '../ui/state.tsx';
 import { Clock, Countdown } from '../ui/time.tsx';
+import { CancelDeliveries } from './cancel.tsx';
 import { DeliveryDrawer } from './delivery-drawer.tsx';
 
 type Delivery = RowOf<'GET /deliveries'>;
@@ -77,17 +78,22 @@ export function Deliveries(): ReactElement {
   const navigate = useNavigate();
   const search = useSearch({ from: '/o/$org/deliveries' });
   const { at: _at, status, errorType, responseStatus, ...others } = search;
-  const query = {
-    ...others,
-    status: status?.split(',') as Delivery['status'][] | undefined,
-    errorType: errorType?.split(','),
-    responseStatus: responseStatus?.split(','),
-  };
+  const filter = { ...others, errorType: errorType?.split(','), responseStatus: responseStatus?.split(',') };
+  const query = { ...filter, status: status?.split(',') as Delivery['status'][] | undefined };
   const list = useCursorList('GET /deliveries', query);
   const columns = useDeliveryColumns();
   const open = useCallback((id: string) => void navigate({ to: '/o/$org/deliveries/$id', params: { org, id } }), [navigate, org]);
   return (
-    <Page title="Deliveries" actions={<AsCode name="GET /deliveries" input={{ query }} />} isFull>
+    <Page
+      title="Deliveries"
+      actions={
+        <>
+          {list.rows.length === 0 ? null : <CancelDeliveries filter={filter} status={status?.split(',')} />}
+          <AsCode name="GET /deliveries" input={{ query }} />
+        </>
+      }
+      isFull
+    >
       <ListScreen
         what="deliveries"
         list={list}

@@ -6,6 +6,7 @@ import { shortId } from '../ui/format.ts';
 import { Failure, Loading } from '../ui/notices.tsx';
 import { State } from '../ui/state.tsx';
 import { Attempts, ofDelivery } from './attempts.tsx';
+import { CancelDelivery } from './cancel.tsx';
 import { ExplanationText } from './explanation.tsx';
 import { ReplayDelivery } from './replay-button.tsx';
 
@@ -27,7 +28,12 @@ export function DeliveryDrawer({ id, onClose }: { id: string; onClose: () => voi
           </Link>
         </>
       }
-      foot={<ReplayDelivery id={id} />}
+      foot={
+        <>
+          <CancelDelivery id={id} status={delivery?.status} />
+          <ReplayDelivery id={id} />
+        </>
+      }
     >
       {error === null ? null : <Failure message={error.message} requestId={error.requestId} retry={() => void refetch()} />}
       {delivery === undefined ? (

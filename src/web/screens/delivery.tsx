@@ -6,6 +6,7 @@ import { shortId } from '../ui/format.ts';
 import { State } from '../ui/state.tsx';
 import { Clock } from '../ui/time.tsx';
 import { ofDelivery } from './attempts.tsx';
+import { CancelDelivery } from './cancel.tsx';
 import { ReplayDelivery } from './replay-button.tsx';
 import { StoryPage } from './story-page.tsx';
 
@@ -25,7 +26,12 @@ export function DeliveryStory(): ReactElement {
       }
       attempts={delivery?.attemptDetails.map(ofDelivery)}
       error={error}
-      actions={<ReplayDelivery id={id} />}
+      actions={
+        <>
+          <CancelDelivery id={id} status={delivery?.status} />
+          <ReplayDelivery id={id} />
+        </>
+      }
       facts={
         delivery === undefined ? null : (
           <section className="panel">

@@ -4,6 +4,7 @@ import { IdLink } from '../app/names.tsx';
 import { useOrganization, useRead } from '../app/use-api.ts';
 import { Clock } from '../ui/time.tsx';
 import { ofMessage } from './attempts.tsx';
+import { CancelMessage } from './cancel.tsx';
 import { MessageState } from './messages.tsx';
 import { ReplayMessage } from './replay-button.tsx';
 import { StoryPage } from './story-page.tsx';
@@ -26,7 +27,12 @@ export function MessageStory(): ReactElement {
       }
       attempts={attempts?.data.map(ofMessage).toSorted((a, b) => a.number - b.number)}
       error={error}
-      actions={<ReplayMessage id={id} />}
+      actions={
+        <>
+          <CancelMessage id={id} status={message?.status} />
+          <ReplayMessage id={id} />
+        </>
+      }
       facts={
         message === undefined ? null : (
           <section className="panel">
@@ -61,7 +67,7 @@ export function MessageStory(): ReactElement {
                   <>
                     <dt>Reason</dt>
                     <dd>
-                      <code>{message.dlqReason}</code>
+                      <code>{message.lastErrorType === 'cancelled' ? message.lastErrorType : message.dlqReason}</code>
                     </dd>
                   </>
                 )}

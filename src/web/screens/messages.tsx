@@ -11,6 +11,7 @@ import { Empty } from '../ui/notices.tsx';
 import type { Column } from '../ui/rows.tsx';
 import { Code, State, stateWord } from '../ui/state.tsx';
 import { Clock } from '../ui/time.tsx';
+import { CancelMessages } from './cancel.tsx';
 import { MessageDrawer } from './message-drawer.tsx';
 
 type Message = RowOf<'GET /outbound-messages'>;
@@ -46,16 +47,21 @@ export function Messages(): ReactElement {
   const navigate = useNavigate();
   const search = useSearch({ from: '/o/$org/messages' });
   const { at: _at, status, errorType, responseStatus, ...others } = search;
-  const query: Input<'GET /outbound-messages'>['query'] = {
-    ...others,
-    status: status?.split(',') as Message['status'][] | undefined,
-    errorType: errorType?.split(','),
-    responseStatus: responseStatus?.split(','),
-  };
+  const filter = { ...others, errorType: errorType?.split(','), responseStatus: responseStatus?.split(',') };
+  const query: Input<'GET /outbound-messages'>['query'] = { ...filter, status: status?.split(',') as Message['status'][] | undefined };
   const list = useCursorList('GET /outbound-messages', query);
   const open = useCallback((id: string) => void navigate({ to: '/o/$org/messages/$id', params: { org, id } }), [navigate, org]);
   return (
-    <Page title="Messages" actions={<AsCode name="GET /outbound-messages" input={{ query }} />} isFull>
+    <Page
+      title="Messages"
+      actions={
+        <>
+          {list.rows.length === 0 ? null : <CancelMessages filter={filter} status={status?.split(',')} />}
+          <AsCode name="GET /outbound-messages" input={{ query }} />
+        </>
+      }
+      isFull
+    >
       <ListScreen
         what="messages"
         list={list}

@@ -9,6 +9,7 @@
 -- @include "unfinished.lua"
 -- @include "failures-index.lua"
 -- @include "../../feed/includes/feed.lua"
+-- @include "cancelled.lua"
 
 -- Ends a message, of this event, of target n that is not held: `d` delivered, `q` dead letter (with reason); `how` as count_end has it. History entries `fin` and `dead` are
 -- what pruning walks; `i:fail:<route>` lists the failed messages of a route, `i:bad:<org>` (failures-index.lua) those of an organization. Returns the fields to write into the message's hash.
@@ -16,7 +17,10 @@ local function finish(id, event, org, n, destination, status, reason, how)
   local stamp = new_stamp()
   feed.message(status, org, id, event, n, destination, reason)
   hold_event(event, org, -1)
-  count_end(org, n, destination, how or (status == 'd' and 'd' or 'f'))
+  local is_cancelled = reason == cancelled.reason
+  if not is_cancelled then
+    count_end(org, n, destination, how or (status == 'd' and 'd' or 'f'))
+  end
   if status == 'q' then
     call('XADD', P .. 'dead', stamp, 'i', id)
     index_add(P .. 'i:dead:' .. org, stamp, id)
@@ -27,10 +31,10 @@ local function finish(id, event, org, n, destination, status, reason, how)
     end
     count_dead_letter(org, destination, reason, 1)
     count_reason(org, n, reason)
-    if t[2] then
+    if t[2] and not is_cancelled then
       note_end(t[1], first_destination(id, destination), 'f', 1, id)
     end
-    if t[3] then
+    if t[3] and not is_cancelled then
       note_own('q', org, t[1], destination, id, reason)
     end
     return 's', status, 'c', stamp, 'q', reason

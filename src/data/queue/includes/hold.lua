@@ -1,4 +1,6 @@
 -- @include "account.lua"
+-- @include "cancelled.lua"
+-- @include "finish.lua"
 -- @include "../../shard/includes/pools.lua"
 -- @include "../../shard/includes/shard.lua"
 -- @include "status-counts.lua"
@@ -21,7 +23,7 @@ local function release_places(handle, n, org, destination)
   end
 end
 
--- Puts what a worker holds back into its lane as a new entry. Nothing happens when somebody has settled it meanwhile.
+-- Puts what a worker holds back into its lane as a new entry; one that was cancelled ends. Nothing happens when somebody has settled it meanwhile.
 -- Returns whether it was put back.
 local function put_back(handle, worker, id)
   local lane, entry = string.match(handle, '^(%d+r?)/(.+)$')
@@ -36,7 +38,9 @@ local function put_back(handle, worker, id)
   if t[1] then
     release_places(handle, n, t[1], t[2])
   end
-  if call('EXISTS', P .. 'm:' .. id) == 1 then
+  if t[1] and call('HEXISTS', P .. 'm:' .. id, 'cx') == 1 then
+    bury(id, t[1], cancelled.reason)
+  elseif call('EXISTS', P .. 'm:' .. id) == 1 then
     local attempts = tonumber(call('HGET', P .. 'm:' .. id, 'n') or '0')
     call('HSET', P .. 'm:' .. id, 's', waiting_letter(attempts))
     if t[1] then

@@ -51,7 +51,8 @@ local function with_webhook_sums(org, changes, at_ms)
         local application = call('HGET', P .. 't:' .. n, 'r')
         names[n] = { n, '*', application and '*' .. application or nil }
       end
-      local ended = detail == '' and change[1] + change[2] or detail == '!filtered' and change[1] or 0
+      local is_uncounted_end = detail == '!filtered' or detail == '!cancelled'
+      local ended = detail == '' and change[1] + change[2] or is_uncounted_end and change[1] or 0
       local more = detail == '' and change[3] - ended or -ended
       for k, name in ipairs(names[n]) do
         unfinished[name] = (unfinished[name] or 0) + more

@@ -11,7 +11,7 @@
 -- a tally stays small. Fields: a target's number and `o` delivered with a batch, `f` failed, `m` moved to a failover destination, `s` sum of the durations
 -- of its attempts in ms, `r` failed attempts after which another one was planned, `d<bucket>` attempts that delivered, `a<bucket>` others (of a batch each attempt once); an id and `e` events, `x` filtered or repeated ones, `u` failed before they were sent.
 -- Of organizations for webhooks also a target's number and `n` messages made; `<number>:<letter>` and `e` its failed attempts by the letter of the
--- error (attempt-record.ts); `<number>!<reason>` and `e` its dead letters, with the reason `filtered` what its transform held back.
+-- error (attempt-record.ts); `<number>!<reason>` and `e` its dead letters, with the reason `filtered` what its transform held back, with `cancelled` what ended as neither delivered nor failed.
 -- `st:<org>:t` is the set of an organization's tallies, `tallies` all of a shard by the time of their first count.
 local tally_period_ms = 300000
 -- The buckets of core/latency-histogram.ts.

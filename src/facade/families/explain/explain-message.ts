@@ -1,6 +1,6 @@
 import { webhookOrganization } from '../../../core/webhook.ts';
 import { defaultMessage } from '../../../data/shard/attempt-record.ts';
-import type { AttemptView, DeliveryView, EventView } from '../../../data/shard/messages.ts';
+import type { AttemptView, Cancellation, DeliveryView, EventView } from '../../../data/shard/messages.ts';
 import type { WaitReason } from '../../../data/shard/waits.ts';
 import { type WebhookMessageView, webhookEventView } from '../../../data/webhooks/webhook-message-view.ts';
 import type { Call } from '../../http/operation.ts';
@@ -30,6 +30,7 @@ interface Message extends Goal {
   waitingUntilMs: number | null;
   lastErrorMessage: string | null;
   deadLetter: (DeadLetter & { atMs: number }) | null;
+  cancellation?: Cancellation;
   failedOverFrom: string | null;
   replayedFrom: string | null;
   createdAtMs: number;
@@ -73,6 +74,7 @@ async function story(
       ...attempts.slice(-maxAttemptsTold).map(attemptStep),
       ...(message.failedOverFrom === null ? [] : [failoverStep(message.failedOverFrom, message.destinationId)]),
       ...circuit,
+      ...cancelSteps(message),
       ...endSteps(message),
     ],
     waitsFor: waitingFor === null ? null : waitOf(waitingFor, waitingUntilMs),
@@ -88,6 +90,8 @@ function summaryOf(message: Message): string {
   if (unsentFor !== null) return `Nothing was sent: ${unsentText(message)}`;
   if (message.isUnderWay && waitingFor !== null)
     return `The ${noun} waits after ${attempts} of ${maxAttempts} attempts. ${waitOf(waitingFor, waitingUntilMs).text}`;
+  if (message.isUnderWay && message.cancellation !== undefined)
+    return `The ${noun} was cancelled while an attempt was under way, or while it was in a batch. It ends then, unless that succeeds.`;
   if (message.status === 'processing') return `An attempt of the ${noun} is under way, after ${attempts} of ${maxAttempts} attempts.`;
   if (message.isUnderWay) return `The ${noun} has not ended, after ${attempts} of ${maxAttempts} attempts.`;
   if (!message.isDelivered) return `The ${noun} was archived as a dead letter. Nothing more is sent.`;
@@ -145,6 +149,16 @@ async function circuitStep(call: Call, { routeId, destinationId, isForWebhook }:
   return [happened(openedAtMs, 'circuit_opened', text, { state, consecutiveFailures, lastFailure })];
 }
 
+function cancelSteps({ cancellation, isDeadLetter, isUnderWay }: Message): Step[] {
+  if (cancellation === undefined) return [];
+  const { atMs, by } = cancellation;
+  const isNoted = isUnderWay || !isDeadLetter;
+  const what = isNoted
+    ? `${by} cancelled the message while an attempt was under way, or while it was in a batch.`
+    : `${by} cancelled the message.`;
+  return [happened(atMs, 'cancelled', what, { by })];
+}
+
 function endSteps(message: Message): Step[] {
   const { deadLetter, isDeadLetter, unsentFor, completedAtMs, isUnderWay, isDelivered } = message;
   const steps: Step[] = [];
@@ -160,9 +174,14 @@ async function adviceOn(call: Call, message: Message): Promise<Advice[]> {
   const { id, isForWebhook, waitingFor, deadLetter, isDeadLetter, unsentFor, eventId } = message;
   if (waitingFor !== null) return await adviceOnWait(call, waitingFor, message);
   if (isDeadLetter && deadLetter !== null) {
+    const isCancelled = deadLetter.isCancelled;
     const again = isForWebhook
-      ? advise('Send it again once the cause is repaired.', 'POST', `/outbound-messages/dlq/${id}/retry`)
-      : advise('Replay it once the cause is repaired.', 'POST', `/deliveries/${id}/replay`);
+      ? advise(
+          isCancelled ? 'Send it again to undo the cancel.' : 'Send it again once the cause is repaired.',
+          'POST',
+          `/outbound-messages/dlq/${id}/retry`,
+        )
+      : advise(isCancelled ? 'Replay it to undo the cancel.' : 'Replay it once the cause is repaired.', 'POST', `/deliveries/${id}/replay`);
     const repairs = await repairOf(call, deadLetter, message);
     return deadLetter.reason === 'payload_not_found' ? repairs : [...repairs, again];
   }
@@ -175,9 +194,10 @@ function unsentReason(said: string | null): Message['unsentFor'] {
 
 function deadLetterOf(
   reason: DeadLetter['reason'],
-  { attempts, maxAttempts }: Pick<Message, 'attempts' | 'maxAttempts'>,
-): Pick<DeadLetter, 'reason' | 'isRejected'> {
-  return { reason, isRejected: reason === 'max_retries_exceeded' && attempts < maxAttempts };
+  { attempts, maxAttempts, lastErrorType }: Pick<Message, 'attempts' | 'maxAttempts'> & { lastErrorType: string | null },
+): Pick<DeadLetter, 'reason' | 'isRejected' | 'isCancelled'> {
+  const isCancelled = lastErrorType === 'cancelled';
+  return { reason, isCancelled, isRejected: !isCancelled && reason === 'max_retries_exceeded' && attempts < maxAttempts };
 }
 
 function fromDelivery(view: DeliveryView): Message {

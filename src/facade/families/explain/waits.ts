@@ -116,6 +116,7 @@ const deadReasons: Record<DeadLetterReason | WebhookDeadLetterReason, string> = 
   payload_not_found: 'its payload was no longer stored',
   secret_decryption_failed: 'a secret that it needs could not be decrypted',
   queue_limit_exceeded: 'the queue of its destination was full',
+  cancelled: 'it was cancelled',
 };
 
 export interface DeadLetter {
@@ -124,16 +125,19 @@ export interface DeadLetter {
   isForDisabled: boolean;
   /** Its receiver allowed no further attempt, with retries left. */
   isRejected: boolean;
+  isCancelled: boolean;
 }
 
-export function deadLetterText({ reason, isForDisabled, isRejected }: DeadLetter): string {
+export function deadLetterText({ reason, isForDisabled, isRejected, isCancelled }: DeadLetter): string {
+  if (isCancelled) return `It is a dead letter, because ${deadReasons.cancelled}.`;
   const usual = isRejected ? 'its receiver rejected it and allows no further attempt' : deadReasons[reason];
   const why = isForDisabled ? 'its endpoint or its application was disabled for too long' : usual;
   return `It is a dead letter, because ${why}.`;
 }
 
 /** What helps before a dead letter is sent again; empty: it can be sent again. */
-export async function repairOf(call: Call, { reason, isForDisabled }: DeadLetter, goal: Goal): Promise<Advice[]> {
+export async function repairOf(call: Call, { reason, isForDisabled, isCancelled }: DeadLetter, goal: Goal): Promise<Advice[]> {
+  if (isCancelled) return [];
   if (isForDisabled)
     return [
       advise(
@@ -143,6 +147,8 @@ export async function repairOf(call: Call, { reason, isForDisabled }: DeadLetter
       ),
     ];
   switch (reason) {
+    case 'cancelled':
+      return [];
     case 'max_retries_exceeded':
     case 'circuit_breaker_exhausted':
     case 'queue_limit_exceeded':

@@ -3,6 +3,7 @@ import { PosthornError } from '../../../core/errors.ts';
 import { type Call, type Family, operation } from '../../http/operation.ts';
 import { sentSynonym, underBothNames } from '../../records/synonyms.ts';
 import { replayRequest } from '../shared/replay-request.ts';
+import { cancelDeliveries } from './delivery-cancel.ts';
 import { attemptRecord, attemptToRecord, deliveryRecord, deliveryToRecord } from './delivery-fields.ts';
 import { listDeliveries } from './delivery-list.ts';
 
@@ -140,6 +141,7 @@ export const deliveries: Family = {
         return { ...replaysOf(replays, wanted.length), eventsProcessed: events };
       },
     }),
+    ...cancelDeliveries,
     operation({
       method: 'POST',
       path: '/deliveries/{id}/archive',

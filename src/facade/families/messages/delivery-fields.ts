@@ -3,6 +3,7 @@ import type { AttemptView, DeliveryView } from '../../../data/shard/messages.ts'
 import { detailField, shownAttemptDetail } from '../../../data/shard/shown-attempt-detail.ts';
 import { type WaitReason, waitReasons } from '../../../data/shard/waits.ts';
 import { isoTime, isoTimeOrNull, organizationId, timestamp } from '../../records/record-fields.ts';
+import { cancellation, cancellationField } from '../shared/cancel.ts';
 
 /** Records of deliveries and attempts, as events and deliveries show them. */
 
@@ -61,7 +62,7 @@ export const deliveryRecord = z
       .string()
       .nullable()
       .describe(
-        'timeout, http_error, network, dns, tls or blocked: of the last attempt. Without one circuit_open where it waits for an open circuit, failed over or ended because of it. secret_decryption_failed of such a dead letter.',
+        'timeout, http_error, network, dns, tls or blocked: of the last attempt. Without one circuit_open where it waits for an open circuit, failed over or ended because of it. secret_decryption_failed or cancelled of such a dead letter.',
       ),
     lastErrorMessage: z.string().nullable().describe('What went wrong last, in words.'),
     deadLetterReason: z.string().nullable().describe('Why it is a dead letter; null when it is none.'),
@@ -69,6 +70,7 @@ export const deliveryRecord = z
     replayedFrom: z.string().nullable().describe('Id of the delivery that it replays; null: none.'),
     createdAt: timestamp.describe('When it was made.'),
     completedAt: timestamp.nullable().describe('When it ended; null before.'),
+    cancellation,
     attemptCount: z.int().min(0).describe('The same as attempts.'),
     nextRetryAt: timestamp.nullable().describe('The same as nextAttemptAt.'),
     responseStatus: z.int().nullable().describe('The same as lastResponseStatus.'),
@@ -91,11 +93,12 @@ export const attemptRecord = z
   .meta({ id: 'Attempt' });
 
 export function deliveryToRecord(view: DeliveryView): z.input<typeof deliveryRecord> {
-  const { nextAttemptAtMs, waitingUntilMs, createdAtMs, completedAtMs, deadSinceMs: _, org, ...rest } = view;
+  const { nextAttemptAtMs, waitingUntilMs, createdAtMs, completedAtMs, deadSinceMs: _, cancellation: made, org, ...rest } = view;
   const nextAttemptAt = isoTimeOrNull(nextAttemptAtMs);
   const completedAt = isoTimeOrNull(completedAtMs);
   return {
     ...rest,
+    ...cancellationField(made),
     organizationId: org,
     nextAttemptAt,
     waitingUntil: isoTimeOrNull(waitingUntilMs),

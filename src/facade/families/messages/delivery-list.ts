@@ -36,7 +36,7 @@ const query = z.object({
   routeId: idOrSlug.optional().describe('Id or slug of a route.'),
   destinationId: idOrSlug.optional().describe('Id or slug of a destination.'),
   status: queryList(deliveryStatus, 'Only those with this status.'),
-  errorType: errorTypeQuery(['circuit_open', 'secret_decryption_failed']),
+  errorType: errorTypeQuery(['circuit_open', 'secret_decryption_failed', 'cancelled']),
   ...messageFilterParameters,
   ...timeRangeQuery,
 });

@@ -6,6 +6,7 @@ import type { WebhookDeadLetterReason, WebhookMessageStatus, WebhookMessageView 
 import type { Call } from '../../../http/operation.ts';
 import { isoTime, isoTimeOrNull, organizationId, timestamp } from '../../../records/record-fields.ts';
 import { waitingFor, waitingUntil } from '../../messages/delivery-fields.ts';
+import { cancellation, cancellationField } from '../../shared/cancel.ts';
 
 /** Records of messages to webhook endpoints and of their attempts. */
 
@@ -50,7 +51,7 @@ export const messageRecord = z
       .string()
       .nullable()
       .describe(
-        'timeout, http_error, network, dns, tls, blocked or gone: of the last attempt. Without one circuit_open where it waits for an open circuit or ended because of it; filtered or transform_failed where its transform is why it was not sent. secret_decryption_failed of a dead letter with this reason; disabled of one that waited 7 days for a disabled endpoint.',
+        'timeout, http_error, network, dns, tls, blocked or gone: of the last attempt. Without one circuit_open where it waits for an open circuit or ended because of it; filtered or transform_failed where its transform is why it was not sent. secret_decryption_failed of a dead letter with this reason; disabled of one that waited 7 days for a disabled endpoint, cancelled of one that was cancelled.',
       ),
     lastErrorMessage: z.string().nullable().describe('What went wrong last, in words.'),
     labels: z.record(z.string(), z.string()).describe('Those of the event.'),
@@ -61,6 +62,7 @@ export const messageRecord = z
     dlqLastRetryAt: timestamp.nullable().describe('When it was last sent again as a dead letter.'),
     createdAt: timestamp.describe('When it was made.'),
     completedAt: timestamp.nullable().describe('When it ended; null while it is under way.'),
+    cancellation,
   })
   .meta({ id: 'OutboundMessage' });
 
@@ -170,10 +172,11 @@ function toRecord(
   view: WebhookMessageView,
   names: { organizationId: string; applicationName: string | null; endpointUrl: string | null },
 ): z.input<typeof messageRecord> {
-  const { event, deadLetter, nextAttemptAtMs, waitingUntilMs, createdAtMs, completedAtMs, ...rest } = view;
+  const { event, deadLetter, nextAttemptAtMs, waitingUntilMs, createdAtMs, completedAtMs, cancellation: made, ...rest } = view;
   return {
     ...rest,
     ...names,
+    ...cancellationField(made),
     eventType: event?.typeName ?? null,
     labels: event?.labels ?? {},
     nextAttemptAt: isoTimeOrNull(nextAttemptAtMs),

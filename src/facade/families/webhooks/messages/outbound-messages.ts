@@ -9,6 +9,7 @@ import { queryList, timeRangeQuery } from '../../../http/query.ts';
 import { single } from '../../shared/envelope.ts';
 import { errorTypeQuery, messageFilterOf, messageFilterParameters, takingTurns } from '../../shared/message-filters.ts';
 import { replayRequest } from '../../shared/replay-request.ts';
+import { cancelMessages } from './message-cancel.ts';
 import { messageFilter } from './message-filter.ts';
 import { MessageNames, messageAttempt, messageRecord, messageStatus, shownMessage, toAttempt } from './message-record.ts';
 
@@ -19,7 +20,15 @@ export const messageFilterQuery = {
   eventType: text(1, 100).optional().describe('Name of the event type.'),
   applicationId: id.optional().describe('Only of this application.'),
   endpointId: id.optional().describe('Only to this endpoint.'),
-  errorType: errorTypeQuery(['circuit_open', 'secret_decryption_failed', 'disabled', 'filtered', 'schema_failed', 'transform_failed']),
+  errorType: errorTypeQuery([
+    'circuit_open',
+    'secret_decryption_failed',
+    'disabled',
+    'cancelled',
+    'filtered',
+    'schema_failed',
+    'transform_failed',
+  ]),
   ...messageFilterParameters,
   ...timeRangeQuery,
 };
@@ -134,6 +143,7 @@ export const outboundMessages: Family = {
       errors: ['RESOURCE_NOT_FOUND', 'CONFLICT', 'PAYLOAD_NOT_FOUND', 'QUOTA_EXCEEDED', 'QUEUE_FULL'],
       handle: async (call) => ({ data: await resend(call, refuseUnderWay) }),
     }),
+    ...cancelMessages,
   ],
 };
 

@@ -1,0 +1,103 @@
+#!lua flags=allow-oom
+-- Cancels messages that wait: each becomes a dead letter with the reason `cancelled`. Of one that a worker holds, or that is a member of a batch, the
+-- cancel is noted (cancelled.lua); it ends instead of being tried again.
+--
+-- KEYS: see ../shard/includes/shard.lua; the shard is the one where the messages are now.
+-- ARGV[1] organization, [2] who cancels, a name without line feeds; then per message: message, `<lane>/<entry>` where it stands in a lane, or '' for not known.
+-- Reply: per message `done` cancelled, or it was before; `noted`; `ended` it had ended; `gone` the organization has no such message here; `moved` it is in
+-- another shard, or on its way there; or where it is to be looked for: `seek <target>`, with ` r` when the target has a lane of retries.
+-- @include "../shard/includes/shard.lua"
+-- @include "../shard/includes/target.lua"
+-- @include "../shard/includes/count.lua"
+-- @include "../queue/includes/status-counts.lua"
+-- @include "../queue/includes/unfinished.lua"
+-- @include "../queue/includes/finish.lua"
+-- @include "../queue/includes/cancelled.lua"
+-- @include "../queue/includes/retries.lua"
+-- @include "../queue/includes/lanes.lua"
+
+local org, who = ARGV[1], ARGV[2]
+-- A message is mostly queued by the script that gives it its last stamp, so that its entry has one of the next numbers of the shard.
+local entries_near = 4
+
+-- The entry of a message between two ids of a lane; nil: it is not there.
+local function entry_between(lane, id, first, last, count)
+  local entries = redis.pcall('XRANGE', P .. 'w:' .. lane, first, last, 'COUNT', count)
+  if not failed(entries) then
+    for _, entry in ipairs(entries) do
+      if entry[2][2] == id then
+        return entry[1]
+      end
+    end
+  end
+  return nil
+end
+
+-- The lane and the entry of a message that waits in a lane of target n; nil: it is to be looked for.
+local function place_in_lanes(id, n, stamp, place, has_retries)
+  local lane, entry = string.match(place, '^(%d+r?)/(.+)$')
+  if lane and number_of_lane(lane) == n and entry_between(lane, id, entry, entry, 1) then
+    return lane, entry
+  end
+  local number = string.match(stamp or '', '-(%d+)$')
+  if not number then
+    return nil
+  end
+  for _, each in ipairs(has_retries and { n, retry_lane(n) } or { n }) do
+    local found = entry_between(each, id, number, '+', entries_near)
+    if found then
+      return each, found
+    end
+  end
+  return nil
+end
+
+-- Takes the bytes of an event out of those that were counted for the next batch of target n, where its entry was counted.
+local function uncount_bytes(n, entry, event)
+  local counted = call('HMGET', P .. 't:' .. n, 'bl', 'bs')
+  if counted[1] and tonumber(string.match(entry, '^%d+')) <= tonumber(string.match(counted[1], '^%d+')) then
+    call('HSET', P .. 't:' .. n, 'bs', math.max(0, tonumber(counted[2] or '0') - call('STRLEN', P .. 'e:' .. event)))
+  end
+end
+
+local function cancel(id, place)
+  local key = P .. 'm:' .. id
+  local m = call('HMGET', key, 't', 's', 'e', 'q', 'bt', 'i', 'j', 'u')
+  local n, state = m[1], m[2]
+  local t = n and call('HMGET', P .. 't:' .. n, 'o', 'rl', 'bt') or {}
+  if t[1] ~= org then
+    return 'gone'
+  elseif state == 'm' then
+    return 'moved'
+  elseif state == 'q' and m[4] == cancelled.reason then
+    return 'done'
+  elseif state ~= 'p' and state ~= 'r' and state ~= 'a' then
+    return 'ended'
+  elseif state == 'a' or m[5] then
+    cancelled.note(id, who)
+    return 'noted'
+  end
+  if not retry_over(n, id) then
+    local lane, entry = place_in_lanes(id, n, m[7] or m[6], place, t[2])
+    if not lane then
+      return 'seek ' .. n .. (t[2] and ' r' or '')
+    end
+    remove_entry(lane, entry)
+    if t[3] and lane == n then
+      uncount_bytes(n, entry, m[3])
+    end
+    remove_drained(n)
+  end
+  cancelled.note(id, who)
+  bury(id, org, cancelled.reason)
+  return 'done'
+end
+
+local outcomes = {}
+for k = 3, #ARGV, 2 do
+  outcomes[#outcomes + 1] = cancel(ARGV[k], ARGV[k + 1])
+end
+write_counts()
+write_status_counts()
+write_unfinished()
+return outcomes

@@ -1,0 +1,163 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { RedisClient } from '../../redis/connection.ts';
+import { Script } from '../../redis/script.ts';
+import { throwUnavailable } from '../../redis/unavailable.ts';
+import type { CancelResult, DeliveryStatus, MessageCanceller } from '../shard/messages.ts';
+import { recordKey } from '../shard/record-key.ts';
+import { list, text } from '../shard/script-reply.ts';
+import { shardKeys } from '../shard/shard-keys.ts';
+import { RedisMessageReader } from './message-reader.ts';
+
+const cancelScript = new Script(new URL('./cancel.lua', import.meta.url));
+const findScript = new Script(new URL('./find-entries.lua', import.meta.url));
+
+/** So that Redis serves others in between. */
+const messagesPerCall = 50;
+const entriesPerCall = 1000;
+/** A message is looked for again so often: it may move on while it is looked for. */
+const maxRounds = 5;
+const roundPauseMs = 50;
+/** Of looking through long lanes. */
+const longestSearchMs = 5000;
+const maxNameLength = 128;
+/** As no message ends that is cancelled. */
+const endedOtherwise: ReadonlySet<DeliveryStatus> = new Set(['delivered', 'failed', 'filtered', 'schema_failed', 'transform_failed']);
+
+interface Options {
+  redis: RedisClient;
+  prefix: string;
+  /** How many there are. */
+  shards?: () => number;
+}
+
+/** A message that waits in a lane whose entry is not known. */
+interface Sought {
+  id: string;
+  shard: number;
+  lanes: string[];
+}
+
+/** What a call of `cancel.lua` says of a message: a result, or where to look for it. */
+type Said = CancelResult | { lanes: string[] };
+
+/**
+ * Cancels messages by steps of one shard each. Where a message stands in a lane, the stamp that it was given with its entry mostly says. Where that does not, as of a retry,
+ * the lane is looked through from its newest entry on, in pieces and for all messages of the lane at once.
+ */
+export class RedisMessageCanceller implements MessageCanceller {
+  readonly #redis: RedisClient;
+  readonly #prefix: string;
+  readonly #reader: RedisMessageReader;
+
+  constructor({ redis, prefix, shards = () => 1 }: Options) {
+    this.#redis = redis;
+    this.#prefix = prefix;
+    this.#reader = new RedisMessageReader({ redis, prefix, shards });
+  }
+
+  async cancel(org: string, ids: readonly string[], by: string): Promise<Map<string, CancelResult>> {
+    const who = by.replace(/\s+/g, ' ').slice(0, maxNameLength);
+    const results = new Map<string, CancelResult>();
+    const untilMs = performance.now() + longestSearchMs;
+    let open: readonly string[] = [...new Set(ids)];
+    for (let round = 0; open.length > 0 && round < maxRounds; round++) {
+      if (round > 0) await pause(roundPauseMs);
+      const placed = await this.#reader.placed(org, open);
+      for (const id of open) results.set(id, atFirst(placed.get(id)?.view.status));
+      const byShard = Map.groupBy(
+        [...placed].filter(([id]) => results.get(id) === 'moving'),
+        ([, { shard }]) => shard,
+      );
+      await Promise.all(
+        [...byShard].map(async ([shard, found]) => {
+          const keys = found.map(([id]) => id);
+          for (const [id, result] of await this.#cancelIn(org, shard, keys, { who, untilMs })) results.set(id, result);
+        }),
+      );
+      open = open.filter((id) => results.get(id) === 'moving');
+    }
+    return results;
+  }
+
+  async now(): Promise<number> {
+    const [seconds, microseconds] = await this.#redis.time().catch(throwUnavailable);
+    return Number(seconds) * 1000 + Math.floor(Number(microseconds) / 1000);
+  }
+
+  /** Of messages that are in the shard. */
+  async #cancelIn(
+    org: string,
+    shard: number,
+    ids: readonly string[],
+    { who, untilMs }: { who: string; untilMs: number },
+  ): Promise<Map<string, CancelResult>> {
+    const said = await this.#run(org, shard, ids, { who, places: new Map() });
+    const sought = [...said].flatMap(([id, each]): Sought[] => (typeof each === 'object' ? [{ id, shard, lanes: each.lanes }] : []));
+    if (sought.length > 0) {
+      const places = await this.#find(shard, sought, untilMs);
+      for (const [id, each] of await this.#run(org, shard, [...places.keys()], { who, places })) said.set(id, each);
+    }
+    return new Map([...said].map(([id, each]) => [id, typeof each === 'object' ? 'moving' : each]));
+  }
+
+  async #run(
+    org: string,
+    shard: number,
+    ids: readonly string[],
+    { who, places }: { who: string; places: ReadonlyMap<string, string> },
+  ): Promise<Map<string, Said>> {
+    const said = new Map<string, Said>();
+    for (let first = 0; first < ids.length; first += messagesPerCall) {
+      const some = ids.slice(first, first + messagesPerCall);
+      const args = some.flatMap((id) => [recordKey(id, shard) ?? '', places.get(id) ?? '']);
+      const reply = await cancelScript
+        .run(this.#redis, shardKeys(this.#prefix, shard).declared, [org, who, ...args])
+        .catch(throwUnavailable);
+      for (const [i, each] of list(reply).entries()) said.set(some[i] ?? '', saidOf(text(each)));
+    }
+    return said;
+  }
+
+  /** By message `<lane>/<entry>` where it stands; what is not found by `untilMs` is left out. */
+  async #find(shard: number, sought: readonly Sought[], untilMs: number): Promise<Map<string, string>> {
+    const places = new Map<string, string>();
+    for (const lane of new Set(sought.flatMap(({ lanes }) => lanes))) {
+      let before = '+';
+      do {
+        const open = sought.filter(({ id, lanes }) => lanes.includes(lane) && !places.has(id));
+        if (open.length === 0 || performance.now() > untilMs) break;
+        const byKey = new Map(open.map(({ id }) => [recordKey(id, shard) ?? '', id]));
+        const args = [lane, before, entriesPerCall, ...byKey.keys()];
+        const [last, ...found] = list(
+          await findScript.run(this.#redis, shardKeys(this.#prefix, shard).declared, args).catch(throwUnavailable),
+        ).map(text);
+        for (let k = 0; k < found.length; k += 2) places.set(byKey.get(found[k] ?? '') ?? '', `${lane}/${found[k + 1] ?? ''}`);
+        before = last ?? '';
+      } while (before !== '');
+    }
+    return places;
+  }
+}
+
+/** `status`: undefined of a message that is not there. */
+function atFirst(status: DeliveryStatus | undefined): CancelResult {
+  if (status === undefined) return 'not_found';
+  return endedOtherwise.has(status) ? 'ended' : 'moving';
+}
+
+const resultsBySaying: ReadonlyMap<string, CancelResult> = new Map([
+  ['done', 'cancelled'],
+  ['noted', 'cancelling'],
+  ['ended', 'ended'],
+  // It was there just before.
+  ['gone', 'moving'],
+  ['moved', 'moving'],
+]);
+
+function saidOf(said: string): Said {
+  const [, target, hasRetries] = /^seek (\d+)( r)?$/.exec(said) ?? [];
+  if (target !== undefined) return { lanes: hasRetries === undefined ? [target] : [`${target}r`, target] };
+  const result = resultsBySaying.get(said);
+  if (result === undefined) throw new Error(`cancel.lua said ${said}`);
+  return result;
+}

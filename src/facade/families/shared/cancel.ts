@@ -1,0 +1,226 @@
+import { z } from 'zod';
+import { celLimits, compileCelSearch } from '../../../core/cel-filter.ts';
+import { isPosthornError, PosthornError } from '../../../core/errors.ts';
+import { attemptErrorTypes } from '../../../data/shard/attempt-record.ts';
+import { cursorOf, cursorText } from '../../../data/shard/cursor.ts';
+import type { MessageFilter, PayloadFilter } from '../../../data/shard/message-filter.ts';
+import type { Cancellation, CancelResult, PageQuery, ScannedPage } from '../../../data/shard/messages.ts';
+import { text } from '../../../resources/text.ts';
+import type { Call } from '../../http/operation.ts';
+import { queryTime } from '../../http/query.ts';
+import { isoTime, timestamp } from '../../records/record-fields.ts';
+import { messageFilterOf, responseStatus, takingTurns } from './message-filters.ts';
+
+/** The cancel of deliveries and of messages to endpoints, in the words of both. */
+
+const perPage = 100;
+/** So many pages one request cancels, and for so long at most. */
+const maxPages = 5;
+const longestMs = 3000;
+const attempts = z.int().min(0).max(1000);
+
+const count = z.int().min(0);
+const id = text(1, 128);
+
+/** Cancels messages of `org` for the caller. */
+export function cancelFor({ services, caller }: Call, org: string, ids: readonly string[]): Promise<Map<string, CancelResult>> {
+  return services.canceller.cancel(org, ids, caller.credential.name);
+}
+
+export const cancelDescription =
+  'Ends what waits as a dead letter, which can be sent again. An attempt that is under way is not interrupted: when it does not succeed, the message ends then, and so does a member of a batch with its batch. It counts for no circuit, alert or failure rate.';
+
+export const cancelledStatus = z
+  .enum(['cancelled', 'cancelling'])
+  .describe('cancelled: it is a dead letter. cancelling: it becomes one, unless the attempt that is under way succeeds.');
+
+/** What became of one message. RESOURCE_NOT_FOUND, and CONFLICT where nothing waits. `noun` stands for the message. */
+export async function cancelOne(call: Call, org: string, wanted: string, noun: string): Promise<z.output<typeof cancelledStatus>> {
+  const result = (await cancelFor(call, org, [wanted])).get(wanted) ?? 'not_found';
+  switch (result) {
+    case 'cancelled':
+    case 'cancelling':
+      return result;
+    case 'not_found':
+      throw new PosthornError('RESOURCE_NOT_FOUND', `There is no such ${noun}.`);
+    case 'ended':
+      throw new PosthornError('CONFLICT', `The ${noun} has ended: only what waits can be cancelled.`);
+    case 'moving':
+      throw new PosthornError('CONFLICT', `The ${noun} is moving to another queue: cancel it again in a second.`);
+    default:
+      return result satisfies never;
+  }
+}
+
+export const cancelResult = z
+  .enum(['cancelled', 'cancelling', 'ended', 'moving', 'not_found'])
+  .describe(
+    'cancelled and cancelling as of a single one. ended: it had ended. moving: to another queue; cancel it again.',
+  ) satisfies z.ZodType<CancelResult>;
+
+export const cancelCounts = {
+  cancelled: count.describe('How many are dead letters now.'),
+  cancelling: count.describe('How many become dead letters unless the attempt that is under way succeeds.'),
+  skipped: count.describe('How many are neither.'),
+};
+
+export function countsOf(results: Iterable<CancelResult>): z.output<z.ZodObject<typeof cancelCounts>> {
+  const all = [...results];
+  const cancelled = all.filter((each) => each === 'cancelled').length;
+  const cancelling = all.filter((each) => each === 'cancelling').length;
+  return { cancelled, cancelling, skipped: all.length - cancelled - cancelling };
+}
+
+/** What the filters of both have. */
+export const cancelFilterFields = {
+  id: z.array(id).min(1).max(perPage).describe('Ids.'),
+  errorType: z
+    .array(z.enum([...attemptErrorTypes, 'circuit_open']))
+    .min(1)
+    .max(8)
+    .describe('Values of `lastErrorType`.'),
+  responseStatus: z.array(responseStatus).min(1).max(20).describe('Statuses or classes of the last response.'),
+  attemptsMin: attempts.describe('At least so many attempts.'),
+  attemptsMax: attempts.describe('At most so many attempts.'),
+  from: queryTime.describe('Created then or later.'),
+  to: queryTime.describe('Created then or earlier. Default: the time of the first request.'),
+  failedFrom: queryTime.describe('An attempt that began then or later failed.'),
+  failedTo: queryTime.describe('An attempt that began then or earlier failed.'),
+  where: text(1, celLimits.sourceLength).describe('CEL over event, labels, metadata and headers.'),
+};
+
+/** The body of a cancel by filter. */
+export function cancelBody<Filter extends z.ZodType>(filter: Filter) {
+  return z.strictObject({
+    filter: filter.describe('All have to be met; {}: all that waits.'),
+    dryRun: z.boolean().optional().describe('Counts what the filter matches, and cancels nothing.'),
+    cursor: z.string().min(1).max(1024).optional().describe('`nextCursor` of the answer before, with the same filter.'),
+  });
+}
+
+export const cancelledByFilter = z
+  .object({
+    matched: count.describe('How many met the filter, of those that this request looked at.'),
+    ...cancelCounts,
+    scanned: count.describe('How many records, or index entries, were looked at.'),
+    upTo: timestamp.describe('What was created later is left alone.'),
+    dryRun: z.boolean().describe('Whether nothing was cancelled.'),
+    nextCursor: z.string().nullable().describe('What `cursor` of the next request is; null: all was looked at.'),
+  })
+  .meta({ id: 'CancelledByFilter', description: 'What a step of a cancel by filter did.' });
+
+type SentFilter = z.output<z.ZodObject<{ [Name in keyof typeof cancelFilterFields]: z.ZodOptional<(typeof cancelFilterFields)[Name]> }>>;
+
+/** The sent filter as lists have it. VALIDATION_FAILED names the field. */
+export function sharedFilterOf(sent: SentFilter): MessageFilter & PayloadFilter {
+  return inFilterWords(() => {
+    if (sent.where !== undefined) compileCelSearch(sent.where);
+    return messageFilterOf(sent);
+  });
+}
+
+/**
+ * One step of a walk over what waits, newest first: it ends after some pages, or seconds, and its cursor leads on. Each further page counts as a request. `scope`: names
+ * the walk in cursors.
+ */
+export async function cancelByFilter(
+  call: Call<unknown, { dryRun?: boolean | undefined; cursor?: string | undefined }>,
+  {
+    org,
+    scope,
+    toMs,
+    list,
+  }: {
+    org: string;
+    scope: string;
+    toMs?: number | undefined;
+    list: (toMs: number, page: PageQuery) => Promise<ScannedPage<{ id: string }>>;
+  },
+): Promise<z.input<typeof cancelledByFilter>> {
+  const { dryRun = false } = call.body;
+  const beganMs = performance.now();
+  const begun = await beginning(call, scope, toMs);
+  const { upToMs } = begun;
+  let { cursor } = begun;
+  const done = { matched: 0, scanned: 0 };
+  const results: CancelResult[] = [];
+  for (let pages = 0; pages < maxPages; pages++) {
+    if (pages > 0 && (performance.now() - beganMs > longestMs || !(await hasPaid(call)))) break;
+    call.signal.throwIfAborted();
+    const page = { limit: perPage, ...(cursor !== undefined && { cursor }), ...takingTurns(call) };
+    const { items, nextCursor, scanned } = await inFilterWords(() => list(upToMs, page));
+    done.matched += items.length;
+    done.scanned += scanned;
+    if (!dryRun && items.length > 0)
+      results.push(
+        ...(
+          await cancelFor(
+            call,
+            org,
+            items.map((item) => item.id),
+          )
+        ).values(),
+      );
+    cursor = nextCursor ?? undefined;
+    if (cursor === undefined) break;
+  }
+  return {
+    ...done,
+    ...countsOf(results),
+    upTo: isoTime(upToMs),
+    dryRun,
+    nextCursor: cursor === undefined ? null : cursorOf(`${upToMs} ${cursor}`, scope),
+  };
+}
+
+/** Where a step begins, and up to which time of creation the walk goes: that of its first step. */
+async function beginning(
+  { services, body }: Call<unknown, { cursor?: string | undefined }>,
+  scope: string,
+  toMs: number | undefined,
+): Promise<{ upToMs: number; cursor: string | undefined }> {
+  if (body.cursor === undefined) {
+    const nowMs = await services.canceller.now();
+    return { upToMs: Math.min(toMs ?? nowMs, nowMs), cursor: undefined };
+  }
+  const sent = body.cursor;
+  const [upTo, cursor] = inFilterWords(() => cursorText(sent, scope)).split(' ');
+  return { upToMs: Number(upTo), cursor };
+}
+
+/** Whether the rate limit of the organization has room for another page. */
+async function hasPaid({ charge }: Call): Promise<boolean> {
+  try {
+    await charge(1);
+    return true;
+  } catch (error) {
+    if (isPosthornError(error, 'RATE_LIMITED')) return false;
+    throw error;
+  }
+}
+
+/** What is wrong with a parameter of a list is wrong with a field of the body. */
+function inFilterWords<T>(work: () => T): T {
+  const inWords = (error: unknown): never => {
+    const [[name, [complaint = '']] = ['', []]] = isPosthornError(error, 'INVALID_QUERY') ? Object.entries(error.details ?? {}) : [];
+    if (name === '') throw error;
+    const field = name === 'cursor' ? name : `filter.${name}`;
+    throw new PosthornError('VALIDATION_FAILED', `${field} ${complaint}.`, { details: { [field]: [complaint] } });
+  };
+  try {
+    const made = work();
+    return made instanceof Promise ? (made.catch(inWords) as T) : made;
+  } catch (error) {
+    return inWords(error);
+  }
+}
+
+export const cancellation = z
+  .object({ at: timestamp.describe('When.'), by: z.string().describe('Name of the API key or the user.') })
+  .optional()
+  .describe('Who cancelled it; absent: nobody has.');
+
+/** The field of a record. */
+export function cancellationField(made: Cancellation | undefined): { cancellation?: { at: string; by: string } } {
+  return made === undefined ? {} : { cancellation: { at: isoTime(made.atMs), by: made.by } };
+}

@@ -1,0 +1,218 @@
+import { type ReactElement, useEffect, useRef, useState } from 'react';
+import type { Input } from '../api/client.ts';
+import { useWrite } from '../app/use-api.ts';
+import { Confirm } from '../ui/confirm.tsx';
+import { Dialog } from '../ui/dialog.tsx';
+import { count } from '../ui/format.ts';
+import { Failure, Loading } from '../ui/notices.tsx';
+
+/** Ends what waits. */
+
+const waitingDeliveries = ['pending', 'retrying', 'circuit_open', 'processing'] as const;
+const waitingMessages = ['pending', 'failed', 'processing'] as const;
+
+const effect =
+  'It becomes a dead letter, which can be sent again. An attempt that is under way is not interrupted: if it succeeds, the receiver has it.';
+
+/** Cancels a delivery that has not ended; nothing for any other. */
+export function CancelDelivery({ id, status }: { id: string; status: string | undefined }): ReactElement | null {
+  const { mutate, error, isPending, reset } = useWrite('POST /deliveries/{id}/cancel');
+  if (!waitingDeliveries.some((each) => each === status)) return null;
+  const act = (done: () => void): void => mutate({ path: { id } }, { onSuccess: done });
+  return <CancelOne noun="delivery" act={act} error={error} isPending={isPending} reset={reset} />;
+}
+
+/** Cancels a message that has not ended; nothing for any other. */
+export function CancelMessage({ id, status }: { id: string; status: string | undefined }): ReactElement | null {
+  const { mutate, error, isPending, reset } = useWrite('POST /outbound-messages/{id}/cancel');
+  if (!waitingMessages.some((each) => each === status)) return null;
+  const act = (done: () => void): void => mutate({ path: { id } }, { onSuccess: done });
+  return <CancelOne noun="message" act={act} error={error} isPending={isPending} reset={reset} />;
+}
+
+interface CancelOneProps {
+  noun: 'delivery' | 'message';
+  act: (done: () => void) => void;
+  error: { message: string; requestId: string | null } | null;
+  isPending: boolean;
+  reset: () => void;
+}
+
+function CancelOne({ noun, act, error, isPending, reset }: CancelOneProps): ReactElement {
+  const [isOpen, setOpen] = useState(false);
+  const close = (): void => {
+    setOpen(false);
+    reset();
+  };
+  return (
+    <>
+      <button type="button" className="btn" onClick={() => setOpen(true)}>
+        Cancel {noun}…
+      </button>
+      <Confirm
+        title={`Cancel this ${noun}?`}
+        act={`Cancel ${noun}`}
+        keep="Keep it"
+        isDanger
+        isOpen={isOpen}
+        isPending={isPending}
+        error={error}
+        onClose={close}
+        onAct={() => act(close)}
+      >
+        <p>{effect}</p>
+      </Confirm>
+    </>
+  );
+}
+
+type DeliveryFilter = NonNullable<Input<'POST /deliveries/cancel'>['body']>['filter'];
+type MessageFilter = NonNullable<Input<'POST /outbound-messages/cancel'>['body']>['filter'];
+interface Step {
+  matched: number;
+  cancelled: number;
+  cancelling: number;
+  skipped: number;
+  nextCursor: string | null;
+}
+interface StepInput {
+  dryRun: boolean;
+  cursor: string | undefined;
+}
+
+/** Cancels the deliveries of a list that have not ended. `status`: those that the list is narrowed to. */
+export function CancelDeliveries({
+  filter,
+  status,
+}: {
+  filter: Omit<DeliveryFilter, 'status'>;
+  status: readonly string[] | undefined;
+}): ReactElement | null {
+  const { mutateAsync } = useWrite('POST /deliveries/cancel');
+  const statuses = waitingDeliveries.filter((each) => status?.includes(each));
+  if (status !== undefined && statuses.length === 0) return null;
+  const whole = statuses.length === 0 ? filter : { ...filter, status: statuses };
+  return (
+    <CancelList
+      what="deliveries"
+      step={({ dryRun, cursor }) => mutateAsync({ body: { filter: whole, dryRun, ...(cursor !== undefined && { cursor }) } })}
+    />
+  );
+}
+
+/** The same of messages. */
+export function CancelMessages({
+  filter,
+  status,
+}: {
+  filter: Omit<MessageFilter, 'status'>;
+  status: readonly string[] | undefined;
+}): ReactElement | null {
+  const { mutateAsync } = useWrite('POST /outbound-messages/cancel');
+  const statuses = waitingMessages.filter((each) => status?.includes(each));
+  if (status !== undefined && statuses.length === 0) return null;
+  const whole = statuses.length === 0 ? filter : { ...filter, status: statuses };
+  const step = async ({ dryRun, cursor }: StepInput): Promise<Step> =>
+    (await mutateAsync({ body: { filter: whole, dryRun, ...(cursor !== undefined && { cursor }) } })).data;
+  return <CancelList what="messages" step={step} />;
+}
+
+interface CancelListProps {
+  what: 'deliveries' | 'messages';
+  step: (input: StepInput) => Promise<Step>;
+}
+
+function CancelList({ what, step }: CancelListProps): ReactElement {
+  const [isOpen, setOpen] = useState(false);
+  return (
+    <>
+      <button type="button" className="btn" onClick={() => setOpen(true)}>
+        Cancel waiting…
+      </button>
+      <Dialog title={`Cancel ${what} that wait`} isOpen={isOpen} onClose={() => setOpen(false)}>
+        {isOpen ? <CancelWalk what={what} step={step} close={() => setOpen(false)} /> : null}
+      </Dialog>
+    </>
+  );
+}
+
+type Walk = { at: 'counting' | 'counted' | 'cancelling' | 'done'; sum: Omit<Step, 'nextCursor'> };
+const none = { matched: 0, cancelled: 0, cancelling: 0, skipped: 0 };
+
+/** Counts first, then cancels, step by step; closing the dialog ends it after the step that is under way. */
+function CancelWalk({ what, step, close }: CancelListProps & { close: () => void }): ReactElement {
+  const [{ at, sum }, setWalk] = useState<Walk>({ at: 'counting', sum: none });
+  const [failure, setFailure] = useState<string | null>(null);
+  const isGone = useRef(false);
+  const walk = async (dryRun: boolean): Promise<void> => {
+    setFailure(null);
+    let soFar = none;
+    let cursor: string | undefined;
+    try {
+      do {
+        const { nextCursor, ...done } = await step({ dryRun, cursor });
+        if (isGone.current) return;
+        soFar = {
+          matched: soFar.matched + done.matched,
+          cancelled: soFar.cancelled + done.cancelled,
+          cancelling: soFar.cancelling + done.cancelling,
+          skipped: soFar.skipped + done.skipped,
+        };
+        cursor = nextCursor ?? undefined;
+        const isOver = cursor === undefined;
+        setWalk({ at: dryRun ? (isOver ? 'counted' : 'counting') : isOver ? 'done' : 'cancelling', sum: soFar });
+      } while (cursor !== undefined);
+    } catch (error) {
+      setFailure(error instanceof Error ? error.message : String(error));
+    }
+  };
+  // biome-ignore lint/correctness/useExhaustiveDependencies: counts once, when the dialog opens
+  useEffect(() => {
+    isGone.current = false;
+    void walk(true);
+    return () => {
+      isGone.current = true;
+    };
+  }, []);
+  const cancel = (): void => {
+    setWalk({ at: 'cancelling', sum: none });
+    void walk(false);
+  };
+  const text = {
+    counting: `${count(sum.matched)} so far.`,
+    counted:
+      sum.matched === 0
+        ? 'Nothing that waits matches the filters of the list.'
+        : `${count(sum.matched)} ${what} match the filters of the list.`,
+    cancelling: `${count(sum.cancelled)} are cancelled so far.`,
+    done: `${count(sum.cancelled)} are cancelled. ${count(sum.cancelling)} end with the attempt that is under way, ${count(sum.skipped)} had ended.`,
+  };
+  return (
+    <>
+      {at === 'counting' && failure === null ? <Loading what={what} /> : null}
+      <p role="status">{text[at]}</p>
+      {at === 'counted' && sum.matched > 0 ? (
+        <p className="muted">
+          Each becomes a dead letter, which can be sent again. An attempt that is under way is not interrupted. What is made from now on is
+          left alone.
+        </p>
+      ) : null}
+      {failure === null ? null : <Failure message={failure} />}
+      <div className="btn-row is-end">
+        <button type="button" className="btn is-quiet" onClick={close}>
+          {at === 'done' ? 'Close' : at === 'cancelling' ? 'Stop' : 'Keep them'}
+        </button>
+        {at === 'counted' && sum.matched > 0 ? (
+          <button type="button" className="btn is-danger" onClick={cancel}>
+            Cancel {count(sum.matched)} {what}
+          </button>
+        ) : null}
+        {at === 'cancelling' && failure !== null ? (
+          <button type="button" className="btn is-danger" onClick={cancel}>
+            Go on
+          </button>
+        ) : null}
+      </div>
+    </>
+  );
+}
