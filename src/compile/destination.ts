@@ -86,6 +86,7 @@ export function compileDestination(object: PosthornObject<'Destination'>, inputs
       ...(spec.throttle?.strict === true && { strict: true }),
     },
     retryPolicy: compileRetryPolicy(spec.retryPolicy),
+    ...(spec.expiresAfterSeconds !== undefined && { expiresAfterSeconds: spec.expiresAfterSeconds }),
     generation: metadata.generation,
   };
   const beyondPlan = destinationBeyondPlan(spec, organization.plan);

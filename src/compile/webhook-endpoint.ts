@@ -38,6 +38,7 @@ export interface ManagedEndpoint {
   rateLimitPerSecond: number;
   rateLimitStrict: boolean;
   retryDelaysSeconds: readonly number[] | null;
+  expiresAfterSeconds: number | null;
   successStatusCodes: readonly SuccessStatus[] | null;
   circuit: { failureThreshold: number; successThreshold: number; cooldownSeconds: number };
   signatureScheme: SignatureScheme;
@@ -125,6 +126,7 @@ export function compileWebhookEndpoint(
       rateLimitPerSecond: spec.rateLimitPerSecond,
       rateLimitStrict: spec.rateLimitStrict ?? false,
       retryDelaysSeconds: spec.retryDelaysSeconds ?? null,
+      expiresAfterSeconds: spec.expiresAfterSeconds ?? null,
       successStatusCodes: spec.successStatusCodes ?? null,
       circuit: { ...(spec.circuit ?? definition.spec.shape.circuit.unwrap().parse({})) },
       signatureScheme,

@@ -24,6 +24,7 @@ export function compileWebhookEventType(object: PosthornObject<'WebhookEventType
     enabled: spec.enabled,
     schema: inputs.schema,
     schemaVersion: versionOf(object, inputs),
+    ...(spec.expiresAfterSeconds !== undefined && { expiresAfterSeconds: spec.expiresAfterSeconds }),
     deprecatedAtMs: spec.deprecated ? deprecatedAtMs(object, inputs) : null,
     generation: metadata.generation,
   };

@@ -225,6 +225,8 @@ interface AnyDestinationRecord {
   shard: number;
   throttle: ThrottleRecord;
   retryPolicy: RetryPolicyRecord;
+  /** Absent: its messages do not expire. */
+  expiresAfterSeconds?: number;
   generation: number;
 }
 
@@ -339,6 +341,8 @@ export interface EventTypeRecord {
   enabled: boolean;
   schema: string | null;
   schemaVersion: number;
+  /** Absent: messages of its events do not expire by it. */
+  expiresAfterSeconds?: number;
   /** Null: it is not deprecated. */
   deprecatedAtMs: number | null;
   generation: number;

@@ -1,12 +1,14 @@
 import type { IncomingMessage } from 'node:http';
 import type { EventContext } from '../core/event-context.ts';
+import { expiresAtMs } from '../core/expiry.ts';
 import { type FilterVerdict, MatchBudget } from '../core/filter.ts';
 import { forwardedHeaders } from '../core/forwarded-headers.ts';
 import { newTimedId, parseTimedId } from '../core/ids.ts';
 import { keptQuery } from '../core/sent-query.ts';
 import type { FilteredRoute, NewEvent } from '../data/shard/messages.ts';
 import type { BrokenSchemas } from './broken-schemas.ts';
-import type { PlannedRoute, RoutingPlan } from './plan.ts';
+import { sentExpirySeconds } from './expiry-header.ts';
+import type { PlannedRoute, PlannedTarget, RoutingPlan } from './plan.ts';
 import type { LargeJudgement, ReceivedRequest } from './received-request.ts';
 
 export const patternsUntried =
@@ -14,7 +16,7 @@ export const patternsUntried =
 
 /** Which targets an event goes to, and which routes do not want it. */
 export interface RoutedEvent {
-  targets: Omit<NewEvent['targets'][number], 'messageId'>[];
+  targets: PlannedTarget[];
   invalid: Omit<NewEvent['invalid'][number], 'messageId'>[];
   filtered: NewEvent['filtered'];
 }
@@ -75,8 +77,8 @@ export function makeEvent(
   routed: RoutedEvent,
   id?: string,
 ): NewEvent {
-  const scheduled = notBeforeMs === null ? {} : { notBeforeMs };
-  const targets = routed.targets.map((target) => ({ messageId: newTimedId('msg_', target.shard, receivedAtMs), ...target, ...scheduled }));
+  const common = { sentSeconds: sentExpirySeconds(request.headers), notBeforeMs, receivedAtMs };
+  const targets = routed.targets.map((target) => targetOf(target, common));
   const known = id === undefined ? null : parseTimedId(id);
   const kept = keptQuery(query);
   const shard = known?.shard ?? targets[0]?.shard ?? 0;
@@ -93,9 +95,22 @@ export function makeEvent(
     payload: body,
     signatureValid,
     duplicateOf: null,
-    ...scheduled,
+    ...(notBeforeMs !== null && { notBeforeMs }),
     targets,
     invalid: routed.invalid.map((each) => ({ messageId: newTimedId('msg_', shard, receivedAtMs), ...each })),
     filtered: routed.filtered,
+  };
+}
+
+function targetOf(
+  { expiresAfterSeconds, ...target }: PlannedTarget,
+  { sentSeconds, notBeforeMs, receivedAtMs }: Pick<ReceivedEvent, 'notBeforeMs' | 'receivedAtMs'> & { sentSeconds: number | undefined },
+): NewEvent['targets'][number] {
+  const expiresAt = expiresAtMs(notBeforeMs ?? receivedAtMs, expiresAfterSeconds, sentSeconds);
+  return {
+    messageId: newTimedId('msg_', target.shard, receivedAtMs),
+    ...target,
+    ...(notBeforeMs !== null && { notBeforeMs }),
+    ...(expiresAt !== undefined && { expiresAtMs: expiresAt }),
   };
 }

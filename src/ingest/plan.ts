@@ -45,7 +45,13 @@ export interface PlannedRoute {
   schemaId: string | null;
   /** Where an event counts as failed that breaks the schema, for the alerts of the route; undefined: it has none. */
   failedFor: string | undefined;
-  targets: Omit<NewEvent['targets'][number], 'messageId'>[];
+  targets: PlannedTarget[];
+}
+
+/** Where messages of a route go. */
+export interface PlannedTarget extends Omit<NewEvent['targets'][number], 'messageId' | 'notBeforeMs' | 'expiresAtMs'> {
+  /** Absent: they do not expire. */
+  expiresAfterSeconds?: number;
 }
 
 export interface RoutingServices {
@@ -98,9 +104,11 @@ async function makeRouting(
     .sort((one, other) => other.priority - one.priority || (one.id < other.id ? -1 : 1));
   const destinationIds = [...new Set(routes.flatMap((route) => route.destinations.map(({ id }) => id)))];
   const destinations = await Promise.all(destinationIds.map((id) => registry.getOf(org, 'destination', id)));
-  const maxAttempts = new Map<string, number>();
+  const known = new Map<string, Pick<PlannedTarget, 'maxAttempts' | 'expiresAfterSeconds'>>();
   for (const destination of destinations) {
-    if (destination !== null) maxAttempts.set(destination.id, attemptsAt(destination));
+    if (destination === null) continue;
+    const { expiresAfterSeconds } = destination;
+    known.set(destination.id, { maxAttempts: attemptsAt(destination), ...(expiresAfterSeconds !== undefined && { expiresAfterSeconds }) });
   }
   const schemaIds = [...new Set(routes.flatMap(({ schemaId }) => (schemaId === undefined ? [] : [schemaId])))];
   const schemas = await Promise.all(schemaIds.map((id) => registry.getOf(org, 'payloadSchema', id)));
@@ -120,7 +128,7 @@ async function makeRouting(
           destinationId: id,
           shard,
           // A destination that is not there (yet) is the delivery's affair: nothing is lost here for it.
-          maxAttempts: maxAttempts.get(id) ?? attemptsOfUnknownDestination,
+          ...(known.get(id) ?? { maxAttempts: attemptsOfUnknownDestination }),
         })),
       })),
       schemas: schemaIds.map((id, i) => ({ id, jsonSchema: schemas[i]?.jsonSchema ?? null })),

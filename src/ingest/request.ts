@@ -24,6 +24,7 @@ import { answerAccepted, answerError, answerHandshake, answerQuestion } from './
 import { ArrivingBody, hungUp, overloaded, overShare } from './arriving-body.ts';
 import { type BrokenSchemas, brokenSchemas, noBrokenSchemas } from './broken-schemas.ts';
 import type { Deadlined, Deadlines } from './deadlines.ts';
+import { sentExpirySeconds } from './expiry-header.ts';
 import { handshakeAnswer, isProbe } from './handshake.ts';
 import { judgeLarge } from './large-event.ts';
 import type { IngestLimits } from './limits.ts';
@@ -141,6 +142,7 @@ export class IngestRequest implements Deadlined, Abandonment {
     if (this.#isOver()) return;
     if (asked !== 'event') return this.#endQuestion(asked());
     if (query.length > maxQueryLength) throw new PosthornError('URI_TOO_LONG', `The query is longer than ${maxQueryLength} characters`);
+    sentExpirySeconds(this.#request.headers);
     const body = await this.#readBody(this.#payloadLimit(plan), plan.source);
     if (this.#isOver()) return;
     const receivedAtMs = clock.now();

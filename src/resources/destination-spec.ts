@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defaultSignatureScheme, signatureSchemes } from '../core/signature-scheme.ts';
-import { description, displayName, secretKeyRef } from './fields.ts';
+import { description, displayName, expiresAfterSeconds, secretKeyRef } from './fields.ts';
 import { forwardedHeaderNames } from './forwarded-header.ts';
 import { headerName, staticHeaders } from './http-header.ts';
 import { controls, line, text } from './text.ts';
@@ -177,6 +177,7 @@ export const destinationSpec = z.strictObject({
   http: http.optional().describe('The endpoint, with type http.'),
   throttle: throttle.optional().describe('Rate at which deliveries are sent.'),
   retryPolicy: retryPolicy.optional().describe('When failed deliveries are tried again.'),
+  expiresAfterSeconds: expiresAfterSeconds('to the destination'),
   warehouse: warehouse.optional().describe('How files are written, with every type but http.'),
   s3: s3.optional().describe('The bucket, with type s3.'),
   r2: r2.optional().describe('The bucket, with type r2.'),

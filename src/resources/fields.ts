@@ -1,8 +1,20 @@
 import { z } from 'zod';
+import { maxExpirySeconds } from '../core/expiry.ts';
 import type { Rule } from './definition.ts';
 import { dateTime, line, nanosecondsOf, paragraph, text } from './text.ts';
 
 /** Field schemas that several kinds share. Every string and list has a bound, which the CEL cost estimator needs. */
+
+/** After how many seconds messages are given up, counted from when they are accepted. `whose`: messages of what. */
+export const expiresAfterSeconds = (whose: string) =>
+  z
+    .int()
+    .min(1)
+    .max(maxExpirySeconds)
+    .optional()
+    .describe(
+      `Seconds after which a message ${whose} is given up that has not been delivered: it becomes a dead letter. Of several values that apply to a message the smallest counts. Default: never.`,
+    );
 
 /** RFC 1123 label as object names use it; the slug of a resource. */
 export const objectName = text(1, 63).regex(

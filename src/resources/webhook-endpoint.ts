@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defaultSignatureScheme, signatureSchemes } from '../core/signature-scheme.ts';
 import { defineKind, type Rule } from './definition.ts';
-import { circuitStatus, commonStatus, disableAfterHours, reference, secretKeyRef } from './fields.ts';
+import { circuitStatus, commonStatus, disableAfterHours, expiresAfterSeconds, reference, secretKeyRef } from './fields.ts';
 import { staticHeaderRules, staticHeaders } from './http-header.ts';
 import { ageColumn, enabledColumn, readyColumns } from './printer-columns.ts';
 import { paragraph } from './text.ts';
@@ -54,6 +54,7 @@ const spec = z.strictObject({
     .describe(
       'Waits before the retries, in seconds: one for each retry, and no further one. Default: those of the installation (POSTHORN_WEBHOOK_RETRY_DELAYS).',
     ),
+  expiresAfterSeconds: expiresAfterSeconds('to the endpoint'),
   successStatusCodes: z
     .array(successStatus)
     .min(1)

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineKind } from './definition.ts';
-import { commonStatus, description } from './fields.ts';
+import { commonStatus, description, expiresAfterSeconds } from './fields.ts';
 import { ageColumn, enabledColumn, readyColumns } from './printer-columns.ts';
 import { dateTime, line, paragraph, text } from './text.ts';
 import { httpUrl } from './url.ts';
@@ -41,6 +41,7 @@ export const webhookEventType = defineKind({
     enabled: z.boolean().default(true).describe('Whether events of this type are taken.'),
     deprecated: z.boolean().default(false).describe('Whether subscribers should move to something else. Events are still taken.'),
     deprecatedMessage: paragraph(1, 500).optional().describe('What subscribers should do about it.'),
+    expiresAfterSeconds: expiresAfterSeconds('of an event of this type'),
   }),
   status: z.strictObject({
     ...commonStatus,

@@ -104,6 +104,7 @@ test('a person makes an endpoint of an application by the form, is shown its sec
   await page.getByText('Further settings').click();
   await page.getByLabel('Rate limit per second').fill('7');
   await page.getByLabel('Retry delays').fill('5\n300');
+  await page.getByLabel('Expires after seconds').fill('3600');
   await page.getByLabel('Success status codes').fill('2xx\n409');
   expect(await page.getByLabel('Application').isDisabled()).toBe(true);
   await page.getByRole('button', { name: 'Save' }).click();
@@ -114,6 +115,7 @@ test('a person makes an endpoint of an application by the form, is shown its sec
     description: 'Production',
     rateLimitPerSecond: 7,
     retryDelays: [5, 300],
+    expiresAfterSeconds: 3600,
     successStatusCodes: ['2xx', 409],
     isDisabled: false,
   });

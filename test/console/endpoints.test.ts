@@ -5,9 +5,9 @@ const publicKeyForm = /^whpk_[A-Za-z0-9+/]{43}=$/;
 const suite = consoleSuite();
 const { made, open, expectSound } = suite;
 
-test('the facts of an endpoint say when it is tried again and what counts as success', async () => {
+test('the facts of an endpoint say when it is tried again, when messages expire and what counts as success', async () => {
   const applicationId = await made('webhook-applications', { name: 'Acme' });
-  const own = { retryDelays: [5, 60], successStatusCodes: ['2xx', 409] };
+  const own = { retryDelays: [5, 60], expiresAfterSeconds: 3600, successStatusCodes: ['2xx', 409] };
   const endpoint = await made('webhook-endpoints', { applicationId, url: 'https://customer.example/', ...own });
   const page = await open(`o/default/targets/${endpoint}`);
   const facts = page.getByRole('region', { name: 'Facts' });
@@ -15,11 +15,17 @@ test('the facts of an endpoint say when it is tried again and what counts as suc
   await facts.waitFor();
   expect(await fact('Retries').textContent()).toBe('2, after 5.0 s, 1 min');
   expect(await fact('Success').textContent()).toBe('2xx, 409');
-  await suite.rest.send('PATCH', `/api/webhook-endpoints/${endpoint}`, { retryDelays: null, successStatusCodes: null });
+  expect(await fact('Expiry').textContent()).toBe('messages expire after 1 h');
+  await suite.rest.send('PATCH', `/api/webhook-endpoints/${endpoint}`, {
+    retryDelays: null,
+    expiresAfterSeconds: null,
+    successStatusCodes: null,
+  });
   await page.reload();
   await facts.waitFor();
   expect(await fact('Retries').textContent()).toBe('as the installation has them');
   expect(await fact('Success').textContent()).toBe('any 2xx');
+  expect(await fact('Expiry').textContent()).toBe('messages do not expire');
   expectSound();
 });
 

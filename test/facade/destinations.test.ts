@@ -28,6 +28,7 @@ describe('creating', () => {
       timeoutMs: 30_000,
       throttle: { mode: 'off', rateLimit: null, rateUnit: null, strict: null, maxConcurrency: null, queueLimit: null },
       retryPolicy: { maxRetries: 10, initialDelay: 1000, maxDelay: 3_600_000, backoffMultiplier: 4, delays: null },
+      expiresAfterSeconds: null,
       signingSecret: null,
       successRate: null,
       avgLatency: null,

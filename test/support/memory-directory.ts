@@ -107,6 +107,7 @@ export function webhookEndpoint(changes: Partial<WebhookEndpoint> & Pick<Webhook
     rateLimitPerSecond: 0,
     rateLimitStrict: false,
     retryDelaysSeconds: null,
+    expiresAfterSeconds: null,
     successStatusCodes: null,
     signatureScheme: 'hmac-sha256',
     signingKey: null,

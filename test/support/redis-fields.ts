@@ -19,6 +19,8 @@ export const field = {
     unsentReason: 'fm',
     endErrorType: 'er',
     cancellation: 'cx',
+    expiresMs: 'xp',
+    laneEntry: 'le',
     hasOutput: 'y',
     detailBytes: 'ad',
     batch: 'bt',

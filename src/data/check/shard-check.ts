@@ -34,7 +34,7 @@ const rounds = 3;
 const unfinishedLetters = new Set(['p', 'a', 'r']);
 
 /**
- * Proves that every accepted message is in exactly one place: queued, due, held by a worker, under way to another shard, finished
+ * Proves that every accepted message is in exactly one place: queued, due, held by a worker, expired, under way to another shard, finished
  * or dead letter, that it has its event, that what is queued will come to its turn, and that the unfinished and finished bytes of accounts are those of their events. Reads only, page by page, while the shards work; a complaint that does not last is no
  * finding. Throws UNAVAILABLE when Redis does not answer.
  */
@@ -203,10 +203,13 @@ class ShardWalk {
     let messages = 0;
     let unfinished = 0;
     const ofEvent = new Map<string, string[]>();
-    const records = together(await this.#keys('m:*'), async (key) => ({ key, fields: await this.#redis.hmget(key, 's', 'e', 'u', 'bt') }));
+    const records = together(await this.#keys('m:*'), async (key) => ({
+      key,
+      fields: await this.#redis.hmget(key, 's', 'e', 'u', 'bt', 'le'),
+    }));
     for await (const { key, fields } of records) {
       const id = key.slice(this.#base.length + 2);
-      const [status, event, elsewhere, batch] = fields;
+      const [status, event, elsewhere, batch, laneEntry] = fields;
       if (status === null || status === undefined) continue;
       if (event === batchMarker) {
         this.#checkPlace(id, status);
@@ -224,6 +227,7 @@ class ShardWalk {
       messages++;
       if (unfinishedLetters.has(status) || status === 'm') unfinished++;
       if (this.#batches.get(batch ?? '')?.has(id) === true) this.#note(id, 'in a batch');
+      if (laneEntry === '' && (await this.#redis.zscore(`${this.#base}exp`, id)) !== null) this.#note(id, 'expired');
       this.#checkPlace(id, status);
     }
     for await (const _ of together([...ofEvent], ([event, ids]) => this.#checkEvent(event, ids.length)));
@@ -302,7 +306,7 @@ async function* together<T, R>(items: readonly T[], ask: (item: T) => Promise<R>
 }
 
 function expectedPlaces(status: string): string[] {
-  if (unfinishedLetters.has(status)) return ['queued', 'held', 'due', 'in a batch'];
+  if (unfinishedLetters.has(status)) return ['queued', 'held', 'due', 'in a batch', 'expired'];
   if (status === 'e') return ['ended'];
   if (status === 'm') return ['moving'];
   return [status === 'q' ? 'dead' : 'finished'];

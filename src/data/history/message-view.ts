@@ -19,7 +19,8 @@ import { waitOf } from '../shard/waits.ts';
 /**
  * A message's hash: e event, t target, s status letter, n attempts made, x largest number of attempts, i index stamp, d due
  * time, c history stamp (`<ms>-<number>`), q dead-letter reason, rp message of which it is the replay, dr of a dead letter how often it was
- * replayed and when last, dc of an archived one the history stamp it had, sb and tf subscription of a webhook endpoint and its transform, fm why it was not sent, cx when and by whom it was cancelled, y whether the output of its transform is kept, ad bytes of the attempts in their long form that have a short one, too; 1, 2, … attempts in their short form; of a message that failed
+ * replayed and when last, dc of an archived one the history stamp it had, sb and tf subscription of a webhook endpoint and its transform, fm why it was not sent, cx when and by whom it was cancelled, er the error type of a dead letter that no attempt explains, xp when it expires (ms) and le its entry in a lane
+ * (`../queue/includes/expiry.lua`), y whether the output of its transform is kept, ad bytes of the attempts in their long form that have a short one, too; 1, 2, … attempts in their short form; of a message that failed
  * over also the fields named in `../queue/includes/failover.lua`, of a member of a batch bt the batch (`../shard/includes/batch.lua`).
  */
 export const statuses: ReadonlyMap<string, DeliveryStatus> = new Map([
@@ -60,6 +61,7 @@ export const deadLetterReasons: ReadonlySet<DeadLetterReason> = new Set([
   'secret_decryption_failed',
   'queue_limit_exceeded',
   'cancelled',
+  'expired',
 ]);
 
 /**
@@ -102,6 +104,7 @@ export function deliveryView(
     replayedFrom: record.get('rp') ?? null,
     createdAtMs: stampMs(record.get('i')) ?? 0,
     completedAtMs: stampMs(record.get('c')),
+    expiresAtMs: record.has('c') || !record.has('xp') ? null : number('xp'),
     deadSinceMs: stampMs(record.get('dc') ?? (status === 'dlq' ? record.get('c') : undefined)),
     ...cancellation(record.get('cx')),
   };
@@ -150,6 +153,8 @@ function lastError(
   if (reason === 'cancelled') return { lastErrorType: reason, lastErrorMessage: 'the message was cancelled' };
   if (record.get('er') === 'disabled')
     return { lastErrorType: 'disabled', lastErrorMessage: 'the endpoint or its application was disabled for too long' };
+  if (record.get('er') === 'expired')
+    return { lastErrorType: 'expired', lastErrorMessage: 'the message was not delivered before it expired' };
   return {
     lastErrorType: last === null ? errorWithoutAttempt(status, record) : last.errorType,
     lastErrorMessage: record.get('fm') ?? (last?.errorType == null ? null : last.errorMessage),

@@ -89,9 +89,10 @@ function lineOf(target: Target, shard: number): string {
   return transformId === null ? `${line} ${id}` : `${line} ${id} ${transformId}`;
 }
 
-/** When the first attempt is made at the earliest, behind `b`; empty: at once. */
-function timesOf({ notBeforeMs }: Target): string {
-  return notBeforeMs === undefined ? '' : `;b${notBeforeMs}`;
+/** When the first attempt is made at the earliest, behind `b`, absent: at once; and when the message expires, behind `x`, absent: never. */
+function timesOf({ notBeforeMs, expiresAtMs }: Target): string {
+  const earliest = notBeforeMs === undefined ? '' : `;b${notBeforeMs}`;
+  return expiresAtMs === undefined ? earliest : `${earliest};x${expiresAtMs}`;
 }
 
 function chunks(targets: readonly Target[]): Target[][] {

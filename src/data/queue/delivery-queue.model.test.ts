@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import fc from 'fast-check';
+import { expireMessages } from '../../../test/support/expire-messages.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { assertProperty } from '../../../test/support/property.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
+import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import { defaultPool } from '../../core/default-pool.ts';
 import { systemClock } from '../../runtime/clock.ts';
@@ -34,7 +36,7 @@ const outcomes = {
 type Place = 'queued' | 'held' | 'due' | 'finished' | 'dead' | 'pruned';
 
 type Step =
-  | { do: 'accept'; destinations: string[]; again: boolean }
+  | { do: 'accept'; destinations: string[]; again: boolean; expires: boolean }
   | { do: 'dequeue'; worker: string; count: number; isReplyLost: boolean }
   | { do: 'settle'; pick: number; outcome: Outcome['type']; times: number }
   | { do: 'settleAsZombie'; pick: number; outcome: Outcome['type'] }
@@ -42,7 +44,7 @@ type Step =
   | { do: 'adopt' | 'heartbeat'; worker: string }
   | { do: 'move'; pool: string }
   | { do: 'cancel'; pick: number; times: number }
-  | { do: 'promote' | 'prune' | 'dropRoute' };
+  | { do: 'promote' | 'expire' | 'prune' | 'dropRoute' };
 
 const worker = fc.constantFrom(...workers);
 const outcome = fc.constantFrom<Outcome['type'][]>('delivered', 'retry', 'dead', 'unsent', 'back');
@@ -54,6 +56,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       do: fc.constant('accept' as const),
       destinations: fc.subarray(['dst_a', 'dst_b', 'dst_c']),
       again: fc.boolean(),
+      expires: fc.boolean(),
     }),
   },
   {
@@ -66,7 +69,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.record({ do: fc.constant('crash' as const), worker }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('adopt' as const, 'heartbeat' as const), worker }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('move' as const), pool: fc.constantFrom(...pools) }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('promote' as const, 'prune' as const, 'dropRoute' as const) }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constantFrom('promote' as const, 'expire' as const, 'prune' as const, 'dropRoute' as const) }),
+  },
 );
 
 let redis: RedisServer;
@@ -90,6 +96,8 @@ class Run {
   readonly #noted = new Set<string>();
   /** What has ended for a cancel. */
   readonly #cancelled = new Set<string>();
+  /** Messages whose time has come. */
+  readonly #expired = new Set<string>();
   /** Jobs by the worker that knows of them. */
   readonly #known = new Map<string, Map<string, Job>>(workers.map((name) => [name, new Map()]));
   readonly #zombies: { worker: string; job: Job }[] = [];
@@ -99,7 +107,7 @@ class Run {
   async take(action: Step): Promise<void> {
     switch (action.do) {
       case 'accept':
-        return await this.#accept(newEvent({ destinations: action.destinations }), action.again);
+        return await this.#accept(newEvent({ destinations: action.destinations }), action);
       case 'dequeue':
         return await this.#dequeue(action.worker, action.count, action.isReplyLost);
       case 'settle':
@@ -124,8 +132,10 @@ class Run {
       case 'cancel':
         return await this.#cancel(action.pick, action.times);
       case 'promote':
-        while ((await this.#queue.promote()).nextDueMs === 0);
-        return this.#move('due', 'queued');
+        return await this.#promote();
+      case 'expire':
+        for (const key of await expireMessages(redis.client, base)) this.#expired.add(key);
+        return await this.#promote();
       case 'prune':
         while ((await this.#queue.prune({ finishedMs: -1000, deadLettersMs: -1000 })).hasMore);
         while (await this.#queue.foldTallies());
@@ -161,6 +171,11 @@ class Run {
     expect(Object.fromEntries(found)).toEqual(Object.fromEntries([...this.#places].map(([key, place]) => [key, [place]])));
 
     expect((await checkShards({ redis: redis.client, prefix: 'test:' })).findings).toEqual([]);
+    for (const [key, place] of this.#places) {
+      const expires = (await redis.client.hexists(`${base}m:${key}`, field.message.expiresMs)) === 1;
+      const isWatched = expires && (place === 'held' ? !this.#expired.has(key) : place === 'queued' || place === 'due');
+      expect([key, await redis.client.zscore(`${base}exp`, key)]).toEqual([key, isWatched ? expect.any(String) : null]);
+    }
     const holders = await redis.client.zrange(`${base}held`, '0', '-1');
     expect(holders.sort()).toEqual([...this.#held].map(([handle, { worker: name }]) => `${handle}/${name}`).sort());
     const open = [...this.#places.values()].filter((place) => ['queued', 'held', 'due'].includes(place)).length;
@@ -185,6 +200,8 @@ class Run {
       for (const job of [...(this.#known.get(finisher)?.values() ?? [])]) await this.#settleJob(finisher, job, outcomes.delivered, 1);
     }
     await this.take({ do: 'prune' });
+    await redis.client.zadd(`${base}waiting`, 'XX', 1, '~x');
+    await this.take({ do: 'promote' });
     await this.check();
     // A target whose stream was drained leaves `ready` with the next dequeue.
     await this.#dequeue(finisher, 64, false);
@@ -193,7 +210,18 @@ class Run {
     expect(left.filter((key) => !/:(ctl|bell|workers|slots|(tn|o|k|st):.*|t:\d+)$/.test(key))).toEqual([]);
   }
 
-  async #accept(event: NewEvent, again: boolean): Promise<void> {
+  async #promote(): Promise<void> {
+    while ((await this.#queue.promote()).nextDueMs === 0);
+    this.#move('due', 'queued');
+    for (const key of this.#expired) if (this.#places.get(key) === 'queued') this.#places.set(key, 'dead');
+  }
+
+  async #accept({ targets, ...event }: NewEvent, { again, expires }: { again: boolean; expires: boolean }): Promise<void> {
+    const expiresAtMs = Date.now() + 3_600_000;
+    await this.#acceptEvent({ ...event, targets: expires ? targets.map((target) => ({ ...target, expiresAtMs })) : targets }, again);
+  }
+
+  async #acceptEvent(event: NewEvent, again: boolean): Promise<void> {
     await this.#acceptor.accept(event);
     if (again) await this.#acceptor.accept(event);
     for (const { messageId } of event.targets) this.#places.set(messageId.slice(6), 'queued');
@@ -237,8 +265,9 @@ class Run {
     this.#held.delete(job.handle);
     this.#zombies.push({ worker: name, job });
     const places = { delivered: 'finished', retry: 'due', dead: 'dead', unsent: 'finished', back: 'queued' } as const;
-    this.#places.set(job.messageKey, places[how.type]);
-    if (places[how.type] !== 'finished') this.#endNoted(job.messageKey);
+    const place = places[how.type];
+    this.#places.set(job.messageKey, this.#expired.has(job.messageKey) && place !== 'finished' ? 'dead' : place);
+    if (place !== 'finished') this.#endNoted(job.messageKey);
   }
 
   /** A message that waits ends at once, one that is held when it would be queued again. */
@@ -271,6 +300,7 @@ class Run {
       this.#endNoted(each.messageKey);
     }
     await this.#queueOf(name).tend(name, 64);
+    if (this.#expired.size > 0) await this.#promote();
   }
 
   async #send(name: string, job: Job, how: Outcome): Promise<boolean | undefined> {

@@ -139,7 +139,7 @@ local function move_on(n, org, t, why, quantum)
     if place then
       failover.move(m, n, place, why)
     elseif m.event then
-      enqueue_in(lane, m.id)
+      enqueue_in(lane, m.id, m.expires)
       stay = stay + 1
     end
   end
@@ -302,7 +302,7 @@ local function serve(n, org, start, quantum)
     local id = entry[2][2]
     local guest = t.mv and failover.guest_of(id)
     local place = guest and failover.next_place(guest, t.fo, t.mv)
-    local attempts = not place and add_job(lane, entry[1], id)
+    local attempts = not place and add_job(lane, entry[1], id, true)
     if attempts then
       count_status(org, waiting_letter(attempts), 'a')
       local handle = lane .. '/' .. entry[1]

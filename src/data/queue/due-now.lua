@@ -20,11 +20,11 @@ local scan = call('ZSCAN', P .. 'due', ARGV[1], 'COUNT', 200)
 local freed = 0
 for k = 1, #scan[2], 2 do
   local n, id = string.match(scan[2][k], '^(%d+) (.+)$')
-  local m = n and wanted[n] and call('HMGET', P .. 'm:' .. id, 'e', 'o', 'od', 'bg', 's')
+  local m = n and wanted[n] and call('HMGET', P .. 'm:' .. id, 'e', 'o', 'od', 'bg', 's', 'xp')
   -- Of a destination that serves, but not for this route, those move on that came from another one.
   local is_retry = m and m[1] and m[5] ~= 'p'
   if is_retry and (wanted[n] == 'a' or m[2] or m[3] or m[1] == batch_marker and m[4] == '1') and retry_over(n, id) then
-    enqueue_retry(n, id)
+    enqueue_retry(n, id, m[6])
     touched[n] = true
     freed = freed + 1
   end

@@ -18,6 +18,7 @@
 -- @include "../shard/includes/hints.lua"
 -- @include "../feed/includes/feed.lua"
 -- @include "includes/failures-index.lua"
+-- @include "includes/expiry.lua"
 
 local budget = tonumber(ARGV[1])
 local closed = 0
@@ -32,6 +33,24 @@ local function attempts_of(id, count)
     numbers[k] = k
   end
   return call('HMGET', P .. 'm:' .. id, unpack(numbers)), call('HGET', P .. 'a:' .. id, count)
+end
+
+-- What a member has of the first `count` attempts of its batch, besides its own before that.
+local function attempts_fields(message, batch, count)
+  local before = tonumber(call('HGET', P .. 'm:' .. message, 'n') or '0')
+  local fields = { 'x', before + batch.max }
+  if count > 0 then
+    fields[3], fields[4] = 'n', before + count
+    for k = 1, count do
+      fields[#fields + 1] = before + k
+      fields[#fields + 1] = batch.short[k] or ''
+    end
+    -- Of attempts that came to nothing in the end, the last one says why; one that delivered has a long form only when it warns.
+    if batch.long and count == batch.attempts then
+      call('HSET', P .. 'a:' .. message, before + count, batch.long)
+    end
+  end
+  return fields
 end
 
 -- What is noted of the batch's failed attempts (failures.lua) stays true of its first member.
@@ -63,13 +82,22 @@ local function move_member(message, batch)
     return
   end
   call('HSET', P .. 'm:' .. message, 's', moves.attempts > 0 and 'r' or 'p')
-  enqueue(batch.target, message)
+  enqueue(batch.target, message, moves.expires)
   activate(batch.target)
+end
+
+-- An expired member ends with the attempts that were made before its time.
+local function end_expired(message, event, batch, reason, tried)
+  local fields = attempts_fields(message, batch, tried)
+  for _, value in ipairs({ finish(message, event, batch.org, batch.target, batch.destination, 'q', reason) }) do
+    fields[#fields + 1] = value
+  end
+  call('HSET', P .. 'm:' .. message, unpack(fields))
 end
 
 local function end_member(message, batch)
   local key = P .. 'm:' .. message
-  local m = call('HMGET', key, 'bt', 'n', 'x', 'e', 'cx')
+  local m = call('HMGET', key, 'bt', 'n', 'x', 'e', 'xp', 'cx')
   if m[1] ~= batch.id then
     return
   end
@@ -78,32 +106,33 @@ local function end_member(message, batch)
   local unsent = call('HGET', P .. 'bu:' .. batch.id, message)
   if unsent then
     local how, why = string.sub(unsent, 1, 1), string.sub(unsent, 2)
-    if how == 'q' then
+    local reason, tried = string.match(why, '^([%l_]+)/(%d+)$')
+    if how == 'q' and reason then
+      end_expired(message, m[4], batch, reason, tonumber(tried))
+    elseif how == 'q' then
       call('HSET', key, finish(message, m[4], batch.org, batch.target, batch.destination, how, why))
     else
       call('HSET', key, finish_unsent(message, m[4], batch.org, batch.target, how, why))
+    end
+    if m[5] then
+      expiry.forget(message)
     end
     closed = closed + 1
     return
   end
   local before = tonumber(m[2] or '0')
-  local fields = { 'x', before + batch.max }
-  if batch.attempts > 0 then
-    fields[3], fields[4] = 'n', before + batch.attempts
-    for k = 1, batch.attempts do
-      fields[#fields + 1] = before + k
-      fields[#fields + 1] = batch.short[k] or ''
-    end
-    -- Of attempts that came to nothing in the end, the last one says why; one that delivered has a long form only when it warns.
-    if batch.long then
-      call('HSET', P .. 'a:' .. message, before + batch.attempts, batch.long)
-    end
+  if batch.how == 'f' and not m[6] and expiry.is_over(m[5]) then
+    end_expired(message, m[4], batch, expiry.reason(batch.org), batch.attempts)
+    expiry.forget(message)
+    closed = closed + 1
+    return
   end
+  local fields = attempts_fields(message, batch, batch.attempts)
   if batch.attempts > 1 or batch.attempts == 1 and batch.how ~= 'd' then
     note_failure(batch.org, message, call('HGET', key, 'i'))
   end
   local how, why = batch.how, batch.how == 'q' and batch.why or nil
-  if m[5] and how ~= 'd' then
+  if m[6] and how ~= 'd' then
     how, why = 'q', cancelled.reason
   end
   if how == 'f' then
@@ -123,6 +152,9 @@ local function end_member(message, batch)
     fields[#fields + 1] = value
   end
   call('HSET', key, unpack(fields))
+  if m[5] then
+    expiry.forget(message)
+  end
   closed = closed + 1
 end
 

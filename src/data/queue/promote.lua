@@ -1,6 +1,6 @@
 #!lua flags=allow-oom
 -- Moves what is due: retries into the lanes of their targets, waiting targets into `ready`, open circuits whose cooldown is over
--- to half-open; at most 100 and 16 of them per call.
+-- to half-open; at most 100 and 16 of them per call. Ends messages that have expired, at most 100.
 --
 -- KEYS: see ../shard/includes/shard.lua.
 -- ARGV[1] how long (ms) a message may wait for an open circuit before it goes to a failover destination or to the dead letters, [2] the mark of the worker's pool.
@@ -17,7 +17,9 @@
 -- @include "includes/retries.lua"
 -- @include "includes/waits.lua"
 -- @include "includes/ring-pools.lua"
+-- @include "includes/expire.lua"
 -- @include "../shard/includes/hints.lua"
+-- @include "includes/expiry.lua"
 
 -- By then those that a shared limiter woke have come to dequeue, unless all workers are full.
 local wake_again_ms = 20
@@ -31,13 +33,13 @@ for _, retry in ipairs(take_due(100)) do
   if usable[n] == nil then
     usable[n] = not failed(redis.pcall('XLEN', P .. 'w:' .. retry_lane(n)))
   end
-  local state = usable[n] and call('HGET', P .. 'm:' .. id, 's')
-  if state then
-    if state == 'p' then
+  local m = usable[n] and call('HMGET', P .. 'm:' .. id, 's', 'xp')
+  if m and m[1] and not expiry.has_ended(m[1]) then
+    if m[1] == 'p' then
       scheduled.count_out(n)
-      enqueue(n, id)
+      enqueue(n, id, m[2])
     else
-      enqueue_retry(n, id)
+      enqueue_retry(n, id, m[2])
     end
     has_new[n] = true
     moved = moved + 1
@@ -120,6 +122,8 @@ for _, limiter in ipairs(call('ZRANGEBYSCORE', P .. 'waiting', '-inf', now, 'LIM
   local n = string.match(limiter, '^!(%d+)$')
   if n then
     wake_circuit(n)
+  elseif limiter == expiry.mark then
+    moved = moved + expire_messages()
   else
     wake_limiter(limiter)
   end

@@ -6,6 +6,7 @@ import { eventForShards, newEvent } from '../../../test/support/new-event.ts';
 import { delivered, failure, settleAll } from '../../../test/support/queue-worker.ts';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { field } from '../../../test/support/redis-fields.ts';
+import { targetSetting } from '../../../test/support/target-setting.ts';
 import { checkShards } from '../check/shard-check.ts';
 import { RedisMessageReader } from '../history/message-reader.ts';
 import { RedisMessagePurger } from '../purge/message-purger.ts';
@@ -102,6 +103,16 @@ describe('a scheduled message', () => {
     await send(event);
     await send(event);
     expect(await counts()).toEqual(['1', '1', '1']);
+  });
+
+  test('takes no place in the queue of its destination, and needs none', async () => {
+    const throttle = { ...targetSetting().throttle, mode: 'concurrency' as const, maxConcurrency: 1, queueLimit: 1 };
+    await queues.take(0, { throttle });
+    await send(newEvent());
+    await queues.take(0, { throttle });
+    await send(newEvent());
+    const id = await send(scheduled(newEvent()));
+    expect(await view(id)).toMatchObject({ status: 'pending', waitingFor: 'scheduled' });
   });
 
   test('does not hold up what its target gets meanwhile', async () => {

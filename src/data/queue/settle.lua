@@ -32,6 +32,7 @@
 -- @include "../shard/includes/hints.lua"
 -- @include "includes/attempt-details.lua"
 -- @include "../feed/includes/feed.lua"
+-- @include "includes/expiry.lua"
 
 local item_length = 4
 local worker = ARGV[1]
@@ -143,6 +144,26 @@ local function place_of(target, id, outcome, detail, attempts_here)
   return failover.candidate(m, target.failover, false), is_open and 'circuit_open' or 'failed_attempts', m
 end
 
+-- Whether a message that was held, and that expires `at` (ms), ends as expired: it was not delivered, and its time is over now or before its next attempt.
+function expiry.ends_failed(at, outcome, detail, is_rejected)
+  if outcome == 'r' then
+    return at <= now + tonumber(detail)
+  elseif outcome == 'q' then
+    return at <= now and not is_rejected and (detail == 'max_retries_exceeded' or detail == 'circuit_breaker_exhausted')
+  end
+  return outcome == 'b' and at <= now
+end
+
+-- Returns the fields to write into its hash.
+function expiry.finish(id, event, target)
+  local reason, error_type = expiry.reason(target.org)
+  local fields = { finish(id, event, target.org, target.n, target.destination, 'q', reason) }
+  if error_type then
+    fields[#fields + 1], fields[#fields + 2] = 'er', error_type
+  end
+  return fields
+end
+
 local function hear_circuit(target, said)
   local sign, generation = string.match(said, '^([+-])(%d+)$')
   if not sign then
@@ -176,7 +197,7 @@ for k = 1, count do
     target.done[lane] = target.done[lane] or {}
     table.insert(target.done[lane], entry)
     local key = P .. 'm:' .. id
-    local m = call('HMGET', key, 'e', 'n', 'k', 'i', 'ad', 'cx')
+    local m = call('HMGET', key, 'e', 'n', 'k', 'i', 'ad', 'xp', 'cx')
     if m[1] then
       local is_batch = m[1] == batch_marker
       local attempts = tonumber(m[2] or '0')
@@ -212,7 +233,7 @@ for k = 1, count do
         detail = string.sub(detail, 2)
       end
       hear_circuit(target, said)
-      if m[6] and outcome ~= 'd' and outcome ~= 'u' then
+      if m[7] and outcome ~= 'd' and outcome ~= 'u' then
         outcome, detail = 'q', cancelled.reason
       end
       local changes
@@ -222,6 +243,9 @@ for k = 1, count do
       end
       if outcome == 'q' and detail == 'max_retries_exceeded' and was_probe and not is_rejected and not candidate then
         detail = 'circuit_breaker_exhausted'
+      end
+      if not candidate and m[6] and expiry.ends_failed(tonumber(m[6]), outcome, detail, is_rejected) then
+        outcome = 'x'
       end
       if candidate then
         changes = {}
@@ -239,6 +263,8 @@ for k = 1, count do
         end
       elseif outcome == 'q' then
         changes = { finish(id, m[1], target.org, target.n, target.destination, 'q', detail) }
+      elseif outcome == 'x' then
+        changes = expiry.finish(id, m[1], target)
       elseif outcome == 'u' then
         changes = { finish_unsent(id, m[1], target.org, target.n, string.sub(detail, 1, 1), string.sub(detail, 2)) }
       elseif outcome == 'r' then
@@ -256,12 +282,15 @@ for k = 1, count do
         end
       else
         changes = { 's', attempts > 0 and 'r' or 'p' }
-        table.insert(target.back, { lane, id })
+        table.insert(target.back, { lane, id, m[6] })
       end
-      if not candidate and (outcome == 'd' or outcome == 'q' or outcome == 'u') then
+      if not candidate and (outcome == 'd' or outcome == 'q' or outcome == 'u' or outcome == 'x') then
         closed = closed + (is_batch and 0 or 1)
         if m[2] then
           call('HDEL', key, 'd')
+        end
+        if m[6] then
+          expiry.forget(id)
         end
       end
       for _, value in ipairs(changes) do
@@ -292,7 +321,7 @@ for _, n in ipairs(order) do
       call('XDEL', P .. 'w:' .. lane, unpack(entries))
     end
     for _, back in ipairs(target.back) do
-      enqueue_in(back[1], back[2])
+      enqueue_in(back[1], back[2], back[3])
     end
     if #target.back > 0 then
       activate(n)

@@ -48,7 +48,7 @@ interface Description {
   w?: WebhookDescription;
 }
 
-/** Labels, metadata, idempotency key, application, endpoints, the event that it is a part of, how many messages; each absent when there is none. */
+/** Labels, metadata, idempotency key, application, endpoints, the event that it is a part of, how many messages, seconds after which they expire; each absent when there is none. */
 interface WebhookDescription {
   l?: Record<string, string>;
   m?: Record<string, unknown>;
@@ -57,6 +57,7 @@ interface WebhookDescription {
   e?: readonly string[];
   p?: string;
   n?: number;
+  x?: number;
 }
 
 const lineFeed = Buffer.from('\n');
@@ -132,6 +133,7 @@ function describeWebhook({
   endpointIds,
   partOf,
   total,
+  expiresAfterSeconds,
 }: WebhookEventPart): WebhookDescription {
   return {
     ...(Object.keys(labels).length > 0 && { l: labels }),
@@ -141,10 +143,11 @@ function describeWebhook({
     ...(endpointIds.length > 0 && { e: endpointIds }),
     ...(partOf !== undefined && { p: partOf }),
     ...(total !== undefined && { n: total }),
+    ...(expiresAfterSeconds !== undefined && { x: expiresAfterSeconds }),
   };
 }
 
-function webhookPart({ l = {}, m = {}, k = null, a = null, e = [], p, n }: WebhookDescription): WebhookEventPart {
+function webhookPart({ l = {}, m = {}, k = null, a = null, e = [], p, n, x }: WebhookDescription): WebhookEventPart {
   return {
     labels: l,
     metadata: m,
@@ -152,6 +155,7 @@ function webhookPart({ l = {}, m = {}, k = null, a = null, e = [], p, n }: Webho
     applicationId: a,
     endpointIds: e,
     ...(n !== undefined && { total: n }),
+    ...(x !== undefined && { expiresAfterSeconds: x }),
     ...(p !== undefined && { partOf: p }),
   };
 }

@@ -26,6 +26,7 @@ export const endErrorTypes: readonly string[] = [
   'secret_decryption_failed',
   'disabled',
   'cancelled',
+  'expired',
   'filtered',
   'schema_failed',
   'transform_failed',

@@ -15,6 +15,8 @@ export interface WebhookEventPart {
   /** What the sender has narrowed it to; none: every subscription. */
   applicationId: string | null;
   endpointIds: readonly string[];
+  /** Of the event and its type: how many seconds after it was received its messages expire. Absent: never. */
+  expiresAfterSeconds?: number;
   /** Of a part of an event with very many targets: the event itself. */
   partOf?: string;
   /** How many messages it has, its parts included; absent: those that are its own. */
@@ -51,6 +53,8 @@ export interface NewEvent {
     maxAttempts: number;
     /** When the first attempt is made at the earliest, in milliseconds since the epoch. Absent: at once. */
     notBeforeMs?: number;
+    /** When the message is given up that was not delivered by then, in milliseconds since the epoch. Absent: never. */
+    expiresAtMs?: number;
     subscription?: { id: string; transformId: string | null };
   }[];
   /** Where the walk over the candidates begins and ends that are targets besides (`webhooks/webhook-matcher.ts`). Absent: there are none. */
@@ -150,16 +154,17 @@ export type DeadLetterReason =
   | 'payload_not_found'
   | 'secret_decryption_failed'
   | 'queue_limit_exceeded'
-  | 'cancelled';
+  | 'cancelled'
+  | 'expired';
 
 /** `gone`: a webhook endpoint that answered 410. */
 export type AttemptErrorType = 'timeout' | 'http_error' | 'network' | 'dns' | 'tls' | 'blocked' | 'gone';
 
 /**
  * `circuit_open`: no attempt was made yet, for an open circuit. `secret_decryption_failed`: none could be made. `disabled`: it has waited too long for a
- * disabled webhook endpoint. `cancelled`: somebody has cancelled it.
+ * disabled webhook endpoint. `cancelled`: somebody has cancelled it. `expired`: the message to a webhook endpoint was not delivered by its deadline.
  */
-export type DeliveryErrorType = AttemptErrorType | 'circuit_open' | 'secret_decryption_failed' | 'disabled' | 'cancelled';
+export type DeliveryErrorType = AttemptErrorType | 'circuit_open' | 'secret_decryption_failed' | 'disabled' | 'cancelled' | 'expired';
 
 /** That somebody has cancelled a message. One of which an attempt is under way ends with that. */
 export interface Cancellation {
@@ -191,6 +196,8 @@ export interface DeliveryView {
   replayedFrom: string | null;
   createdAtMs: number;
   completedAtMs: number | null;
+  /** When it is given up; null: it has ended, or never. */
+  expiresAtMs: number | null;
   /** When it became a dead letter; null: it never was one. */
   deadSinceMs: number | null;
   /** Absent: nobody has cancelled it. */

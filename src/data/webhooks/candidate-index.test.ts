@@ -13,6 +13,7 @@ function candidate(number: number, country = number % 7): WebhookCandidate {
     applicationId: `app_${number % 13}`,
     url: 'https://customer.example/',
     retries: null,
+    expiresAfterSeconds: null,
     shard: 0,
     applicationLimits: { perSecond: 1, perMinute: 1, perHour: 1 },
     filterExpression: null,

@@ -79,7 +79,9 @@ function eventOf(matches: WebhookMatches, labels: Record<string, string>, payloa
     signatureValid: null,
     duplicateOf: null,
     webhook: { labels, metadata: {}, idempotencyKey: null, applicationId: null, endpointIds: [], total: matches.total },
-    targets: matches.first.map((each) => webhookTarget(each, { messageId: newTimedId('msg_', each.shard, nowMs), maxAttempts: 8 })),
+    targets: matches.first.map((each) =>
+      webhookTarget(each, { messageId: newTimedId('msg_', each.shard, nowMs), maxAttempts: 8, receivedAtMs: nowMs }),
+    ),
     ...(matches.rest !== null && { further: matches.rest }),
     invalid: [],
     filtered: [],
@@ -301,6 +303,31 @@ describe('an event with more than a thousand targets', () => {
     expect(pauses).toBeGreaterThan(200);
     expect(pausesOfFew).toBeGreaterThan(0);
     expect(pausesOfFew).toBeLessThan(50);
+  });
+
+  test('an event with more than a thousand targets that has a deadline gives it to all of its messages, and an endpoint an earlier one to its own', async () => {
+    await clearMessages();
+    const matches = await match({ country: 'at' });
+    const event = eventOf(matches, { country: 'at' });
+    const { endpointId = '' } = matches.first[0] ?? {};
+    const last = (await store.endpointsById(org, [endpointId])).get(endpointId);
+    expect(last?.expiresAfterSeconds).toBeNull();
+    const withDeadline = {
+      ...event,
+      targets: [],
+      webhook: { ...event.webhook, expiresAfterSeconds: 600 },
+      further: { from: 0, end: endpointCount },
+    };
+    await store.updateEndpoint(org, endpointId, { expiresAfterSeconds: 60 });
+    await new RedisMessageAcceptor({ redis: redis.client, prefix, clock: restlessClock }).accept(withDeadline as NewEvent);
+    await carryAll(sending.findFurther);
+    const deadlines = new Map<number, number>();
+    for (const key of await redis.client.keys(`${prefix}{s*}:m:*`)) {
+      const seconds = (Number(await redis.client.hget(key, field.message.expiresMs)) - event.receivedAtMs) / 1000;
+      deadlines.set(seconds, (deadlines.get(seconds) ?? 0) + 1);
+    }
+    expect(Object.fromEntries(deadlines)).toEqual({ 60: 1, 600: endpointCount - 1 });
+    await store.updateEndpoint(org, endpointId, { expiresAfterSeconds: null });
   });
 
   test('an event with more than a thousand targets that turns out to have none stays as long as others that nobody wants', async () => {

@@ -30,9 +30,8 @@ export function furtherTargets({
     const judged = { type: sourceSlug, data, labels, metadata };
     const { matches, next } = await matcher.matchWindow(org, sourceId, webhook, judged, range, { turns });
     const nowMs = clock.now();
-    const targets = matches.map((match) =>
-      webhookTarget(match, { messageId: newTimedId('msg_', match.shard, nowMs), maxAttempts, notBeforeMs }),
-    );
+    const common = { maxAttempts, notBeforeMs, receivedAtMs: event.receivedAtMs, expiresAfterSeconds: webhook.expiresAfterSeconds };
+    const targets = matches.map((match) => webhookTarget(match, { messageId: newTimedId('msg_', match.shard, nowMs), ...common }));
     return { targets, next };
   };
 }

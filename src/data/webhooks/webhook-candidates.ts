@@ -22,6 +22,8 @@ export interface WebhookCandidate
   url: string;
   /** Attempts after the first one; null: as many as in the schedule of the installation. */
   retries: number | null;
+  /** Null: messages to the endpoint do not expire by its setting. */
+  expiresAfterSeconds: number | null;
   shard: number;
   applicationLimits: WebhookRateLimits;
 }
@@ -141,6 +143,7 @@ export class WebhookCandidates {
           applicationId: target.applicationId,
           url: target.url,
           retries: target.retryDelaysSeconds?.length ?? null,
+          expiresAfterSeconds: target.expiresAfterSeconds,
           shard: above.application.shard,
           applicationLimits: above.application.rateLimits,
           filterExpression: subscription.filterExpression,

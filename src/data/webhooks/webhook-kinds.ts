@@ -42,7 +42,12 @@ export const endpointKind: KindOfWebhooks<WebhookEndpoint> = {
   rowLength: 4,
   encode: encodeEndpoint,
   indexed: () => [],
-  matched: ({ url, isDisabled, retryDelaysSeconds }) => [url, isDisabled, retryDelaysSeconds?.length ?? null],
+  matched: ({ url, isDisabled, retryDelaysSeconds, expiresAfterSeconds }) => [
+    url,
+    isDisabled,
+    retryDelaysSeconds?.length ?? null,
+    expiresAfterSeconds,
+  ],
   target: ({ org, applicationId, id }) => ({ org, applicationId, endpointId: id }),
 };
 

@@ -7,7 +7,7 @@ import { type WebhookWaitReason, webhookWaitReason } from '../shard/waits.ts';
 export type WebhookMessageStatus = 'pending' | 'processing' | 'success' | 'failed' | 'exhausted' | 'dlq';
 
 export type WebhookDeadLetterReason =
-  | Exclude<DeadLetterReason, 'destination_not_found' | 'route_deleted' | 'cancelled'>
+  | Exclude<DeadLetterReason, 'destination_not_found' | 'route_deleted' | 'cancelled' | 'expired'>
   | 'endpoint_not_found';
 
 /** Times are milliseconds since the epoch. */
@@ -32,6 +32,8 @@ export interface WebhookMessageView {
   replayedFrom: string | null;
   createdAtMs: number;
   completedAtMs: number | null;
+  /** When it is given up; null: it has ended, or never. */
+  expiresAtMs: number | null;
   /** Null: it never was a dead letter. */
   deadLetter: { reason: WebhookDeadLetterReason; movedAtMs: number; retries: number; lastRetryAtMs: number | null } | null;
   /** Absent: nobody has cancelled it. */
@@ -101,6 +103,7 @@ export function webhookMessageView(
     replayedFrom,
     createdAtMs: view.createdAtMs,
     completedAtMs: view.completedAtMs,
+    expiresAtMs: view.expiresAtMs,
     deadLetter: deadLetterOf(view, webhook),
     ...(view.cancellation && { cancellation: view.cancellation }),
   };
@@ -146,10 +149,10 @@ function unsentErrorType(status: DeliveryStatus): string | null {
   return status === 'filtered' || status === 'schema_failed' || status === 'transform_failed' ? status : null;
 }
 
-/** An endpoint that is gone is one, also when it went with its application. What was cancelled has no reason of its own; the type of its last error says it. */
+/** An endpoint that is gone is one, also when it went with its application. What was cancelled or has expired has no reason of its own; the type of its last error says it. */
 export function reasonOf(reason: DeadLetterReason): WebhookDeadLetterReason;
 export function reasonOf(reason: DeadLetterReason | null): WebhookDeadLetterReason | null;
 export function reasonOf(reason: DeadLetterReason | null): WebhookDeadLetterReason | null {
-  if (reason === 'cancelled') return 'max_retries_exceeded';
+  if (reason === 'cancelled' || reason === 'expired') return 'max_retries_exceeded';
   return reason === 'destination_not_found' || reason === 'route_deleted' ? 'endpoint_not_found' : reason;
 }

@@ -35,8 +35,8 @@ const applicationJson = z.object({
   s: z.number().optional(),
 });
 /**
- * h: headers as they are. s: sealed ones, each with its place among all. r: seconds between attempts. o: what counts as success. k, p: secret and
- * previous ones. n: signature scheme. e, f: Ed25519 key and previous ones.
+ * h: headers as they are. s: sealed ones, each with its place among all. r: seconds between attempts. j: seconds after which messages expire. o: what counts as
+ * success. k, p: secret and previous ones. n: signature scheme. e, f: Ed25519 key and previous ones.
  */
 const endpointJson = z.object({
   ...common,
@@ -49,6 +49,7 @@ const endpointJson = z.object({
   l: z.number().optional(),
   y: z.literal(1).optional(),
   r: z.array(z.number()).optional(),
+  j: z.number().optional(),
   o: z.array(z.union([z.number(), z.string()])).optional(),
   b: z.tuple([z.number(), z.number(), z.number()]).optional(),
   k: z.tuple([z.string(), z.string()]),
@@ -94,7 +95,7 @@ export function newApplicationContent(
 
 export function newEndpointContent(endpoint: NewWebhookEndpoint, id: string, nowMs: number): EndpointContent {
   const { url, description, timeoutSeconds, rateLimitPerSecond, rateLimitStrict, circuit, managedBy } = endpoint;
-  const { retryDelaysSeconds, successStatusCodes } = endpoint;
+  const { retryDelaysSeconds, expiresAfterSeconds, successStatusCodes } = endpoint;
   return {
     url,
     description: description ?? null,
@@ -103,6 +104,7 @@ export function newEndpointContent(endpoint: NewWebhookEndpoint, id: string, now
     rateLimitPerSecond: rateLimitPerSecond ?? 0,
     rateLimitStrict: rateLimitStrict ?? false,
     retryDelaysSeconds: retryDelaysSeconds ?? null,
+    expiresAfterSeconds: expiresAfterSeconds ?? null,
     successStatusCodes: successStatusCodes ?? null,
     circuit: { ...defaultCircuit, ...definedOf(circuit ?? {}) },
     signatureScheme: endpoint.signatureScheme ?? defaultSignatureScheme,
@@ -178,6 +180,7 @@ export function encodeEndpoint({
   rateLimitPerSecond,
   rateLimitStrict,
   retryDelaysSeconds,
+  expiresAfterSeconds,
   successStatusCodes,
   circuit,
   signatureScheme,
@@ -194,6 +197,7 @@ export function encodeEndpoint({
     l: rateLimitPerSecond === 0 ? undefined : rateLimitPerSecond,
     y: rateLimitStrict ? 1 : undefined,
     r: retryDelaysSeconds === null ? undefined : [...retryDelaysSeconds],
+    j: expiresAfterSeconds ?? undefined,
     o: successStatusCodes === null ? undefined : [...successStatusCodes],
     b: isSame(circuit, defaultCircuit) ? undefined : [failureThreshold, successThreshold, cooldownSeconds],
     k: [secret.sealed, secret.prefix],
@@ -221,6 +225,7 @@ export function decodeEndpoint(json: string): EndpointContent {
     rateLimitPerSecond: stored.l ?? 0,
     rateLimitStrict: stored.y === 1,
     retryDelaysSeconds: stored.r ?? null,
+    expiresAfterSeconds: stored.j ?? null,
     successStatusCodes: stored.o ?? null,
     circuit: { ...defaultCircuit, ...definedOf({ failureThreshold, successThreshold, cooldownSeconds }) },
     secret: {

@@ -155,6 +155,7 @@ describe('an endpoint', () => {
       rateLimitPerSecond: 9,
       rateLimitStrict: false,
       retryDelaysSeconds: null,
+      expiresAfterSeconds: null,
       successStatusCodes: null,
       circuit: { failureThreshold: 5, successThreshold: 2, cooldownSeconds: 5 },
       signatureScheme: 'hmac-sha256',

@@ -46,6 +46,8 @@ export interface WebhookEndpoint {
   rateLimitStrict: boolean;
   /** Between its attempts; null: those of the installation. */
   retryDelaysSeconds: readonly number[] | null;
+  /** Null: its messages do not expire. */
+  expiresAfterSeconds: number | null;
   /** Null: any 2xx. */
   successStatusCodes: readonly SuccessStatus[] | null;
   circuit: { failureThreshold: number; successThreshold: number; cooldownSeconds: number };
@@ -140,6 +142,7 @@ export type NewWebhookEndpoint = Pick<WebhookEndpoint, 'org' | 'applicationId' |
       | 'rateLimitPerSecond'
       | 'rateLimitStrict'
       | 'retryDelaysSeconds'
+      | 'expiresAfterSeconds'
       | 'successStatusCodes'
       | 'signatureScheme'
       | 'isDisabled'

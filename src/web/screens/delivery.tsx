@@ -70,6 +70,14 @@ export function DeliveryStory(): ReactElement {
                 <dd>
                   <Clock at={delivery.createdAt} />
                 </dd>
+                {delivery.expiresAt === null ? null : (
+                  <>
+                    <dt>Expires</dt>
+                    <dd>
+                      <Clock at={delivery.expiresAt} />
+                    </dd>
+                  </>
+                )}
                 {delivery.deadLetterReason === null ? null : (
                   <>
                     <dt>Reason</dt>

@@ -9,7 +9,7 @@ import { EditLink, NewLink } from '../app/resource-form/form-links.tsx';
 import { type RowOf, useCursorList, useRead, useWrite } from '../app/use-api.ts';
 import { Drawer } from '../ui/drawer.tsx';
 import { type FilterField, yesOrNo } from '../ui/filters.tsx';
-import { count } from '../ui/format.ts';
+import { count, expiryWords } from '../ui/format.ts';
 import { Empty, Failure, Loading } from '../ui/notices.tsx';
 import { Payload } from '../ui/payload.tsx';
 import type { Column } from '../ui/rows.tsx';
@@ -82,6 +82,7 @@ function TypeDrawer({ id, onClose }: { id: string; onClose: () => void }): React
       </Drawer>
     );
   const { name, isEnabled, description, category, schema, schemaVersion, examplePayload, subscriptionCount, deprecatedMessage } = data.data;
+  const { expiresAfterSeconds } = data.data;
   return (
     <Drawer
       label="Selected event type"
@@ -121,6 +122,8 @@ function TypeDrawer({ id, onClose }: { id: string; onClose: () => void }): React
           <dd>{category ?? <span className="dim">–</span>}</dd>
           <dt>Subscriptions</dt>
           <dd>{count(subscriptionCount)}</dd>
+          <dt>Expiry</dt>
+          <dd>{expiryWords(expiresAfterSeconds)}</dd>
           {deprecatedMessage === null ? null : (
             <>
               <dt>Deprecated</dt>

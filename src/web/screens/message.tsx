@@ -63,6 +63,14 @@ export function MessageStory(): ReactElement {
                 <dd>
                   <Clock at={message.createdAt} />
                 </dd>
+                {message.expiresAt === null ? null : (
+                  <>
+                    <dt>Expires</dt>
+                    <dd>
+                      <Clock at={message.expiresAt} />
+                    </dd>
+                  </>
+                )}
                 {message.dlqReason === null ? null : (
                   <>
                     <dt>Reason</dt>

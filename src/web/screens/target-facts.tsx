@@ -5,7 +5,7 @@ import { beginOf, rangeOf } from '../app/range.ts';
 import { EditLink } from '../app/resource-form/form-links.tsx';
 import { useCursorList, useOrganization, useRead } from '../app/use-api.ts';
 import { Drawer } from '../ui/drawer.tsx';
-import { count, duration, percent } from '../ui/format.ts';
+import { count, duration, expiryWords, percent } from '../ui/format.ts';
 import { Failure, Loading } from '../ui/notices.tsx';
 import { Code, State } from '../ui/state.tsx';
 import { Ago, useNow } from '../ui/time.tsx';
@@ -117,7 +117,7 @@ export function DestinationState({ destination: { id, enabled } }: { destination
 
 /** Circuits, what waits, how it has done, and why attempts failed. */
 export function DestinationFacts({ destination }: { destination: Destination }): ReactElement {
-  const { id, url, type, throttle, retryPolicy, timeoutMs, forwardHeaders } = destination;
+  const { id, url, type, throttle, retryPolicy, expiresAfterSeconds, timeoutMs, forwardHeaders } = destination;
   const { signatureScheme, publicKey, previousPublicKeys, signingSecret } = destination;
   const circuits = useCircuits([id]);
   const from = useDayBegin();
@@ -161,6 +161,8 @@ export function DestinationFacts({ destination }: { destination: Destination }):
             {retryWords(retryPolicy)}
             {timeoutMs === undefined ? '' : `; an attempt has ${duration(timeoutMs)}`}
           </dd>
+          <dt>Expiry</dt>
+          <dd>{expiryWords(expiresAfterSeconds)}</dd>
           {signatureScheme === undefined ? null : (
             <SignatureFacts
               signing={{ signatureScheme, publicKey: publicKey ?? null, previousPublicKeys: previousPublicKeys ?? [] }}
@@ -184,7 +186,7 @@ export function DestinationFacts({ destination }: { destination: Destination }):
 export function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactElement {
   const from = useDayBegin();
   const { id, url, totalMessages, totalSuccesses, totalFailures, avgResponseTimeMs, rateLimitPerSecond, timeoutSeconds } = endpoint;
-  const { retryDelays, successStatusCodes } = endpoint;
+  const { retryDelays, expiresAfterSeconds, successStatusCodes } = endpoint;
   const ended = totalSuccesses + totalFailures;
   return (
     <>
@@ -213,6 +215,8 @@ export function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactElemen
           </dd>
           <dt>Retries</dt>
           <dd>{retryDelays === null ? 'as the installation has them' : delayWords(retryDelays.map((seconds) => seconds * 1000))}</dd>
+          <dt>Expiry</dt>
+          <dd>{expiryWords(expiresAfterSeconds)}</dd>
           <dt>Success</dt>
           <dd>{successStatusCodes === null ? 'any 2xx' : successStatusCodes.join(', ')}</dd>
           <SignatureFacts signing={endpoint} isSigned />

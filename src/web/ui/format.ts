@@ -36,6 +36,11 @@ export function duration(ms: number): string {
   return withRest(`${Math.floor(hours / 24)} d`, hours % 24, 'h');
 }
 
+/** When messages expire, from the seconds of a setting. */
+export function expiryWords(seconds: number | null): string {
+  return seconds === null ? 'messages do not expire' : `messages expire after ${duration(seconds * 1000)}`;
+}
+
 /** Minutes and seconds until a time, such as `0:42`; `now` when it has passed. */
 export function countdown(ms: number): string {
   if (ms <= 0) return 'now';

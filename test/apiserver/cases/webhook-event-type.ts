@@ -36,7 +36,9 @@ export const webhookEventTypeCases: ValidationCase[] = [
     enabled: false,
     deprecated: true,
     deprecatedMessage: 'Use order.returned.',
+    expiresAfterSeconds: 2_592_000,
   }),
+  invalid('an expiry of nothing', named('ping', { expiresAfterSeconds: 0 }), 'spec.expiresAfterSeconds'),
   valid('a schema that is none, which the controller refuses', 'order.broken', { schema: '{' }),
   invalid('a name too long', named(`${text(50)}.${text(50)}`, {}), 'spec.name'),
   ...['Order.paid', 'order..paid', 'order.', '.paid', 'order._paid', 'order.paid_', 'order-paid', 'order paid', 'örder'].map((name) =>

@@ -60,6 +60,7 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
             forwardHeaders: null,
             throttle: { mode: 'off', rateLimit: null, rateUnit: null, strict: null, maxConcurrency: null, queueLimit: null },
             retryPolicy: { maxRetries: 10, initialDelay: 1000, maxDelay: 3_600_000, backoffMultiplier: 4, delays: null },
+            expiresAfterSeconds: null,
             hasSigningSecret: true,
             signatureScheme: 'hmac-sha256',
             isActive: true,

@@ -19,6 +19,7 @@ beforeAll(async () => {
     url: 'https://shop.example/hooks',
     signingSecretRef: { name: 'signing', key: 'secret' },
     retryDelaysSeconds: [5, 60],
+    expiresAfterSeconds: 3600,
     successStatusCodes: ['2xx', 409],
   });
   declared.subscription = await apply('WebhookSubscription', 'paid', {
@@ -51,6 +52,7 @@ test('what resources declare is listed and shown as what the API makes, its secr
     secretPrefix: `${secret.slice(0, 10)}…`,
     secretVersion: 1,
     retryDelays: [5, 60],
+    expiresAfterSeconds: 3600,
     successStatusCodes: ['2xx', 409],
     circuitState: 'closed',
     subscriptionCount: 1,

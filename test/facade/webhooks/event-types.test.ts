@@ -36,6 +36,7 @@ describe('creating an event type', () => {
         isDeprecated: false,
         deprecatedAt: null,
         deprecatedMessage: null,
+        expiresAfterSeconds: null,
         subscriptionCount: 0,
         createdAt: expect.any(String),
         updatedAt: expect.any(String),

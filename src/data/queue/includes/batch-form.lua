@@ -4,6 +4,7 @@
 -- @include "ulid.lua"
 -- @include "work.lua"
 -- @include "lanes.lua"
+-- @include "expiry.lua"
 
 -- Forms batches (batch.lua).
 
@@ -16,8 +17,11 @@ local function batch_form(n, layout, worker)
   local taken, members, bytes, moves, left, has_guests = {}, {}, 0, 0, nil, '0'
   for _, entry in ipairs(call('XRANGE', w, '-', '+', 'COUNT', limits[1])) do
     local message = entry[2][2]
-    local m = call('HMGET', P .. 'm:' .. message, 'e', 'h', 'y', 'hv', 'o', 'od')
-    if m[1] then
+    local m = call('HMGET', P .. 'm:' .. message, 'e', 'h', 'y', 'hv', 'o', 'od', 's', 'xp')
+    local is_over = expiry.is_over(m[8])
+    if is_over and not expiry.has_ended(m[7]) then
+      expiry.left_lane(message)
+    elseif m[1] and not expiry.has_ended(m[7]) then
       bytes = bytes + call('STRLEN', P .. 'e:' .. m[1])
       if #members > 0 and bytes > bytes_limit then
         break

@@ -7,6 +7,7 @@
 -- @include "../../shard/includes/target.lua"
 -- @include "work.lua"
 -- @include "failures-index.lua"
+-- @include "expiry.lua"
 
 -- Failover: a message moves to another target of its route: a failover destination, or back to its first one. In a target's hash: fo the
 -- failover targets that come after it, in order, each a number or, in another shard, `<shard>/<destination>`; fa failed attempts after which a
@@ -44,12 +45,13 @@ do
   -- Of a batch: each member goes on, or back, by itself.
   failover.way_back_of_members = 'back'
 
-  -- What decides where a message may move.
+  -- What decides where a message may move; without `event`: it is gone or has ended.
   function failover.moves_of(id)
-    local m = call('HMGET', P .. 'm:' .. id, 'o', 'od', 'h', 'hv', 'k', 'n', 'ha', 'j', 'e', 'w', 'i', 't', 'bg', 's', 'd')
+    local m = call('HMGET', P .. 'm:' .. id, 'o', 'od', 'h', 'hv', 'k', 'n', 'ha', 'j', 'e', 'w', 'i', 't', 'bg', 's', 'd', 'xp')
     return {
       id = id, at = m[12], first = m[1], first_destination = m[2], count = tonumber(m[3] or '0'), left = m[4] or '', before = tonumber(m[5] or '0'),
-      attempts = tonumber(m[6] or '0'), attempts_at_first = tonumber(m[7] or '0'), stamp = m[8], event = m[9],
+      attempts = tonumber(m[6] or '0'), attempts_at_first = tonumber(m[7] or '0'), stamp = m[8], event = not expiry.has_ended(m[14]) and m[9],
+      expires = tonumber(m[16] or '') or nil,
       why = m[10], created = m[11], due = m[14] == 'p' and tonumber(m[15] or '0') > now and tonumber(m[15]) or nil,
       is_away = (m[1] or m[2]) and true or false, has_guests = m[9] == batch_marker and m[13] == '1',
     }
@@ -84,9 +86,9 @@ do
 
   -- The first failover target of `fo` at which the message has made no attempt and that is free, as far as this shard knows: it serves, its circuit is
   -- not open, and its queue is not full. With `any` also one in another shard that has refused the message before, and, where it is `open`, the first
-  -- with an open circuit when no other is free. nil: there is none.
+  -- with an open circuit when no other is free. nil: there is none, or the message has expired.
   function failover.candidate(m, fo, any)
-    if not fo or m.count >= max_moves then
+    if not fo or m.count >= max_moves or expiry.is_over(m.expires) then
       return nil
     end
     local first_open = nil
@@ -127,7 +129,7 @@ do
 
   -- The first target of a message that has moved, written like a candidate; nil: it is there, has moved too often, or the target is gone.
   function failover.way_back(m)
-    if m.count >= max_moves then
+    if m.count >= max_moves or expiry.is_over(m.expires) then
       return nil
     end
     if m.first_destination then
@@ -146,7 +148,8 @@ do
   function failover.guest_of(id)
     local m = call('HMGET', P .. 'm:' .. id, 'o', 'od', 'e', 'bg')
     local is_guest = m[1] or m[2] or m[3] == batch_marker and m[4] == '1'
-    return is_guest and failover.moves_of(id) or nil
+    local moves = is_guest and failover.moves_of(id)
+    return moves and moves.event and moves or nil
   end
 
   -- Where a message goes whose target does not serve, or, with `g` for `moves`, no longer serves guests: of a batch these may be some members only.
@@ -214,6 +217,9 @@ do
       end
       local entry = send(shard, 'v', 'm', id, 'd', destination)
       call('HSET', key, 's', 'm', 'u', shard, 'v', entry, unpack(fields))
+      if m.expires then
+        expiry.forget(id)
+      end
       call('HINCRBY', ctl, 'open', -1)
       return entry
     end
@@ -240,7 +246,7 @@ do
     end
     queue_room(destination)
     use_room(destination)
-    enqueue(candidate, id)
+    enqueue(candidate, id, m.expires)
     activate(candidate)
   end
 end

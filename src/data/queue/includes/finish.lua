@@ -10,6 +10,7 @@
 -- @include "failures-index.lua"
 -- @include "../../feed/includes/feed.lua"
 -- @include "cancelled.lua"
+-- @include "expiry.lua"
 
 -- Ends a message, of this event, of target n that is not held: `d` delivered, `q` dead letter (with reason); `how` as count_end has it. History entries `fin` and `dead` are
 -- what pruning walks; `i:fail:<route>` lists the failed messages of a route, `i:bad:<org>` (failures-index.lua) those of an organization. Returns the fields to write into the message's hash.
@@ -79,10 +80,13 @@ local function bury(id, org, reason, error_type)
     batch_end(id, 'q', reason)
     return
   end
-  local m = call('HMGET', P .. 'm:' .. id, 't', 's', 'e')
+  local m = call('HMGET', P .. 'm:' .. id, 't', 's', 'e', 'xp')
   local n = m[1] or ''
   count_status(org, m[2], 'q')
   call('HDEL', P .. 'm:' .. id, 'd')
+  if m[4] then
+    expiry.forget(id)
+  end
   call('HSET', P .. 'm:' .. id, finish(id, m[3], org, n, call('HGET', P .. 't:' .. n, 'd') or '', 'q', reason))
   if error_type then
     call('HSET', P .. 'm:' .. id, 'er', error_type)

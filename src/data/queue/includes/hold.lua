@@ -38,15 +38,16 @@ local function put_back(handle, worker, id)
   if t[1] then
     release_places(handle, n, t[1], t[2])
   end
-  if t[1] and call('HEXISTS', P .. 'm:' .. id, 'cx') == 1 then
+  local m = call('HMGET', P .. 'm:' .. id, 's', 'n', 'xp', 'cx')
+  if m[4] and t[1] then
     bury(id, t[1], cancelled.reason)
-  elseif call('EXISTS', P .. 'm:' .. id) == 1 then
-    local attempts = tonumber(call('HGET', P .. 'm:' .. id, 'n') or '0')
+  elseif m[1] then
+    local attempts = tonumber(m[2] or '0')
     call('HSET', P .. 'm:' .. id, 's', waiting_letter(attempts))
     if t[1] then
       count_status(t[1], 'a', waiting_letter(attempts))
     end
-    enqueue_in(lane, id)
+    enqueue_in(lane, id, m[3])
   end
   settle_target(n)
   activate(n)

@@ -1,5 +1,6 @@
 -- @include "../../shard/includes/batch.lua"
 -- @include "../../shard/includes/shard.lua"
+-- @include "expiry.lua"
 
 -- Collects jobs for a worker. Reply: {targets, jobs, texts}; target {number, org, route, destination, revision of its setting or
 -- '', generation of its circuit, 1 when its attempts count as slow}; jobs one text with a line for each: lane, entry, message, attempts, max attempts, event,
@@ -17,12 +18,17 @@ local function job_target(n, org, route, destination, revision, circuit, is_slow
   end
 end
 
--- Returns how many attempts it has behind it; nil when the message's record is gone: the entry is then of no use.
-local function add_job(lane, entry, id)
+-- Returns how many attempts it has behind it; nil when the message's record is gone or has ended, or, of one that is `unheld`, it has expired: the entry is
+-- then of no use.
+local function add_job(lane, entry, id, unheld)
   local key = P .. 'm:' .. id
-  local m = call('HMGET', key, 'e', 'n', 'x', 'o', 'k', 'w', 'od', 'y', 'tf')
+  local m = call('HMGET', key, 'e', 'n', 'x', 'o', 'k', 'w', 'od', 'y', 'tf', 's', 'xp')
   local event, attempts = m[1], m[2] or '0'
-  if not event then
+  if not event or expiry.has_ended(m[10]) then
+    return nil
+  end
+  if unheld and expiry.is_over(m[11]) then
+    expiry.left_lane(id)
     return nil
   end
   call('HSET', key, 's', 'a')

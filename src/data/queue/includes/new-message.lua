@@ -8,6 +8,7 @@
 -- @include "failover.lua"
 -- @include "queue-room.lua"
 -- @include "retries.lua"
+-- @include "expiry.lua"
 
 -- Makes the message of an event for one target.
 
@@ -16,8 +17,8 @@ local queue_is_full = 'queue_limit_exceeded'
 -- Returns whether it was queued there; else the queue of the destination is full: it has moved to a failover destination that is free, then also its
 -- entry in the outbox where that is in another shard, or is a dead letter. `target.is_paced`: it stands in the lane of retries;
 -- `elsewhere`: it moves there at once, and then never again. `target.max` is the largest
--- number of attempts, with `;b<ms>` behind it where the first attempt is made at that time at the earliest; of a webhook endpoint its subscription follows,
--- and the transform of that when it has one.
+-- number of attempts, with `;b<ms>` behind it where the first attempt is made at that time at the earliest, and `;x<ms>` where the message expires; of a
+-- webhook endpoint its subscription follows, and the transform of that when it has one.
 local function new_message(event, org, n, target)
   local stamp = new_stamp()
   local max, times, subscription, transform = target.max, '', nil, nil
@@ -40,6 +41,11 @@ local function new_message(event, org, n, target)
     fields[#fields + 1] = 'd'
     fields[#fields + 1] = whole(due)
   end
+  local expires = string.match(times, ';x(%d+)')
+  if expires then
+    fields[#fields + 1] = 'xp'
+    fields[#fields + 1] = expires
+  end
   call('HSET', P .. 'm:' .. target.id, unpack(fields))
   count_status(org, nil, 'p')
   hold_event(event, org, 1)
@@ -47,11 +53,23 @@ local function new_message(event, org, n, target)
   index_add(P .. 'i:' .. org, stamp, target.id)
   index_add(P .. 'i:' .. target.route, stamp, target.id)
   index_add(P .. 'i:' .. target.destination, stamp, target.id)
+  if expiry.is_over(expires) then
+    -- It came late, from the outbox.
+    bury(target.id, org, expiry.reason(org))
+    return false
+  end
   if target.elsewhere then
     local m = failover.moves_of(target.id)
     m.count = failover.max_moves - 1
     -- Workers of the release before know no reason of its own.
     return false, failover.move(m, n, target.elsewhere, 'destination_unavailable')
+  end
+  if due then
+    scheduled.add(n, target.id, due)
+    if expires then
+      expiry.watch(target.id, expires)
+    end
+    return false
   end
   local room = queue_room(target.destination)
   if room and room <= 0 then
@@ -63,15 +81,11 @@ local function new_message(event, org, n, target)
     bury(target.id, org, queue_is_full)
     return false
   end
-  if due then
-    scheduled.add(n, target.id, due)
-    return false
-  end
   -- The lane of retries of a target that forms batches has batches alone.
   if target.is_paced and not call('HGET', P .. 't:' .. n, 'bt') then
-    enqueue_retry(n, target.id)
+    enqueue_retry(n, target.id, expires)
   else
-    enqueue(n, target.id)
+    enqueue(n, target.id, expires)
   end
   use_room(target.destination)
   return true

@@ -5,12 +5,20 @@
 -- @include "../../shard/includes/shard.lua"
 -- @include "../../shard/includes/target.lua"
 -- @include "work.lua"
+-- @include "expiry.lua"
 
 -- Queues a message that has come from another shard, unless its target cannot take it: then it goes on to the next one, or back. One that overflowed
--- and comes back to a queue that is full is a dead letter.
+-- and comes back to a queue that is full is a dead letter, and so is one that expired on its way.
 local function receive(id, n, org, why)
   local t = call('HMGET', P .. 't:' .. n, 'd', 'cs', 'mv', 'fo')
   local m = failover.moves_of(id)
+  if expiry.is_over(m.expires) then
+    bury(id, org, expiry.reason(org))
+    return
+  end
+  if m.expires then
+    expiry.watch(id, m.expires)
+  end
   if m.due then
     scheduled.add(n, id, m.due)
     return
@@ -36,7 +44,7 @@ local function receive(id, n, org, why)
       return
     end
   end
-  enqueue(n, id)
+  enqueue(n, id, m.expires)
   use_room(t[1])
   activate(n)
 end

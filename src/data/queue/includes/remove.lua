@@ -10,6 +10,7 @@
 -- @include "failures-index.lua"
 -- @include "attempt-details.lua"
 -- @include "../../shard/includes/packed.lua"
+-- @include "expiry.lua"
 
 -- Removal of records, for retention and purge.
 local function history_remove(key, stamp)
@@ -107,7 +108,7 @@ end
 -- message came from another shard, that one is told.
 local function remove_message(id)
   local key = P .. 'm:' .. id
-  local m = call('HMGET', key, 'e', 't', 'i', 'c', 's', 'o', 'j', 'q', 'v', 'n', 'h', 'ad', 'po')
+  local m = call('HMGET', key, 'e', 't', 'i', 'c', 's', 'o', 'j', 'q', 'v', 'n', 'h', 'ad', 'po', 'xp')
   if m[13] then
     return remove_pack(id, m[1], m[13], m[3])
   elseif not m[1] then
@@ -140,6 +141,9 @@ local function remove_message(id)
     hold_event(m[1], t[1], -1)
   elseif is_sending(m[9]) then
     hold_event(m[1], t[1], -1)
+  end
+  if m[14] then
+    expiry.forget(id)
   end
   details.release(m[1], t[1], m[12])
   call('DEL', key, P .. 'a:' .. id)

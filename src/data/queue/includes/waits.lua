@@ -3,6 +3,7 @@
 -- @include "../../shard/includes/target.lua"
 -- @include "lanes.lua"
 -- @include "failover.lua"
+-- @include "expiry.lua"
 
 -- Ends the wait of messages of target n that have waited since `began` (ms), or since they were queued or due, for longer than `longest_ms`, at most 100
 -- per lane: they go to one of the failover targets `options.fo`, if there are any and one is free, else to the dead letters, with `options.error_type` if it is
@@ -19,13 +20,13 @@ local function expire_waits(n, org, began, longest_ms, reason, options)
         return false
       end
       local id = entry[2][2]
-      local m = call('HMGET', P .. 'm:' .. id, 'd', 'i')
+      local m = call('HMGET', P .. 'm:' .. id, 'd', 'i', 's')
       local queued_ms = tonumber(m[1] or string.match(m[2] or '', '^(%d+)') or '0')
       if now - math.max(began, queued_ms) < longest_ms then
         return false
       end
       remove_entry(lane, entry[1])
-      if m[2] then
+      if m[2] and not expiry.has_ended(m[3]) then
         local moves = options.fo and failover.moves_of(id)
         local place = moves and failover.candidate(moves, options.fo, 'refused')
         if place then

@@ -1,10 +1,11 @@
+-- @include "expiry.lua"
 -- @include "../../shard/includes/shard.lua"
 -- @include "../../shard/includes/target.lua"
 
 -- Appends a message to a lane of its target, which is made on demand. The entry id comes from the shard's counter, so that a
--- stream made again never repeats an id that a slow worker still knows.
+-- stream made again never repeats an id that a slow worker still knows. `expires`: field xp of the message, if it has one.
 local streams_seen = {}
-local function enqueue_in(lane, id)
+local function enqueue_in(lane, id, expires)
   local w = P .. 'w:' .. lane
   if not streams_seen[lane] then
     streams_seen[lane] = true
@@ -18,15 +19,19 @@ local function enqueue_in(lane, id)
       end
     end
   end
-  call('XADD', w, new_entry(), 'i', id)
+  local entry = new_entry()
+  call('XADD', w, entry, 'i', id)
+  if expires then
+    expiry.queued(id, expires, lane, entry)
+  end
 end
 
-local function enqueue(n, id)
-  enqueue_in(n, id)
+local function enqueue(n, id, expires)
+  enqueue_in(n, id, expires)
 end
 
-local function enqueue_retry(n, id)
-  enqueue_in(retry_lane(n), id)
+local function enqueue_retry(n, id, expires)
+  enqueue_in(retry_lane(n), id, expires)
 end
 
 -- Why no fresh message of a target can be queued; nil when it can.

@@ -17,7 +17,7 @@ import { redacted } from '../shared/redaction.ts';
 import { headerObject, redactedHeaders, revealedHeaders } from '../shared/static-headers.ts';
 import { authConfig, authToRecord, authType } from './destination-auth.ts';
 import { destinationManifests, secretComment } from './destination-manifests.ts';
-import { retryPolicyRecord, retryPolicyToRecord, throttleRecord, throttleToRecord } from './destination-pace.ts';
+import { expiryRecord, retryPolicyRecord, retryPolicyToRecord, throttleRecord, throttleToRecord } from './destination-pace.ts';
 import { tlsRecord, tlsToRecord } from './destination-tls.ts';
 import { fieldMapping, shownCredential, warehouseConfig, warehouseToRecord } from './destination-warehouse.ts';
 
@@ -57,6 +57,7 @@ const portableDestination = z
     forwardHeaders: z.array(z.string()).nullable().optional().describe(textOf(http.forwardHeaders)),
     throttle: throttleRecord,
     retryPolicy: retryPolicyRecord,
+    expiresAfterSeconds: expiryRecord.optional(),
     config: warehouseConfig.optional().describe('Of warehouse destinations; credentials masked without includeSensitive.'),
     fieldMapping: fieldMapping.optional(),
     hasSigningSecret: z.boolean().optional().describe('Whether deliveries are signed.'),
@@ -129,7 +130,7 @@ async function portable(
   call: Call,
   includeSensitive: boolean,
 ): Promise<z.input<typeof portableDestination>> {
-  const { description = null, type, enabled, throttle, retryPolicy, http: settings } = object.spec;
+  const { description = null, type, enabled, throttle, retryPolicy, expiresAfterSeconds = null, http: settings } = object.spec;
   return {
     name: nameOf(object),
     slug: object.metadata.name,
@@ -140,6 +141,7 @@ async function portable(
       : await portableHttp(object, settings, call, includeSensitive)),
     throttle: throttleToRecord(throttle),
     retryPolicy: retryPolicyToRecord(retryPolicy),
+    expiresAfterSeconds,
     isActive: enabled,
   };
 }

@@ -174,3 +174,11 @@ export function retryPolicyToSpec(
   const isAsBefore = canonicalJson(after) === canonicalJson(before);
   return isAsBefore ? current : after;
 }
+
+const expiry = kinds.Destination.spec.shape.expiresAfterSeconds;
+
+export const expiryRecord = expiry
+  .unwrap()
+  .nullable()
+  .describe(`${textOf(expiry)} Null: never.`);
+export const expiryBody = expiryRecord.optional();

@@ -42,6 +42,8 @@ import { authConfig, authToRecord, authToSpec, authType, carriesCredentialElsewh
 import { destinationExportOperation, unusedFields } from './destination-export.ts';
 import { destinationImportOperation } from './destination-import.ts';
 import {
+  expiryBody,
+  expiryRecord,
   retryPolicyBody,
   retryPolicyRecord,
   retryPolicyToRecord,
@@ -85,6 +87,7 @@ const item = z
     useStaticIp: shownField(http.useStaticIp).optional(),
     throttle: throttleRecord,
     retryPolicy: retryPolicyRecord,
+    expiresAfterSeconds: expiryRecord,
     ...recordTimes,
   })
   .meta({ id: 'DestinationItem' });
@@ -133,6 +136,7 @@ const body = z.strictObject({
   fieldMapping: fieldMapping.nullable().optional(),
   throttle: throttleBody.optional(),
   retryPolicy: retryPolicyBody.optional(),
+  expiresAfterSeconds: expiryBody,
   ...signingBody,
 });
 
@@ -170,6 +174,7 @@ const definition = resourceDefinition({
       forwardHeaders: null,
       throttle: throttleToRecord(undefined),
       retryPolicy: retryPolicyToRecord(undefined),
+      expiresAfterSeconds: null,
       signingSecret: null,
       signatureScheme: 'hmac-sha256',
       publicKey: null,
@@ -197,6 +202,7 @@ const definition = resourceDefinition({
       ...(await targetToSpec({ call, body: sent, current, secrets })),
       throttle: throttleToSpec(sent.throttle, current?.spec.throttle, call),
       retryPolicy: retryPolicyToSpec(sent.retryPolicy, current?.spec.retryPolicy),
+      expiresAfterSeconds: clearableToSpec(sent.expiresAfterSeconds, current?.spec.expiresAfterSeconds),
     }) satisfies SpecInputOf<'Destination'>,
   beforeDelete: { looksAt: ['Route'] },
 });
@@ -234,6 +240,7 @@ async function toItem(object: PosthornObject<'Destination'>, call: Call): Promis
     ...pacedHttp(object),
     throttle: throttleToRecord(object.spec.throttle),
     retryPolicy: retryPolicyToRecord(object.spec.retryPolicy),
+    expiresAfterSeconds: object.spec.expiresAfterSeconds ?? null,
     ...timesOf(object),
     ...(object.spec.type !== 'http' && { config: (await warehouseToRecord(object.spec, shownBy(call, object))).config }),
   };

@@ -4,6 +4,7 @@ import type { AttemptView, Cancellation, DeliveryView, EventView } from '../../.
 import type { WaitReason } from '../../../data/shard/waits.ts';
 import { type WebhookMessageView, webhookEventView } from '../../../data/webhooks/webhook-message-view.ts';
 import type { Call } from '../../http/operation.ts';
+import { isoTime } from '../../records/record-fields.ts';
 import { type Advice, advise, atTime, type Explanation, explained, happened, holds, type Step } from './explanation.ts';
 import { receivedSteps } from './received.ts';
 import { adviceOnWait, type DeadLetter, deadLetterText, type Goal, nextOf, repairOf, waitOf } from './waits.ts';
@@ -35,6 +36,8 @@ interface Message extends Goal {
   replayedFrom: string | null;
   createdAtMs: number;
   completedAtMs: number | null;
+  /** Null: it has ended, or does not expire. */
+  expiresAtMs: number | null;
 }
 
 /** Null: the organization has no such delivery or message. */
@@ -75,6 +78,7 @@ async function story(
       ...(message.failedOverFrom === null ? [] : [failoverStep(message.failedOverFrom, message.destinationId)]),
       ...circuit,
       ...cancelSteps(message),
+      ...expirySteps(message),
       ...endSteps(message),
     ],
     waitsFor: waitingFor === null ? null : waitOf(waitingFor, waitingUntilMs),
@@ -159,6 +163,12 @@ function cancelSteps({ cancellation, isDeadLetter, isUnderWay }: Message): Step[
   return [happened(atMs, 'cancelled', what, { by })];
 }
 
+function expirySteps({ expiresAtMs, isUnderWay }: Message): Step[] {
+  if (expiresAtMs === null || !isUnderWay) return [];
+  const expiresAt = isoTime(expiresAtMs);
+  return [holds('expires', `It is given up at ${expiresAt} unless it has been delivered by then.`, { expiresAt })];
+}
+
 function endSteps(message: Message): Step[] {
   const { deadLetter, isDeadLetter, unsentFor, completedAtMs, isUnderWay, isDelivered } = message;
   const steps: Step[] = [];
@@ -195,9 +205,11 @@ function unsentReason(said: string | null): Message['unsentFor'] {
 function deadLetterOf(
   reason: DeadLetter['reason'],
   { attempts, maxAttempts, lastErrorType }: Pick<Message, 'attempts' | 'maxAttempts'> & { lastErrorType: string | null },
-): Pick<DeadLetter, 'reason' | 'isRejected' | 'isCancelled'> {
+): Pick<DeadLetter, 'reason' | 'isExpired' | 'isRejected' | 'isCancelled'> {
   const isCancelled = lastErrorType === 'cancelled';
-  return { reason, isCancelled, isRejected: !isCancelled && reason === 'max_retries_exceeded' && attempts < maxAttempts };
+  const isExpired = reason === 'expired' || lastErrorType === 'expired';
+  const isRejected = reason === 'max_retries_exceeded' && attempts < maxAttempts && !isCancelled && !isExpired;
+  return { reason, isCancelled, isExpired, isRejected };
 }
 
 function fromDelivery(view: DeliveryView): Message {

@@ -117,27 +117,43 @@ const deadReasons: Record<DeadLetterReason | WebhookDeadLetterReason, string> = 
   secret_decryption_failed: 'a secret that it needs could not be decrypted',
   queue_limit_exceeded: 'the queue of its destination was full',
   cancelled: 'it was cancelled',
+  expired: 'it expired: it was not delivered before its deadline',
 };
 
 export interface DeadLetter {
   reason: DeadLetterReason | WebhookDeadLetterReason;
   /** The endpoint or its application was disabled for too long. */
   isForDisabled: boolean;
+  /** It was not delivered by its deadline. */
+  isExpired: boolean;
   /** Its receiver allowed no further attempt, with retries left. */
   isRejected: boolean;
   isCancelled: boolean;
 }
 
-export function deadLetterText({ reason, isForDisabled, isRejected, isCancelled }: DeadLetter): string {
+export function deadLetterText({ reason, isForDisabled, isExpired, isRejected, isCancelled }: DeadLetter): string {
   if (isCancelled) return `It is a dead letter, because ${deadReasons.cancelled}.`;
-  const usual = isRejected ? 'its receiver rejected it and allows no further attempt' : deadReasons[reason];
+  const usual = isExpired
+    ? deadReasons.expired
+    : isRejected
+      ? 'its receiver rejected it and allows no further attempt'
+      : deadReasons[reason];
   const why = isForDisabled ? 'its endpoint or its application was disabled for too long' : usual;
   return `It is a dead letter, because ${why}.`;
 }
 
+function longerExpiry({ destinationId, isForWebhook }: Goal): Advice {
+  const text = 'If messages have to wait longer, raise expiresAfterSeconds of';
+  const again = 'A message that is sent again does not expire.';
+  return isForWebhook
+    ? advise(`${text} the endpoint, the event type or what is sent. ${again}`, 'GET', `/webhook-endpoints/${destinationId ?? ''}`)
+    : advise(`${text} the destination, or what the sender asks for. ${again}`, 'GET', `/destinations/${destinationId ?? ''}`);
+}
+
 /** What helps before a dead letter is sent again; empty: it can be sent again. */
-export async function repairOf(call: Call, { reason, isForDisabled, isCancelled }: DeadLetter, goal: Goal): Promise<Advice[]> {
+export async function repairOf(call: Call, { reason, isForDisabled, isExpired, isCancelled }: DeadLetter, goal: Goal): Promise<Advice[]> {
   if (isCancelled) return [];
+  if (isExpired) return [...(await adviceOnWait(call, 'retry', goal)), longerExpiry(goal)];
   if (isForDisabled)
     return [
       advise(
@@ -149,6 +165,7 @@ export async function repairOf(call: Call, { reason, isForDisabled, isCancelled 
   switch (reason) {
     case 'cancelled':
       return [];
+    case 'expired':
     case 'max_retries_exceeded':
     case 'circuit_breaker_exhausted':
     case 'queue_limit_exceeded':

@@ -36,6 +36,7 @@ export const deliveries: Family = {
     nextAttemptAt: null,
     waitingFor: null,
     waitingUntil: null,
+    expiresAt: null,
     lastResponseStatus: 200,
     lastErrorType: null,
     lastErrorMessage: null,

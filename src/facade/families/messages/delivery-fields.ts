@@ -71,6 +71,9 @@ export const deliveryRecord = z
     createdAt: timestamp.describe('When it was made.'),
     completedAt: timestamp.nullable().describe('When it ended; null before.'),
     cancellation,
+    expiresAt: timestamp
+      .nullable()
+      .describe('When it is given up unless it has been delivered by then; null: it has ended, or does not expire.'),
     attemptCount: z.int().min(0).describe('The same as attempts.'),
     nextRetryAt: timestamp.nullable().describe('The same as nextAttemptAt.'),
     responseStatus: z.int().nullable().describe('The same as lastResponseStatus.'),
@@ -93,7 +96,17 @@ export const attemptRecord = z
   .meta({ id: 'Attempt' });
 
 export function deliveryToRecord(view: DeliveryView): z.input<typeof deliveryRecord> {
-  const { nextAttemptAtMs, waitingUntilMs, createdAtMs, completedAtMs, deadSinceMs: _, cancellation: made, org, ...rest } = view;
+  const {
+    nextAttemptAtMs,
+    waitingUntilMs,
+    createdAtMs,
+    completedAtMs,
+    expiresAtMs,
+    deadSinceMs: _,
+    cancellation: made,
+    org,
+    ...rest
+  } = view;
   const nextAttemptAt = isoTimeOrNull(nextAttemptAtMs);
   const completedAt = isoTimeOrNull(completedAtMs);
   return {
@@ -104,6 +117,7 @@ export function deliveryToRecord(view: DeliveryView): z.input<typeof deliveryRec
     waitingUntil: isoTimeOrNull(waitingUntilMs),
     createdAt: isoTime(createdAtMs),
     completedAt,
+    expiresAt: isoTimeOrNull(expiresAtMs),
     attemptCount: view.attempts,
     nextRetryAt: nextAttemptAt,
     responseStatus: view.lastResponseStatus,

@@ -12,4 +12,5 @@ export const fields: FormField[] = [
   {"name":"documentationUrl","help":"Where subscribers read more.","node":{"kind":"text"},"isNullable":true},
   {"name":"isDeprecated","help":"Whether subscribers should move to something else. Events are still taken.","node":{"kind":"boolean"},"default":false},
   {"name":"deprecatedMessage","help":"What subscribers should do about it.","node":{"kind":"text"},"isNullable":true},
+  {"name":"expiresAfterSeconds","help":"Seconds after which a message of an event of this type is given up that has not been delivered: a dead letter whose last error is expired. Where the event or an endpoint has fewer, these. Null: never.","node":{"kind":"number"},"isNullable":true},
 ];

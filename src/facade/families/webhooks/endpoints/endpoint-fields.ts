@@ -13,6 +13,8 @@ const spec = webhookEndpoint.spec.shape;
 const circuit = spec.circuit.unwrap().shape;
 const maxHeaders = 20;
 const delaysText = 'Waits before the retries, in seconds: one for each retry, and no further one. Null: those of the installation.';
+const expiryText =
+  'Seconds after which a message to the endpoint is given up that has not been delivered: a dead letter whose last error is expired. Where the event or its type has fewer, these. Null: never.';
 const statusesText =
   'Statuses that count as success, and no others: numbers from 200 to 599, or classes such as 2xx. One that is success is nothing else: a 410 does not disable, a 429 does not delay. Null: any 2xx.';
 
@@ -37,6 +39,7 @@ export const endpointFields = {
   rateLimitPerSecond: shownField(spec.rateLimitPerSecond),
   rateLimitStrict: shownField(spec.rateLimitStrict),
   retryDelays: shownField(spec.retryDelaysSeconds, delaysText).nullable(),
+  expiresAfterSeconds: shownField(spec.expiresAfterSeconds, expiryText).nullable(),
   successStatusCodes: shownField(spec.successStatusCodes, statusesText).nullable(),
   circuitFailureThreshold: shownField(circuit.failureThreshold),
   circuitSuccessThreshold: shownField(circuit.successThreshold),
@@ -52,6 +55,7 @@ const pace = {
   rateLimitPerSecond: specField(spec.rateLimitPerSecond),
   rateLimitStrict: specField(spec.rateLimitStrict),
   retryDelays: endpointFields.retryDelays.optional(),
+  expiresAfterSeconds: endpointFields.expiresAfterSeconds.optional(),
   successStatusCodes: endpointFields.successStatusCodes.optional(),
   signatureScheme: endpointFields.signatureScheme.optional().meta({ default: defaultSignatureScheme }),
   circuitFailureThreshold: specField(circuit.failureThreshold),

@@ -63,6 +63,7 @@ export async function endpointRecords(endpoints: readonly WebhookEndpoint[], { s
       rateLimitPerSecond: endpoint.rateLimitPerSecond,
       rateLimitStrict: endpoint.rateLimitStrict,
       retryDelays: endpoint.retryDelaysSeconds && [...endpoint.retryDelaysSeconds],
+      expiresAfterSeconds: endpoint.expiresAfterSeconds,
       successStatusCodes: endpoint.successStatusCodes && [...endpoint.successStatusCodes],
       circuitFailureThreshold: endpoint.circuit.failureThreshold,
       circuitSuccessThreshold: endpoint.circuit.successThreshold,

@@ -43,6 +43,7 @@ export const webhookEndpoints: Family = {
     rateLimitPerSecond: 0,
     rateLimitStrict: false,
     retryDelays: null,
+    expiresAfterSeconds: null,
     successStatusCodes: null,
     circuitFailureThreshold: 5,
     circuitSuccessThreshold: 2,

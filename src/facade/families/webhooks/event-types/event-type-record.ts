@@ -1,8 +1,13 @@
 import { z } from 'zod';
 import type { PosthornObject } from '../../../../resources/kinds.ts';
+import { webhookEventType } from '../../../../resources/webhook-event-type.ts';
 import type { Call } from '../../../http/operation.ts';
 import { byName, idOf } from '../../../records/lookup.ts';
 import { isoTime, organizationId, recordTimes, shownDescription, timesOf, timestamp } from '../../../records/record-fields.ts';
+import { shownField } from '../../../records/spec-field.ts';
+
+export const expiryText =
+  'Seconds after which a message of an event of this type is given up that has not been delivered: a dead letter whose last error is expired. Where the event or an endpoint has fewer, these. Null: never.';
 
 export const eventTypeRecord = z
   .object({
@@ -20,6 +25,7 @@ export const eventTypeRecord = z
     isDeprecated: z.boolean().describe('Whether subscribers should move to something else.'),
     deprecatedAt: timestamp.nullable().describe('When it was deprecated; null when it is not.'),
     deprecatedMessage: z.string().nullable().describe('What subscribers should do about it.'),
+    expiresAfterSeconds: shownField(webhookEventType.spec.shape.expiresAfterSeconds, expiryText).nullable(),
     subscriptionCount: z.int().min(0).describe('Subscriptions to it.'),
     ...recordTimes,
   })
@@ -49,6 +55,7 @@ export async function eventTypeRecords(
       isDeprecated: deprecated,
       deprecatedAt: deprecated && status?.deprecatedAt !== undefined ? isoTime(Date.parse(status.deprecatedAt)) : null,
       deprecatedMessage,
+      expiresAfterSeconds: spec.expiresAfterSeconds ?? null,
       subscriptionCount: counts.get(idOf(object)) ?? 0,
       ...timesOf(object),
     };

@@ -20,7 +20,7 @@ import { sentHttpUrl } from '../../../records/url-fields.ts';
 import { refuseProblem } from '../../shared/code-problem.ts';
 import { deleted, isDeleted, single } from '../../shared/envelope.ts';
 import { eventTypeKey, noEventType } from './event-type-lookup.ts';
-import { eventTypeRecord, eventTypeRecords, toEventTypeRecord } from './event-type-record.ts';
+import { eventTypeRecord, eventTypeRecords, expiryText, toEventTypeRecord } from './event-type-record.ts';
 
 const fields = webhookEventType.spec.shape;
 const body = z.strictObject({
@@ -34,6 +34,7 @@ const body = z.strictObject({
   isEnabled: specField(fields.enabled),
   isDeprecated: specField(fields.deprecated),
   deprecatedMessage: fields.deprecatedMessage.nullable(),
+  expiresAfterSeconds: fields.expiresAfterSeconds.unwrap().nullable().optional().describe(expiryText),
   defaultPriority: settingNotHad(z.null(), 'Nothing but null: events have no priorities.'),
   isPublic: settingNotHad(z.literal(false), 'Nothing but false: event types are not published.'),
 });
@@ -69,6 +70,7 @@ export const eventTypes: Family = {
     isDeprecated: false,
     deprecatedAt: null,
     deprecatedMessage: null,
+    expiresAfterSeconds: null,
     subscriptionCount: 3,
   },
   operations: [
@@ -196,6 +198,7 @@ async function toSpec({
     enabled: sent.isEnabled ?? spec?.enabled,
     deprecated: sent.isDeprecated ?? spec?.deprecated,
     deprecatedMessage: clearableToSpec(sent.deprecatedMessage, spec?.deprecatedMessage),
+    expiresAfterSeconds: clearableToSpec(sent.expiresAfterSeconds, spec?.expiresAfterSeconds),
   };
 }
 

@@ -51,7 +51,7 @@ export const messageRecord = z
       .string()
       .nullable()
       .describe(
-        'timeout, http_error, network, dns, tls, blocked or gone: of the last attempt. Without one circuit_open where it waits for an open circuit or ended because of it; filtered or transform_failed where its transform is why it was not sent. secret_decryption_failed of a dead letter with this reason; disabled of one that waited 7 days for a disabled endpoint, cancelled of one that was cancelled.',
+        'timeout, http_error, network, dns, tls, blocked or gone: of the last attempt. Without one circuit_open where it waits for an open circuit or ended because of it; filtered or transform_failed where its transform is why it was not sent. secret_decryption_failed of a dead letter with this reason; disabled of one that waited 7 days for a disabled endpoint; cancelled of one that was cancelled; expired of one that was not delivered by its deadline.',
       ),
     lastErrorMessage: z.string().nullable().describe('What went wrong last, in words.'),
     labels: z.record(z.string(), z.string()).describe('Those of the event.'),
@@ -63,6 +63,9 @@ export const messageRecord = z
     createdAt: timestamp.describe('When it was made.'),
     completedAt: timestamp.nullable().describe('When it ended; null while it is under way.'),
     cancellation,
+    expiresAt: timestamp
+      .nullable()
+      .describe('When it is given up unless it has been delivered by then; null: it has ended, or does not expire.'),
   })
   .meta({ id: 'OutboundMessage' });
 
@@ -94,6 +97,7 @@ export const shownMessage = {
   nextAttemptAt: null,
   waitingFor: null,
   waitingUntil: null,
+  expiresAt: null,
   lastResponseStatus: 200,
   lastErrorType: null,
   lastErrorMessage: null,
@@ -172,7 +176,7 @@ function toRecord(
   view: WebhookMessageView,
   names: { organizationId: string; applicationName: string | null; endpointUrl: string | null },
 ): z.input<typeof messageRecord> {
-  const { event, deadLetter, nextAttemptAtMs, waitingUntilMs, createdAtMs, completedAtMs, cancellation: made, ...rest } = view;
+  const { event, deadLetter, nextAttemptAtMs, waitingUntilMs, createdAtMs, completedAtMs, expiresAtMs, cancellation: made, ...rest } = view;
   return {
     ...rest,
     ...names,
@@ -187,6 +191,7 @@ function toRecord(
     dlqLastRetryAt: isoTimeOrNull(deadLetter?.lastRetryAtMs ?? null),
     createdAt: isoTime(createdAtMs),
     completedAt: isoTimeOrNull(completedAtMs),
+    expiresAt: isoTimeOrNull(expiresAtMs),
   };
 }
 

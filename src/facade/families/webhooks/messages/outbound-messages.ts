@@ -25,6 +25,7 @@ export const messageFilterQuery = {
     'secret_decryption_failed',
     'disabled',
     'cancelled',
+    'expired',
     'filtered',
     'schema_failed',
     'transform_failed',

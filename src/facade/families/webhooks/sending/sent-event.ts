@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { maxDelaySeconds } from '../../../../core/delivery-time.ts';
 import { text } from '../../../../resources/text.ts';
+import { sentExpiry } from './sent-expiry.ts';
 
 const limits = { name: 100, key: 255, id: 64, endpoints: 100, labels: 64, labelKey: 128, labelValue: 512, metadataBytes: 16_384 };
 
@@ -29,6 +30,7 @@ export const sentEvent = z.strictObject({
     .max(maxDelaySeconds)
     .optional()
     .describe('How many seconds after the request the first attempts are made at the earliest. Not together with deliverAt.'),
+  expiresAfterSeconds: sentExpiry,
   idempotencyKey: text(1, limits.key)
     .optional()
     .describe('Within 24 hours a further event with the key is not stored; the answer is that of the first.'),

@@ -1,5 +1,6 @@
 import { notBefore } from '../../../../core/delivery-time.ts';
 import { PosthornError } from '../../../../core/errors.ts';
+import { smallestExpiry } from '../../../../core/expiry.ts';
 import { newTimedId } from '../../../../core/ids.ts';
 import { jsonSchemaText } from '../../../../core/json-schema-text.ts';
 import { parseJson } from '../../../../core/read-json.ts';
@@ -50,7 +51,7 @@ export async function takeWebhookEvent(
   await refuseBroken(call, eventType, payload);
   const receivedAtMs = services.clock.now();
   const notBeforeMs = notBefore(sent, receivedAtMs);
-  const webhook = webhookPart(sent);
+  const webhook = webhookPart(sent, eventType);
   const matches = await matchesOf(call, eventType, { webhook, data: sent.payload, mark });
   const event = eventOf(call, { webhook, payload, eventType, matches, receivedAtMs, notBeforeMs });
   const { monthlyMessages } = caller.organization;
@@ -117,14 +118,16 @@ async function refuseBroken({ services, caller, signal: hungUp }: Call, { name, 
 }
 
 /** What is kept of a sent event beside its payload. */
-function webhookPart(sent: SentEvent): WebhookEventPart {
+function webhookPart(sent: SentEvent, eventType: EventTypeRecord): WebhookEventPart {
   const { labels = {}, metadata = {}, idempotencyKey = null, applicationId = null, endpointId, endpointIds = [] } = sent;
+  const expiresAfterSeconds = smallestExpiry(sent.expiresAfterSeconds, eventType.expiresAfterSeconds);
   return {
     labels: Object.fromEntries(Object.entries(labels).map(([key, value]) => [key, String(value)])),
     metadata,
     idempotencyKey,
     applicationId,
     endpointIds: [...new Set(endpointId === undefined ? endpointIds : [endpointId, ...endpointIds])],
+    ...(expiresAfterSeconds !== undefined && { expiresAfterSeconds }),
   };
 }
 
@@ -192,6 +195,7 @@ interface EventParts {
 
 function eventOf({ services, caller }: Call, { webhook, payload, eventType, matches, receivedAtMs, notBeforeMs }: EventParts): NewEvent {
   const { maxAttempts } = services.sending;
+  const common = { maxAttempts, notBeforeMs, receivedAtMs, expiresAfterSeconds: webhook.expiresAfterSeconds };
   return {
     id: newTimedId('evt_', matches.first[0]?.shard ?? 0, receivedAtMs),
     org: webhookOrganization(caller.organization.id),
@@ -206,9 +210,7 @@ function eventOf({ services, caller }: Call, { webhook, payload, eventType, matc
     duplicateOf: null,
     ...(notBeforeMs !== null && { notBeforeMs }),
     webhook: { ...webhook, total: matches.total },
-    targets: matches.first.map((match) =>
-      webhookTarget(match, { messageId: newTimedId('msg_', match.shard, receivedAtMs), maxAttempts, notBeforeMs }),
-    ),
+    targets: matches.first.map((match) => webhookTarget(match, { messageId: newTimedId('msg_', match.shard, receivedAtMs), ...common })),
     ...(matches.rest !== null && { further: matches.rest }),
     invalid: [],
     filtered: [],

@@ -1,0 +1,67 @@
+-- @include "../../shard/includes/shard.lua"
+
+-- Expiry: a message that has not been delivered by its time is given up. In a message's hash: xp when it expires (ms), le its entry in a lane as
+-- `<lane>/<entry>`, which only messages that expire note, empty: it stands in none. A message without xp costs no call.
+--
+-- `exp` has the messages that expire by their time, until they end, move to another shard, or are held by a worker at that time: whoever puts a held one back
+-- watches it again. In the sorted set `waiting` the name `~x` stands for the first of them, at its time or before it, so that hints.lua need not
+-- look at `exp`; promote.lua works it off. Workers of the release before delete that name, and the next message that is watched restores it.
+local expiry = {
+  mark = '~x',
+  -- Whether a message of this call is the first thing that the shard has to do.
+  is_next = false,
+}
+do
+  local marked_at = nil
+  local ended = { d = true, q = true, x = true, f = true, t = true, v = true }
+
+  -- Whether the message of this status letter has ended. Its entry in a lane, if it has one still, is of no use.
+  function expiry.has_ended(letter)
+    return ended[letter] or false
+  end
+
+  -- Whether a message that expires at this time (field xp) has expired.
+  function expiry.is_over(at)
+    return at and tonumber(at) <= now or false
+  end
+
+  -- The reason of the dead letter, and the error type that is noted of it: the reasons of messages to webhook endpoints are a closed list.
+  function expiry.reason(org)
+    if string.byte(org) == 43 then
+      return 'max_retries_exceeded', 'expired'
+    end
+    return 'expired', nil
+  end
+
+  function expiry.watch(id, at)
+    call('ZADD', P .. 'exp', at, id)
+    at = tonumber(at)
+    if marked_at and marked_at <= at then
+      return
+    end
+    marked_at = at
+    if call('ZADD', P .. 'waiting', 'LT', 'CH', whole(at), expiry.mark) == 1 then
+      local first = call('ZRANGE', P .. 'exp', 0, 0, 'WITHSCORES')
+      call('ZADD', P .. 'waiting', 'LT', first[2], expiry.mark)
+      expiry.is_next = expiry.is_next or call('ZRANGE', P .. 'waiting', 0, 0)[1] == expiry.mark
+    end
+  end
+
+  -- For a message that was put into a lane.
+  function expiry.queued(id, at, lane, entry)
+    call('HSET', P .. 'm:' .. id, 'le', lane .. '/' .. entry)
+    expiry.watch(id, at)
+  end
+
+  -- For a message whose entry has left its lane because it has expired: promote.lua ends it.
+  function expiry.left_lane(id)
+    call('HSET', P .. 'm:' .. id, 'le', '')
+    expiry.watch(id, whole(now))
+  end
+
+  -- For a message that has ended or leaves the shard.
+  function expiry.forget(id)
+    call('ZREM', P .. 'exp', id)
+    call('HDEL', P .. 'm:' .. id, 'le')
+  end
+end
