@@ -78,3 +78,8 @@ test('a Destination has the headers that it forwards in lower case, an empty lis
   expect(listed([])).toMatchObject({ http: { forwardHeaders: [] } });
   expect(compiled({ http: { url } }).record).not.toHaveProperty('http.forwardHeaders');
 });
+
+test('a Destination is ordered where its spec says so', () => {
+  expect(compiled({ http: { url }, ordered: true }).record).toMatchObject({ ordered: true });
+  for (const spec of [{ http: { url } }, { http: { url }, ordered: false }]) expect(compiled(spec).record).not.toHaveProperty('ordered');
+});

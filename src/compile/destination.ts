@@ -85,6 +85,7 @@ export function compileDestination(object: PosthornObject<'Destination'>, inputs
       queueLimit: spec.throttle?.queueLimit ?? null,
       ...(spec.throttle?.strict === true && { strict: true }),
     },
+    ...(spec.ordered === true && { ordered: true }),
     retryPolicy: compileRetryPolicy(spec.retryPolicy),
     ...(spec.expiresAfterSeconds !== undefined && { expiresAfterSeconds: spec.expiresAfterSeconds }),
     generation: metadata.generation,

@@ -37,6 +37,7 @@ export interface ManagedEndpoint {
   timeoutSeconds: number;
   rateLimitPerSecond: number;
   rateLimitStrict: boolean;
+  ordered: boolean;
   retryDelaysSeconds: readonly number[] | null;
   expiresAfterSeconds: number | null;
   successStatusCodes: readonly SuccessStatus[] | null;
@@ -125,6 +126,7 @@ export function compileWebhookEndpoint(
       timeoutSeconds: spec.timeoutSeconds,
       rateLimitPerSecond: spec.rateLimitPerSecond,
       rateLimitStrict: spec.rateLimitStrict ?? false,
+      ordered: spec.ordered ?? false,
       retryDelaysSeconds: spec.retryDelaysSeconds ?? null,
       expiresAfterSeconds: spec.expiresAfterSeconds ?? null,
       successStatusCodes: spec.successStatusCodes ?? null,

@@ -51,8 +51,8 @@ function addAll({ caches, queues }: Requeuing, kind: ConfigurationKind, index: s
 
 /** What referrers depend on of an object beside its identity, where that is other than its generation or nothing. */
 const factsOfKind: { readonly [K in ConfigurationKind]?: (object: ObjectOf<K>) => unknown } = {
-  // Failover passes over those that do not serve.
-  Destination: ({ spec }) => [destinationRefusal(spec), ...plans.map((plan) => isServing(spec, plan))],
+  // Failover passes over those that do not serve, and routes with it refuse those with order.
+  Destination: ({ spec }) => [destinationRefusal(spec), spec.ordered === true, ...plans.map((plan) => isServing(spec, plan))],
   ApiKey: ({ spec }) => [spec.sha256, spec.expiresAt ?? null],
   Organization: (object) => [object.metadata.generation, hasSettledId(object)],
 };

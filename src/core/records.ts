@@ -224,6 +224,8 @@ interface AnyDestinationRecord {
   suspended?: true;
   shard: number;
   throttle: ThrottleRecord;
+  /** Messages of each route go out in the order of their acceptance, one at a time; never of a warehouse. */
+  ordered?: true;
   retryPolicy: RetryPolicyRecord;
   /** Absent: its messages do not expire. */
   expiresAfterSeconds?: number;

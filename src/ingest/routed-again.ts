@@ -30,7 +30,8 @@ export function eventRouting(services: JudgingServices): EventRouting {
       const route = await registry.getOf(org, 'route', routeId);
       const destination = await registry.getOf(org, 'destination', destinationId);
       if (route === null || destination === null || !route.destinations.some(({ id }) => id === destinationId)) return null;
-      return { isEnabled: route.enabled && destination.enabled, maxAttempts: attemptsAt(destination) };
+      const isOrdered = destination.ordered === true;
+      return { isEnabled: route.enabled && destination.enabled, isOrdered, maxAttempts: attemptsAt(destination) };
     },
   };
 }

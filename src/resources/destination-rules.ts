@@ -106,6 +106,13 @@ export const destinationRules: readonly Rule[] = [
   },
   {
     at: '',
+    cel: "self.type == 'http' || !has(self.ordered) || !self.ordered",
+    message: 'must not be true unless type is http: files of a warehouse have no order',
+    fieldPath: '.ordered',
+    check: (self: Spec) => self.type === 'http' || self.ordered !== true,
+  },
+  {
+    at: '',
     cel: "!has(self.r2) || !has(self.warehouse) || self.warehouse.identity != 'platform'",
     message: 'cannot be platform with type r2',
     fieldPath: '.warehouse.identity',

@@ -176,6 +176,12 @@ export const destinationSpec = z.strictObject({
   enabled: z.boolean().default(true).describe('While false, deliveries are accepted and wait.'),
   http: http.optional().describe('The endpoint, with type http.'),
   throttle: throttle.optional().describe('Rate at which deliveries are sent.'),
+  ordered: z
+    .boolean()
+    .optional()
+    .describe(
+      'Deliveries of a route go out in the order in which they were accepted, one at a time; a delivery that has failed is tried again before the next one is sent. With type http, and without failover. Default: false.',
+    ),
   retryPolicy: retryPolicy.optional().describe('When failed deliveries are tried again.'),
   expiresAfterSeconds: expiresAfterSeconds('to the destination'),
   warehouse: warehouse.optional().describe('How files are written, with every type but http.'),

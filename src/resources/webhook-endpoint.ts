@@ -45,6 +45,12 @@ const spec = z.strictObject({
     .describe(
       'Messages go out evenly, one at a time, so no window of a second has more than rateLimitPerSecond. Very high rates may not be reached. Default: false.',
     ),
+  ordered: z
+    .boolean()
+    .optional()
+    .describe(
+      'Messages go out in the order in which they were accepted, one at a time; a message that has failed is tried again before the next one is sent. Default: false.',
+    ),
   retryDelaysSeconds: z
     .array(z.int().min(1).max(86_400))
     .min(1)

@@ -106,6 +106,7 @@ test('a person makes an endpoint of an application by the form, is shown its sec
   await page.getByLabel('Retry delays').fill('5\n300');
   await page.getByLabel('Expires after seconds').fill('3600');
   await page.getByLabel('Success status codes').fill('2xx\n409');
+  await page.getByLabel('Ordered').check();
   expect(await page.getByLabel('Application').isDisabled()).toBe(true);
   await page.getByRole('button', { name: 'Save' }).click();
   await page.waitForURL('**/targets?at=ep_*');
@@ -117,6 +118,7 @@ test('a person makes an endpoint of an application by the form, is shown its sec
     retryDelays: [5, 300],
     expiresAfterSeconds: 3600,
     successStatusCodes: ['2xx', 409],
+    ordered: true,
     isDisabled: false,
   });
   expectSound();

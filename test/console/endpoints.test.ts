@@ -5,7 +5,7 @@ const publicKeyForm = /^whpk_[A-Za-z0-9+/]{43}=$/;
 const suite = consoleSuite();
 const { made, open, expectSound } = suite;
 
-test('the facts of an endpoint say when it is tried again, when messages expire and what counts as success', async () => {
+test('the facts of an endpoint say when it is tried again, when messages expire, what counts as success, and whether messages go out in order', async () => {
   const applicationId = await made('webhook-applications', { name: 'Acme' });
   const own = { retryDelays: [5, 60], expiresAfterSeconds: 3600, successStatusCodes: ['2xx', 409] };
   const endpoint = await made('webhook-endpoints', { applicationId, url: 'https://customer.example/', ...own });
@@ -16,16 +16,19 @@ test('the facts of an endpoint say when it is tried again, when messages expire 
   expect(await fact('Retries').textContent()).toBe('2, after 5.0 s, 1 min');
   expect(await fact('Success').textContent()).toBe('2xx, 409');
   expect(await fact('Expiry').textContent()).toBe('messages expire after 1 h');
+  expect(await fact('Order').count()).toBe(0);
   await suite.rest.send('PATCH', `/api/webhook-endpoints/${endpoint}`, {
     retryDelays: null,
     expiresAfterSeconds: null,
     successStatusCodes: null,
+    ordered: true,
   });
   await page.reload();
   await facts.waitFor();
   expect(await fact('Retries').textContent()).toBe('as the installation has them');
   expect(await fact('Success').textContent()).toBe('any 2xx');
   expect(await fact('Expiry').textContent()).toBe('messages do not expire');
+  expect(await fact('Order').textContent()).toMatch(/^in the order of acceptance, one at a time/);
   expectSound();
 });
 

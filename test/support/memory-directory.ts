@@ -106,6 +106,7 @@ export function webhookEndpoint(changes: Partial<WebhookEndpoint> & Pick<Webhook
     timeoutSeconds: 30,
     rateLimitPerSecond: 0,
     rateLimitStrict: false,
+    ordered: false,
     retryDelaysSeconds: null,
     expiresAfterSeconds: null,
     successStatusCodes: null,

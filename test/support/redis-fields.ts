@@ -38,7 +38,7 @@ export const field = {
     // of a batch (`batch.lua`)
     hasGuests: 'bg',
   },
-  /** `t:<target>` (`target.lua`, `circuit.lua`, `batch.lua`, `failover.lua`, `shared-limiter.lua`). */
+  /** `t:<target>` (`target.lua`, `circuit.lua`, `batch.lua`, `order.lua`, `failover.lua`, `shared-limiter.lua`). */
   target: {
     organization: 'o',
     route: 'r',
@@ -82,6 +82,7 @@ export const field = {
     seenFreshEntry: 'gl',
     seenRetryEntry: 'gr',
     pausedFor: 'pw',
+    inOrder: 'io',
   },
   /** `l:<limiter>` (`limiter.lua`, `shared-limiter.lua`, `configure.lua`). */
   limiter: { emissionUs: 'e', burst: 'u', concurrency: 'c', maxQueued: 'q', targets: 't', windows: 'w', windowsRevision: 'v' },

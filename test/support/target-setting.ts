@@ -13,6 +13,7 @@ export function targetSetting(overrides: Partial<TargetSetting> = {}): TargetSet
     circuit: { failureThreshold: 1000, cooldownSeconds: 60, probeSuccessThreshold: 2 },
     failover: { destinations: [], afterAttempts: null },
     batch: null,
+    inOrder: false,
     hasAlerts: false,
     hasOwnEvents: false,
     ...overrides,

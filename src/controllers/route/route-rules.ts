@@ -50,6 +50,8 @@ export function routeRules(
       const schema = await code.schema(object, organization);
       if (schema.unresolved !== undefined) return { unresolved: schema.unresolved };
 
+      const misplaced = orderedWithFailover(object, organization, caches);
+      if (misplaced !== null) return { refusal: misplaced };
       const destinations = await resolveTargets(organization, spec.destinationRefs, caches, shards);
       const failover = await resolveTargets(organization, spec.failover?.destinationRefs ?? [], caches, shards);
       const record = compileRoute(object, {
@@ -69,6 +71,24 @@ export function routeRules(
       if (mailProblem === null) return { record };
       return { record, isPartial: true, unresolved: { reason: 'AddressNotAllowed', message: `spec.notifications.emails: ${mailProblem}` } };
     },
+  };
+}
+
+/** Messages that move to another destination leave the order of the one, and have no place in that of the other. */
+function orderedWithFailover(
+  { spec }: PosthornObject<'Route'>,
+  { namespace }: OrganizationFacts,
+  caches: ControllerCaches,
+): Refusal | null {
+  const later = spec.failover?.destinationRefs ?? [];
+  if (later.length === 0) return null;
+  const ordered = [...spec.destinationRefs, ...later].find(
+    ({ name }) => referenced(caches, caches.Destination, { namespace, name })?.spec.ordered === true,
+  );
+  if (ordered === undefined) return null;
+  return {
+    reason: 'OrderedDestination',
+    message: `Destination ${ordered.name} is ordered: a route with it has no spec.failover.destinationRefs`,
   };
 }
 

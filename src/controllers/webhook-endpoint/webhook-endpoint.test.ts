@@ -55,7 +55,7 @@ test('an endpoint stands in the webhook store as it is declared, below its appli
     secret: { prefix: signingSecret(1).slice(0, 10), version: 1, previous: [] },
   });
   expect(testKeyring.open(endpoint.secret.sealed, webhookSecretSealingContext(world.org, id))).toBe(signingSecret(1));
-  const own = { retryDelaysSeconds: [5, 60], expiresAfterSeconds: 3600, successStatusCodes: ['2xx', 409] };
+  const own = { retryDelaysSeconds: [5, 60], expiresAfterSeconds: 3600, successStatusCodes: ['2xx', 409], ordered: true };
   await apply({ description: 'Orders', rateLimitPerSecond: 9, ...own });
   await ready();
   expect(await stored(id)).toMatchObject({

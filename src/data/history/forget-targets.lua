@@ -33,6 +33,7 @@ local function remove_target(n)
   call('ZREM', P .. 'waiting', '!' .. n)
   call('SREM', P .. 'broken', n)
   call('SREM', P .. 'paused', n)
+  call('SREM', P .. 'ordered', n)
   call('HDEL', P .. 'un:' .. org, n)
   call('DEL', P .. 't:' .. n, P .. 'probe:' .. n, P .. 'ra:' .. n)
 end

@@ -14,11 +14,17 @@ export const replaysPerCall = 50;
 
 /** Why the target of a paced replay takes no message now. */
 export type TargetObstacle = 'disabled' | 'circuit' | 'target_full';
-/** `payload`: the payload of the event is gone. `gone`: there is no such message, or no target for it. */
-export type ReplayOutcome = 'done' | 'gone' | 'payload' | TargetObstacle;
+/** `payload`: the payload of the event is gone. `gone`: there is no such message, or no target for it. `ordered`: its target takes no paced replay, because it sends in order. */
+export type ReplayOutcome = 'done' | 'gone' | 'payload' | 'ordered' | TargetObstacle;
 
 const obstacle = z.enum(['disabled', 'circuit', 'target_full']);
-const outcome = z.union([z.literal('payload'), z.literal('gone'), obstacle, z.literal(1).transform(() => 'done' as const)]);
+const outcome = z.union([
+  z.literal('payload'),
+  z.literal('gone'),
+  z.literal('ordered'),
+  obstacle,
+  z.literal(1).transform(() => 'done' as const),
+]);
 
 /** Returns the id of the message that replays another one. Every process derives the same id. `id`: of the intent or replay. */
 export function replayId({ id, beganAtMs }: { id: string; beganAtMs: number }, messageId: string): string {

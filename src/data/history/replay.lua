@@ -5,7 +5,7 @@
 -- ARGV[1] most messages that may wait at a target for a replay that is paced, or '' for one that is not; [2] where all of them go instead:
 -- `<shard>/<destination>`, which its caller judges, or ''; then per message, of at most 50: old message, new message, id of the old message. New messages of a paced replay stand in the lane of retries, unless their target forms batches.
 -- Reply: per message 1 made, or it was before (a re-sent call); `gone`: there is no such message, or no target for it; `payload`: its event is gone, or of a paced replay the message; of a paced replay
--- `disabled`, `circuit` or `target_full`: its target takes none now. `full`, and nothing is made: too much memory is in use.
+-- `disabled`, `circuit` or `target_full`: its target takes none now; `ordered`: never, since its messages go out in order. `full`, and nothing is made: too much memory is in use.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
 -- @include "../shard/includes/count.lua"
@@ -15,9 +15,9 @@
 -- @include "../queue/includes/event-copy.lua"
 -- @include "../queue/includes/outbox.lua"
 -- @include "../queue/includes/queue-room.lua"
--- @include "../queue/includes/retries.lua"
 -- @include "../queue/includes/intern.lua"
 -- @include "../queue/includes/failover.lua"
+-- @include "../shard/includes/order.lua"
 
 local max_waiting = tonumber(ARGV[1])
 local other_shard, other_destination = string.match(ARGV[2], '^(%d+)/(.+)$')
@@ -27,7 +27,10 @@ local max_probes = 2
 -- By target: how many more messages it takes, or why it takes none.
 local targets_open = {}
 local function judge(n)
-  local t = call('HMGET', P .. 't:' .. n, 'p', 'cs', 'cu', 'bt', 'bn')
+  local t = call('HMGET', P .. 't:' .. n, 'p', 'cs', 'cu', 'bt', 'bn', 'io')
+  if t[6] then
+    return 'ordered'
+  end
   if t[1] then
     return 'disabled'
   end
@@ -41,7 +44,7 @@ local function judge(n)
   elseif t[2] then
     most = max_probes
   end
-  return most - lane_length(lane) - scheduled.other_than(n)
+  return most - lane_length(lane) - waiting_retries(n)
 end
 
 -- By destination: messages that were let in.

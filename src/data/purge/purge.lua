@@ -117,6 +117,7 @@ for k = 1, #targets, 2 do
     call('DEL', P .. 'l:' .. t[3], P .. 'used:' .. t[3], P .. 'wait:' .. t[3])
   end
   call('SREM', P .. 'paused', n)
+  call('SREM', P .. 'ordered', n)
   call('HDEL', names, targets[k])
 end
 if call('EXISTS', names) == 1 then

@@ -9,7 +9,8 @@
 -- [13] layout of the objects of a target whose messages go out in batches, or '', [14] records, [15] bytes and [16] age in ms at which a
 -- batch is complete, [17] 1: the route has alerts, 0: not, [18] the limiter that the target shares with others or '', [19] the revision
 -- of its windows and [20] these (shared-limiter.lua), [21] whose messages move on because the target does not serve (mv in failover.lua) or '',
--- [22] why it is paused or does not serve, or '', [23] 1: its organization receives Posthorn's own events, 0: not; then the failover destinations in order, those of other shards as `<shard>/<destination>`.
+-- [22] why it is paused or does not serve, or '', [23] 1: its organization receives Posthorn's own events, 0: not,
+-- [24] 1: its messages go out in order (order.lua), 0: not, '': as before; then the failover destinations in order, those of other shards as `<shard>/<destination>`.
 -- Reply: 1; 2 when its messages move on and some of them wait for their next attempt; 0 when there is no such target.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
@@ -20,7 +21,7 @@
 
 local n = ARGV[1]
 local key = P .. 't:' .. n
-local t = call('HMGET', key, 'o', 'd', 'b', 'p', 'r', 'cs', 'ca', 'sc')
+local t = call('HMGET', key, 'o', 'd', 'b', 'p', 'r', 'cs', 'ca', 'sc', 'io')
 local org, destination, blocked, was_paused, route = t[1], t[2], t[3], t[4], t[5]
 if not org then
   return 0
@@ -46,7 +47,7 @@ if ARGV[7] ~= '' then
 end
 
 call('HSET', key, 'g', ARGV[2], 'st', ARGV[9], 'sc', ARGV[10], 'sp', ARGV[11])
-call('HDEL', key, 'fo', 'fa', 'pr', 'al', 'lp', 'mv', 'gl', 'gr', 'pw', 'oe')
+call('HDEL', key, 'fo', 'fa', 'pr', 'al', 'lp', 'mv', 'gl', 'gr', 'pw', 'oe', 'io')
 if ARGV[13] ~= '' then
   call('HSET', key, 'bt', ARGV[13], 'bn', ARGV[14], 'bb', ARGV[15], 'ba', ARGV[16])
 end
@@ -58,6 +59,14 @@ if ARGV[17] == '1' then
 end
 if ARGV[23] == '1' then
   call('HSET', key, 'oe', '1')
+end
+local was_ordered = t[9]
+local is_ordered = ARGV[24] == '1' or ARGV[24] == '' and was_ordered
+if is_ordered then
+  call('HSET', key, 'io', '1')
+  call('SADD', P .. 'ordered', n)
+elseif was_ordered then
+  call('SREM', P .. 'ordered', n)
 end
 if ARGV[18] ~= '' then
   call('HSET', key, 'lp', ARGV[18])
@@ -76,7 +85,7 @@ if t[6] == 'o' and t[7] and t[8] ~= ARGV[10] then
   call('ZADD', P .. 'waiting', ends, '!' .. n)
 end
 local failover = {}
-for k = 24, #ARGV do
+for k = 25, #ARGV do
   local is_elsewhere = string.find(ARGV[k], '/', 1, true)
   failover[#failover + 1] = is_elsewhere and ARGV[k] or intern(org, route, ARGV[k])
 end
@@ -94,6 +103,9 @@ elseif ARGV[21] ~= '' and blocked then
   unblock(n, blocked)
 elseif blocked == '!' and #failover > 0 then
   call('HDEL', key, 'b')
+elseif was_ordered and not is_ordered and (blocked == 'cap' or blocked == '~o' .. n) then
+  -- Earlier messages hold it up no longer.
+  unblock(n, blocked)
 elseif call('EXISTS', P .. 'wait:' .. destination) == 1 then
   call('ZADD', P .. 'waiting', now, destination)
 end

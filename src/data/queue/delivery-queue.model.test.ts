@@ -22,6 +22,8 @@ import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
 const base = 'test:{s0}:';
 const pools = [defaultPool, 'x'];
 const workers = ['w1', 'w2', 'w3@x'];
+/** A destination whose messages go out in order. */
+const ordered = 'dst_c';
 const poolOf = (name: string): string => name.split('@')[1] ?? defaultPool;
 const attempt: NewAttempt = { startedAtMs: 1, durationMs: 5, responseStatus: 200, responseBody: 'ok', errorType: null, errorMessage: null };
 const outcomes = {
@@ -54,7 +56,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     weight: 4,
     arbitrary: fc.record({
       do: fc.constant('accept' as const),
-      destinations: fc.subarray(['dst_a', 'dst_b', 'dst_c']),
+      destinations: fc.subarray(['dst_a', 'dst_b', ordered]),
       again: fc.boolean(),
       expires: fc.boolean(),
     }),
@@ -98,6 +100,8 @@ class Run {
   readonly #cancelled = new Set<string>();
   /** Messages whose time has come. */
   readonly #expired = new Set<string>();
+  /** Those of the ordered destination, in the order of their acceptance. */
+  readonly #ordered: string[] = [];
   /** Jobs by the worker that knows of them. */
   readonly #known = new Map<string, Map<string, Job>>(workers.map((name) => [name, new Map()]));
   readonly #zombies: { worker: string; job: Job }[] = [];
@@ -207,7 +211,7 @@ class Run {
     await this.#dequeue(finisher, 64, false);
     await this.take({ do: 'move', pool: defaultPool });
     const left = await redis.client.keys(`${base}*`);
-    expect(left.filter((key) => !/:(ctl|bell|workers|slots|(tn|o|k|st):.*|t:\d+)$/.test(key))).toEqual([]);
+    expect(left.filter((key) => !/:(ctl|bell|workers|slots|ordered|(tn|o|k|st):.*|t:\d+)$/.test(key))).toEqual([]);
   }
 
   async #promote(): Promise<void> {
@@ -224,19 +228,24 @@ class Run {
   async #acceptEvent(event: NewEvent, again: boolean): Promise<void> {
     await this.#acceptor.accept(event);
     if (again) await this.#acceptor.accept(event);
-    for (const { messageId } of event.targets) this.#places.set(messageId.slice(6), 'queued');
+    for (const { messageId, destinationId } of event.targets) {
+      this.#places.set(messageId.slice(6), 'queued');
+      if (destinationId === ordered) this.#ordered.push(messageId.slice(6));
+    }
   }
 
   async #dequeue(name: string, count: number, isReplyLost: boolean): Promise<void> {
-    const before = this.#count('queued');
+    const before = [...this.#places].filter(([key, place]) => place === 'queued' && !this.#ordered.includes(key)).length;
     const queue = this.#queueOf(name);
     let reply = await queue.dequeue(name, count);
-    for (const target of reply.unconfigured) await queue.configure(target, targetSetting());
+    for (const target of reply.unconfigured) await queue.configure(target, targetSetting({ inOrder: target.destinationId === ordered }));
     if (reply.jobs.length === 0 && reply.unconfigured.length > 0) reply = await queue.dequeue(name, count);
     if (poolOf(name) !== this.#pool) expect(reply.jobs).toEqual([]);
     else if (this.#held.size === 0 && before > 0) expect(reply.jobs.length).toBeGreaterThan(0);
     for (const job of reply.jobs) {
       expect(this.#places.get(job.messageKey)).toBe('queued');
+      // The first that has not ended: no earlier one is queued, held or due.
+      if (job.target.destinationId === ordered) expect(job.messageKey).toBe(this.#unendedOfOrdered()[0]);
       this.#places.set(job.messageKey, 'held');
       this.#held.set(job.handle, { worker: name, messageKey: job.messageKey });
       if (!isReplyLost) this.#known.get(name)?.set(job.handle, job);
@@ -321,6 +330,10 @@ class Run {
     const queue = this.#queues.get(defaultPool);
     if (queue === undefined) throw new Error('there is no default pool');
     return queue;
+  }
+
+  #unendedOfOrdered(): string[] {
+    return this.#ordered.filter((key) => ['queued', 'held', 'due'].includes(this.#places.get(key) ?? ''));
   }
 
   #count(place: Place): number {

@@ -51,6 +51,8 @@ export interface TargetSetting {
   failover: { destinations: readonly { id: string; shard: number }[]; afterAttempts: number | null };
   /** Null: messages go out one by one. Else a batch is complete at so many records or bytes, or when its oldest is so old. */
   batch: { layout: string; records: number; bytes: number; ageMs: number } | null;
+  /** Its messages go out in the order in which the shard took them in, one at a time (`shard/includes/order.lua`); null: as before. */
+  inOrder: boolean | null;
   /** What ends here is of interest to the alerts of its route. */
   hasAlerts: boolean;
   /** What ends here is of interest to the sources of its organization for Posthorn's own events. */

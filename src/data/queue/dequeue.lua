@@ -28,10 +28,13 @@
 -- @include "includes/pool-changes.lua"
 -- @include "includes/slow-room.lua"
 -- @include "../shard/includes/hints.lua"
+-- @include "../shard/includes/order.lua"
 
 local visits_limit = 32
 local unconfigured_wait_ms = 2000
 local open_again_ms = 1000
+-- A target whose messages go out in order waits for so long for a retry, unless it is activated before (order.lua).
+local order_wait_ms = 30000
 -- A target may have more than the base cap while its attempts take less than this, and were seen to do so lately.
 local fast_ms, proof_ms = 250, 10000
 local ramp_step_ms = 1000
@@ -123,6 +126,15 @@ local function read(n, has_retries, count)
   return found, no_fresh and no_retries
 end
 
+-- Reads the next message of a target whose messages go out in order, and of which none is under way: a retry before a fresh one. Returns as read.
+local function read_in_order(n, has_retries)
+  local retry = has_retries and (read_lane(retry_lane(n), 1) or {})[1]
+  if retry then
+    return { { retry_lane(n), retry } }, false
+  end
+  return read(n, nil, 1)
+end
+
 -- Moves messages of a target whose circuit is open, or that does not serve, to where they may go; answers how many it looked at, and how many stay.
 local function move_on(n, org, t, why, quantum)
   local entries, is_empty = read(n, t.rl, quantum)
@@ -189,7 +201,7 @@ local function give_over(n, org, t, start, quantum)
   return 0
 end
 
-local target_fields = { 'r', 'd', 'g', 'a', 'cs', 'cu', 'cg', 'cr', 'cf', 'cl', 'sp', 'fo', 'rl', 'u', 'bt', 'lp', 'mv', 'gl', 'gr' }
+local target_fields = { 'r', 'd', 'g', 'a', 'cs', 'cu', 'cg', 'cr', 'cf', 'cl', 'sp', 'fo', 'rl', 'u', 'bt', 'lp', 'mv', 'gl', 'gr', 'io' }
 
 -- Serves one target; answers how many messages it gave, and what that counts towards its share.
 local function serve(n, org, start, quantum)
@@ -236,10 +248,16 @@ local function serve(n, org, start, quantum)
   end
   if t.bt then
     room = math.min(room, max_batches - under_way)
+  elseif t.io then
+    room = math.min(room, 1 - under_way)
   end
   if room <= 0 then
     deactivate(n, org)
     call('HSET', key, 'b', 'cap')
+    return 0
+  end
+  if t.io and not (t.rl and lane_length(retry_lane(n)) > 0) and waiting_retries(n) > 0 then
+    park(n, org, '~o' .. n, now + order_wait_ms)
     return 0
   end
   local allowed = math.min(quantum, room)
@@ -285,6 +303,8 @@ local function serve(n, org, start, quantum)
   local entries, is_empty, batch_due
   if t.bt then
     entries, is_empty, batch_due = batch_read(n, t.rl, t.bt, allowed, worker)
+  elseif t.io then
+    entries, is_empty = read_in_order(n, t.rl)
   else
     entries, is_empty = read(n, t.rl, allowed)
     if entries and not is_empty and not t.rl and under_way == 0 then

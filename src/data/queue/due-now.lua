@@ -11,6 +11,7 @@
 -- @include "includes/retries.lua"
 -- @include "includes/ring-pools.lua"
 -- @include "../shard/includes/batch.lua"
+-- @include "../shard/includes/order.lua"
 
 local wanted, touched = {}, {}
 for k = 2, #ARGV do
@@ -33,6 +34,6 @@ activate_all(touched)
 ring_ready()
 local goes_on = false
 for n, moves in pairs(wanted) do
-  goes_on = goes_on or moves and scheduled.other_than(n) > 0
+  goes_on = goes_on or moves and waiting_retries(n) > 0
 end
 return { goes_on and scan[1] or '0', freed }

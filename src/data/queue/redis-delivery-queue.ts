@@ -204,8 +204,8 @@ export class RedisDeliveryQueue implements DeliveryQueue {
   }
 
   async configure(target: Target, setting: TargetSetting): Promise<{ hasRetries: boolean }> {
-    const { revision, paused, pausedFor, movesOn, throttle, sharedLimiter, priority, circuit, failover, batch, hasAlerts, hasOwnEvents } =
-      setting;
+    const { revision, paused, pausedFor, movesOn, throttle, sharedLimiter, priority, circuit, failover, batch, inOrder } = setting;
+    const { hasAlerts, hasOwnEvents } = setting;
     const { emissionUs, burst, concurrency, queueLimit } = limiterSetting(throttle);
     const reply = await this.#run(scripts.configure, [
       target.number,
@@ -231,6 +231,7 @@ export class RedisDeliveryQueue implements DeliveryQueue {
       movesOnLetters[movesOn],
       pauseLetter(pausedFor),
       hasOwnEvents ? 1 : 0,
+      inOrder === null ? '' : inOrder ? 1 : 0,
       ...this.#namesOf(failover.destinations),
     ]);
     return { hasRetries: integer(reply) === 2 };

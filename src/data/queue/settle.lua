@@ -50,7 +50,7 @@ local function target_of(lane)
   local n = number_of_lane(lane)
   local target = targets[n]
   if not target then
-    local t = call('HMGET', P .. 't:' .. n, 'o', 'd', 'a', 'cs', 'cg', 'cn', 'cp', 'st', 'sp', 'fo', 'fa', 'b', 'rf', 'r', 'al', 'mv')
+    local t = call('HMGET', P .. 't:' .. n, 'o', 'd', 'a', 'cs', 'cg', 'cn', 'cp', 'st', 'sp', 'fo', 'fa', 'b', 'rf', 'r', 'al', 'mv', 'io')
     target = { n = n, org = t[1], destination = t[2] or '', mean = tonumber(t[3] or ''), measured = {}, released = 0, slow_released = 0, done = {}, back = {} }
     target.circuit = {
       state = t[4] or nil,
@@ -63,7 +63,7 @@ local function target_of(lane)
     target.failover, target.failover_after = t[10], tonumber(t[11] or '')
     target.blocked = t[12] or ''
     target.failures = t[13] or ''
-    target.route, target.has_alerts, target.moves = t[14], t[15], t[16]
+    target.route, target.has_alerts, target.moves, target.is_ordered = t[14], t[15], t[16], t[17]
     target.attempts = t[1] and is_for_webhooks(t[1]) and '' or nil
     target.has_probes = t[4] == 'h'
     target.leased = target.org and call('EXISTS', P .. 'lease:' .. target.destination) == 1
@@ -282,7 +282,7 @@ for k = 1, count do
         end
       else
         changes = { 's', attempts > 0 and 'r' or 'p' }
-        table.insert(target.back, { lane, id, m[6] })
+        table.insert(target.back, { target.is_ordered and retry_lane(target.n) or lane, id, m[6] })
       end
       if not candidate and (outcome == 'd' or outcome == 'q' or outcome == 'u' or outcome == 'x') then
         closed = closed + (is_batch and 0 or 1)

@@ -5,7 +5,7 @@
 -- Reply: {unfinished messages, retries that wait, held by workers, dead letters, id of the oldest unread message or '', entries in the outbox,
 -- age of the oldest of them in ms, messages that more workers of the pool could deliver sooner}.
 -- The oldest is looked for in at most 128 ready targets. What more workers could not deliver sooner, since it waits for its next attempt, a
--- circuit, a limit, the end of a pause or the rest of its batch, is counted in samples where it is much. So is what pools other than the
+-- circuit, a limit, the end of a pause, the rest of its batch or an earlier message, is counted in samples where it is much. So is what pools other than the
 -- default one have; it has the rest.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
@@ -28,14 +28,15 @@ for _, org in ipairs(call('ZRANGE', P .. 'ready' .. mark, 0, 63)) do
   end
 end
 
--- Messages of targets that are blocked for another reason than a lack of workers: their own cap and the share of slow targets grow with these.
+-- Messages of targets that are blocked for another reason than a lack of workers: their own cap and the share of slow targets grow with these. Of each
+-- target `spared` are not counted.
 local seen = {}
-local function blocked_in(targets)
+local function blocked_in(targets, spared)
   local sum = 0
   for _, n in ipairs(targets) do
     if not seen[n] then
       seen[n] = true
-      sum = sum + queued(n)
+      sum = sum + math.max(0, queued(n) - spared)
     end
   end
   return sum
@@ -49,7 +50,7 @@ end
 local blocked = 0
 for _, set in ipairs({ 'paused', 'broken' }) do
   local targets = call('SSCAN', P .. set, 0, 'COUNT', 128)[2]
-  blocked = blocked + projected(blocked_in(targets), #targets, call('SCARD', P .. set))
+  blocked = blocked + projected(blocked_in(targets, 0), #targets, call('SCARD', P .. set))
 end
 local limiters = call('ZRANGE', P .. 'waiting', 0, 63)
 local under_limiters = 0
@@ -57,22 +58,27 @@ for _, limiter in ipairs(limiters) do
   local kind = string.sub(limiter, 1, 5)
   if kind ~= '~slow' and string.sub(kind, 1, 1) ~= '!' then
     local targets = call('ZRANGE', P .. 'wait:' .. limiter, 0, 15)
-    under_limiters = under_limiters + projected(blocked_in(targets), #targets, call('ZCARD', P .. 'wait:' .. limiter))
+    under_limiters = under_limiters + projected(blocked_in(targets, 0), #targets, call('ZCARD', P .. 'wait:' .. limiter))
   end
 end
 blocked = blocked + projected(under_limiters, #limiters, call('ZCARD', P .. 'waiting'))
+local ordered = call('SSCAN', P .. 'ordered', 0, 'COUNT', 128)[2]
+blocked = blocked + projected(blocked_in(ordered, 1), #ordered, call('SCARD', P .. 'ordered'))
 
 local open, due = tonumber(call('HGET', ctl, 'open') or '0'), call('ZCARD', P .. 'due')
 
-local function is_servable(n)
-  local t = call('HMGET', P .. 't:' .. n, 'p', 'b')
-  return not t[1] and (not t[2] or t[2] == 'cap' or string.sub(t[2], 1, 5) == '~slow' or string.sub(t[2], 1, 1) == '?')
+local function servable(n)
+  local t = call('HMGET', P .. 't:' .. n, 'p', 'b', 'io')
+  if t[1] or t[2] and t[2] ~= 'cap' and string.sub(t[2], 1, 5) ~= '~slow' and string.sub(t[2], 1, 1) ~= '?' then
+    return 0
+  end
+  return t[3] and math.min(1, queued(n)) or queued(n)
 end
 
 local function servable_in(targets, all)
   local sum, looked = 0, math.min(16, #targets)
   for k = 1, looked do
-    sum = sum + (is_servable(targets[k]) and queued(targets[k]) or 0)
+    sum = sum + servable(targets[k])
   end
   return projected(sum, looked, all)
 end

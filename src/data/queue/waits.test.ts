@@ -136,6 +136,26 @@ const waits: Record<string, { make: () => Promise<string>; shows: object }> = {
     },
     shows: { status: 'pending', waitingFor: 'batch', waitingUntilMs: laterThanNow },
   },
+  'for the retry of an earlier one': {
+    make: async () => {
+      await accept();
+      await settle(await take({ inOrder: true }), { ...retry, delayMs: 60_000 });
+      const id = await accept();
+      await take();
+      return id;
+    },
+    shows: { status: 'pending', waitingFor: 'earlier_message', waitingUntilMs: null },
+  },
+  'for an earlier one that is under way': {
+    make: async () => {
+      await accept();
+      await take({ inOrder: true });
+      const id = await accept();
+      await take();
+      return id;
+    },
+    shows: { status: 'pending', waitingFor: 'earlier_message', waitingUntilMs: null },
+  },
   'for slots': {
     make: async () => {
       const ids: string[] = [];
@@ -195,7 +215,19 @@ describe('a message', () => {
 
 describe('reasons', () => {
   test.each(waitReasons)('%s is told of by a token, or by the letter of a pause', (reason: WaitReason) => {
-    const tokens = ['!', 'at', 'due', 'rate', 'lease', 'shared', 'batch', 'cap', 'queue', ...[...'rdsmtea'].map((letter) => `p${letter}`)];
+    const tokens = [
+      '!',
+      'at',
+      'due',
+      'rate',
+      'lease',
+      'shared',
+      'batch',
+      'order',
+      'cap',
+      'queue',
+      ...[...'rdsmtea'].map((letter) => `p${letter}`),
+    ];
     expect(tokens.filter((token) => waitOf(token, '', false)?.reason === reason)).toHaveLength(1);
   });
 

@@ -44,7 +44,11 @@ export interface EventRouting {
     read: () => Promise<WholeEvent | null>,
   ): Promise<EventTarget[]>;
   /** Null: the route does not send to the destination, or one of them does not exist. */
-  target(org: string, routeId: string, destinationId: string): Promise<{ isEnabled: boolean; maxAttempts: number } | null>;
+  target(
+    org: string,
+    routeId: string,
+    destinationId: string,
+  ): Promise<{ isEnabled: boolean; isOrdered: boolean; maxAttempts: number } | null>;
 }
 
 export function originalId({ eventId, routeId, destinationId, shard }: EventOriginal): string {

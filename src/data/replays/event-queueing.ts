@@ -67,6 +67,7 @@ export class EventQueueing {
     const look = async (): Promise<Standing> => {
       const target = await routing.target(org, routeId, destinationId);
       if (target === null) return 'gone';
+      if (target.isOrdered) return 'ordered';
       if (!target.isEnabled) return 'disabled';
       const circuit = await circuits.ofTarget(shard, org, { routeId, destinationId });
       return isCoolingDown(circuit, clock.now()) ? 'circuit' : { maxAttempts: target.maxAttempts };
@@ -77,7 +78,7 @@ export class EventQueueing {
   }
 }
 
-type Standing = Extract<ReplayOutcome, 'gone' | 'disabled' | 'circuit'> | { maxAttempts: number };
+type Standing = Extract<ReplayOutcome, 'gone' | 'ordered' | 'disabled' | 'circuit'> | { maxAttempts: number };
 
 function repeated(
   event: WholeEvent,

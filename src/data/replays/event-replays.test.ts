@@ -21,7 +21,7 @@ beforeEach(() => world.empty());
 /** The routes of today send each event to a destination in each shard. */
 const routing: EventRouting = {
   targets: async () => [0, 1].map((shard) => ({ routeId: 'rte_a', destinationId: `dst_${shard}`, shard, maxAttempts: 2 })),
-  target: async () => ({ isEnabled: true, maxAttempts: 2 }),
+  target: async () => ({ isEnabled: true, isOrdered: false, maxAttempts: 2 }),
 };
 const parts = (client: RedisClient = world.redis.client, changes: Partial<EventRouting> = {}) =>
   world.parts(client, { routing: { ...routing, ...changes } });
@@ -125,6 +125,19 @@ test('the month counts as full when it has no room for all targets of an event',
   expect(await carryOn(steps, ofEvents(), { monthlyMessages: 5 })).toBe('idle');
   expect(await deliveries()).toHaveLength(4);
   expect(percents.at(-1)).toBe(100);
+});
+
+test('an event is not sent to a target that sends in order', async () => {
+  await unreached(2);
+  const target: EventRouting['target'] = async (_org, _routeId, destinationId) => ({
+    isEnabled: true,
+    isOrdered: destinationId === 'dst_0',
+    maxAttempts: 2,
+  });
+  const record = ofEvents();
+  const { steps } = parts(world.redis.client, { target });
+  while ((await carryOn(steps, record)) !== 'ended') await world.endAll();
+  expect(await world.runOf(record)).toMatchObject({ phase: 'Succeeded', queued: 2, delivered: 2, skipped: { target_ordered: 2 } });
 });
 
 test('an event is skipped whose payload is gone, or whose route is', async () => {

@@ -28,6 +28,8 @@ export interface ReplayQueueingOptions extends EventQueueingOptions {
 export interface OtherDestination {
   shard: number;
   isEnabled: boolean;
+  /** Its messages go out in order: nothing is replayed to it. */
+  isOrdered: boolean;
   /** Whether messages of the route are sent; those of one that is gone end at once. */
   isRouteEnabled: (routeId: string) => Promise<boolean>;
 }
@@ -55,6 +57,7 @@ export class ReplayQueueing {
     ids: readonly string[],
     other: OtherDestination | null | undefined,
   ): Promise<{ outcomes: Map<string, ReplayOutcome>; obstacle: Waiting | null }> {
+    if (other?.isOrdered === true) return { outcomes: new Map(ids.map((id) => [id, 'ordered'])), obstacle: null };
     const outcomes = new Map<string, ReplayOutcome>();
     try {
       const obstacle = await this.#obstacleElsewhere(record, ids, other);

@@ -11,8 +11,11 @@ export const replayWaits = [
 ] as const;
 export type ReplayWait = (typeof replayWaits)[number];
 
-/** Why a candidate was not replayed: its payload, or the message itself, was pruned meanwhile; or its target is gone. */
-export const replaySkips = ['payload_not_found', 'target_not_found'] as const;
+/**
+ * Why a candidate was not replayed: its payload, or the message itself, was pruned meanwhile; its target is gone; or its target sends in order, in which what
+ * is replayed has no place.
+ */
+export const replaySkips = ['payload_not_found', 'target_not_found', 'target_ordered'] as const;
 export type ReplaySkip = (typeof replaySkips)[number];
 
 /** What is known of a replay that a worker has begun; kept for 90 days after its end. */

@@ -232,7 +232,9 @@ export class ReplaySteps {
     const unpaid = now.filter((id) => outcomes.get(id) === 'payload').length;
     const gone = now.filter((id) => outcomes.get(id) === 'gone').length;
     addSkipped(skipped, 'payload_not_found', unpaid);
+    const ordered = now.filter((id) => outcomes.get(id) === 'ordered').length;
     addSkipped(skipped, 'target_not_found', gone);
+    addSkipped(skipped, 'target_ordered', ordered);
     const held = now.filter((id) => !outcomes.has(id) || isObstacle(outcomes.get(id)));
     const left = [...held, ...step.ids.slice(now.length)];
     const isDone = left.length === 0;
@@ -247,7 +249,7 @@ export class ReplaySteps {
       queuedAtMs: isDone && step.isLast ? nowMs : null,
       progressAtMs: hasMoved || isDone ? nowMs : state.progressAtMs,
     };
-    const month = givenBack(step, unpaid + gone);
+    const month = givenBack(step, unpaid + gone + ordered);
     if (obstacle !== undefined && !hasMoved) {
       const isLasting = obstacle !== 'target_full' || nowMs - state.progressAtMs >= fullForMs;
       const [first] = held;

@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => world.redis.stop());
 beforeEach(() => world.empty());
 
-const to = (shard: number) => ({ shard, isEnabled: true, isRouteEnabled: async () => true });
+const to = (shard: number) => ({ shard, isEnabled: true, isOrdered: false, isRouteEnabled: async () => true });
 
 test('messages for a target that forms batches wait for theirs', async () => {
   await world.endedMessages([0, 0, 0]);
@@ -29,7 +29,24 @@ test('messages for a target that forms batches wait for theirs', async () => {
   expect(job?.isBatch).toBe(true);
 });
 
+test('originals of a target that sends in order are skipped with a reason, and those of others are not', async () => {
+  await world.endedMessages([0, 1, 0]);
+  await world.configure(0, { revision: '2', inOrder: true });
+  const { steps } = world.parts();
+  const record = replayRecord();
+  while ((await carryOn(steps, record)) !== 'ended') await world.endAll();
+  expect(await world.runOf(record)).toMatchObject({ phase: 'Succeeded', queued: 1, delivered: 1, skipped: { target_ordered: 2 } });
+});
+
 describe('a replay to another destination', () => {
+  test('skips all originals when that sends in order', async () => {
+    await world.endedMessages([0, 1]);
+    const record = replayRecord({ destinationId: 'dst_other' });
+    expect(await carryOn(world.parts().steps, record, { elsewhere: { ...to(1), isOrdered: true } })).toBe('ended');
+    expect(await world.runOf(record)).toMatchObject({ phase: 'Succeeded', queued: 0, skipped: { target_ordered: 2 } });
+    expect(await world.replays()).toEqual([]);
+  });
+
   test.each([0, 1])('sends all there, from any shard to shard %s, and no failover takes them further', async (shard) => {
     const originals = await world.endedMessages([0, 1, 0]);
     const record = replayRecord({ destinationId: 'dst_other' });

@@ -18,6 +18,7 @@ const otherTokens = {
   concurrency: 'lease',
   application_rate_limit: 'shared',
   batch: 'batch',
+  earlier_message: 'order',
   capacity: 'cap',
   queue: 'queue',
 } as const;
@@ -38,6 +39,7 @@ export const webhookWaitReasons = [
   'retry',
   'rate_limit',
   'application_rate_limit',
+  'earlier_message',
   'capacity',
   'queue',
 ] as const satisfies readonly WaitReason[];

@@ -3,18 +3,24 @@ import { decodeEndpoint, encodeEndpoint } from './webhook-records.ts';
 
 const earlier = '{"a":"https://customer.example/","y":1,"k":["sealed","whsec_abcd"],"c":1}';
 
-test('an endpoint that an earlier release has stored has no delays, no success statuses and no expiry of its own, and is written as it was', () => {
+test('an endpoint that an earlier release has stored has no order, no delays, no success statuses and no expiry of its own, and is written as it was', () => {
   const endpoint = decodeEndpoint(earlier);
-  expect(endpoint).toMatchObject({ rateLimitStrict: true, retryDelaysSeconds: null, expiresAfterSeconds: null, successStatusCodes: null });
+  expect(endpoint).toMatchObject({
+    rateLimitStrict: true,
+    ordered: false,
+    retryDelaysSeconds: null,
+    expiresAfterSeconds: null,
+    successStatusCodes: null,
+  });
   expect(encodeEndpoint(endpoint)).toBe(earlier);
 });
 
-test('delays, expiry and success statuses of an endpoint are read as they were written, and ignored by what does not know them', () => {
-  const own = { retryDelaysSeconds: [5, 60], expiresAfterSeconds: 60, successStatusCodes: ['2xx', 409] };
+test('order, delays, expiry and success statuses of an endpoint are read as they were written, and ignored by what does not know them', () => {
+  const own = { ordered: true, retryDelaysSeconds: [5, 60], expiresAfterSeconds: 60, successStatusCodes: ['2xx', 409] };
   const json = encodeEndpoint({ ...decodeEndpoint(earlier), ...own });
   expect(decodeEndpoint(json)).toEqual({ ...decodeEndpoint(earlier), ...own });
-  const { r, e, o, ...known } = JSON.parse(json);
-  expect([r, e, o, known]).toEqual([[5, 60], 60, ['2xx', 409], JSON.parse(earlier)]);
+  const { m, r, j, o, ...known } = JSON.parse(json);
+  expect([m, r, j, o, known]).toEqual([1, [5, 60], 60, ['2xx', 409], JSON.parse(earlier)]);
 });
 
 test('signature scheme and Ed25519 keys of an endpoint are read as they were written; what does not know them reads a secret that signs', () => {

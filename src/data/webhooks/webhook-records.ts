@@ -35,8 +35,8 @@ const applicationJson = z.object({
   s: z.number().optional(),
 });
 /**
- * h: headers as they are. s: sealed ones, each with its place among all. r: seconds between attempts. j: seconds after which messages expire. o: what counts as
- * success. k, p: secret and previous ones. n: signature scheme. e, f: Ed25519 key and previous ones.
+ * h: headers as they are. s: sealed ones, each with its place among all. r: seconds between attempts. m: in order, one at a time. j: seconds after which messages
+ * expire. o: what counts as success. k, p: secret and previous ones. n: signature scheme. e, f: Ed25519 key and previous ones.
  */
 const endpointJson = z.object({
   ...common,
@@ -48,6 +48,7 @@ const endpointJson = z.object({
   t: z.number().optional(),
   l: z.number().optional(),
   y: z.literal(1).optional(),
+  m: z.literal(1).optional(),
   r: z.array(z.number()).optional(),
   j: z.number().optional(),
   o: z.array(z.union([z.number(), z.string()])).optional(),
@@ -95,7 +96,7 @@ export function newApplicationContent(
 
 export function newEndpointContent(endpoint: NewWebhookEndpoint, id: string, nowMs: number): EndpointContent {
   const { url, description, timeoutSeconds, rateLimitPerSecond, rateLimitStrict, circuit, managedBy } = endpoint;
-  const { retryDelaysSeconds, expiresAfterSeconds, successStatusCodes } = endpoint;
+  const { ordered, retryDelaysSeconds, expiresAfterSeconds, successStatusCodes } = endpoint;
   return {
     url,
     description: description ?? null,
@@ -103,6 +104,7 @@ export function newEndpointContent(endpoint: NewWebhookEndpoint, id: string, now
     timeoutSeconds: timeoutSeconds ?? defaultTimeoutSeconds,
     rateLimitPerSecond: rateLimitPerSecond ?? 0,
     rateLimitStrict: rateLimitStrict ?? false,
+    ordered: ordered ?? false,
     retryDelaysSeconds: retryDelaysSeconds ?? null,
     expiresAfterSeconds: expiresAfterSeconds ?? null,
     successStatusCodes: successStatusCodes ?? null,
@@ -179,6 +181,7 @@ export function encodeEndpoint({
   timeoutSeconds,
   rateLimitPerSecond,
   rateLimitStrict,
+  ordered,
   retryDelaysSeconds,
   expiresAfterSeconds,
   successStatusCodes,
@@ -196,6 +199,7 @@ export function encodeEndpoint({
     t: timeoutSeconds === defaultTimeoutSeconds ? undefined : timeoutSeconds,
     l: rateLimitPerSecond === 0 ? undefined : rateLimitPerSecond,
     y: rateLimitStrict ? 1 : undefined,
+    m: ordered ? 1 : undefined,
     r: retryDelaysSeconds === null ? undefined : [...retryDelaysSeconds],
     j: expiresAfterSeconds ?? undefined,
     o: successStatusCodes === null ? undefined : [...successStatusCodes],
@@ -224,6 +228,7 @@ export function decodeEndpoint(json: string): EndpointContent {
     timeoutSeconds: stored.t ?? defaultTimeoutSeconds,
     rateLimitPerSecond: stored.l ?? 0,
     rateLimitStrict: stored.y === 1,
+    ordered: stored.m === 1,
     retryDelaysSeconds: stored.r ?? null,
     expiresAfterSeconds: stored.j ?? null,
     successStatusCodes: stored.o ?? null,

@@ -154,6 +154,7 @@ describe('an endpoint', () => {
       timeoutSeconds: 30,
       rateLimitPerSecond: 9,
       rateLimitStrict: false,
+      ordered: false,
       retryDelaysSeconds: null,
       expiresAfterSeconds: null,
       successStatusCodes: null,

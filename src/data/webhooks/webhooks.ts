@@ -44,6 +44,8 @@ export interface WebhookEndpoint {
   rateLimitPerSecond: number;
   /** Nothing goes at once after a pause. */
   rateLimitStrict: boolean;
+  /** Messages go out in the order of their acceptance, one at a time. */
+  ordered: boolean;
   /** Between its attempts; null: those of the installation. */
   retryDelaysSeconds: readonly number[] | null;
   /** Null: its messages do not expire. */
@@ -141,6 +143,7 @@ export type NewWebhookEndpoint = Pick<WebhookEndpoint, 'org' | 'applicationId' |
       | 'timeoutSeconds'
       | 'rateLimitPerSecond'
       | 'rateLimitStrict'
+      | 'ordered'
       | 'retryDelaysSeconds'
       | 'expiresAfterSeconds'
       | 'successStatusCodes'

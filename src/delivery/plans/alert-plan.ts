@@ -75,6 +75,7 @@ function settingOf(generation: number): TargetSetting {
     circuit: { failureThreshold: 1_000_000_000, cooldownSeconds: 1, probeSuccessThreshold: 1 },
     failover: { destinations: [], afterAttempts: null },
     batch: null,
+    inOrder: false,
     hasAlerts: false,
     hasOwnEvents: false,
   };

@@ -123,7 +123,8 @@ async function failoverAfter(registry: RegistryReader, route: RouteRecord, desti
   const { destinations } = route.failover;
   const later = destinations.slice(destinations.findIndex(({ id }) => id === destinationId) + 1);
   const records = await Promise.all(later.map(({ id }) => registry.getOf(route.org, 'destination', id)));
-  return later.filter((_, k) => records[k]?.enabled === true);
+  // What moves there would leave the order of its messages.
+  return later.filter((_, k) => records[k]?.enabled === true && records[k]?.ordered !== true);
 }
 
 /** The plan of a target that stands for a webhook endpoint of an application. */
@@ -203,7 +204,7 @@ function withoutDestination(placed: PlacedRoute, id: string): DeliveryPlan {
   const isNamed = [...route.destinations, ...route.failover.destinations].some((each) => each.id === id);
   if (!isNamed) return { state: 'impossible', reason: 'destination_not_found', setting: null, failover };
   const setting = targetSetting(placed, { id, enabled: false, generation: 0, throttle: unlimited });
-  return { state: 'paused', setting: { ...setting, pausedFor: 'destination_missing' } };
+  return { state: 'paused', setting: { ...setting, pausedFor: 'destination_missing', inOrder: null } };
 }
 
 /** A transform that the route still names will come back, or the route will name another one: nothing goes out without it. */
@@ -215,16 +216,17 @@ function awaitingTransform(setting: TargetSetting): DeliveryPlan {
 const unlimited = { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null } as const;
 
 /**
- * A failover destination hands on to those after it; only the first destination does so before its retries are used up. Messages move on from a destination
+ * Messages that go out in order do not move: without failover they wait for their destination. A failover destination hands on to those after it; only the first destination does so before its retries are used up. Messages move on from a destination
  * that is not a first one and does not serve, or that the route names no more.
  */
 function targetSetting(
   { route, failover, hasOwnEvents }: PlacedRoute,
-  destination: Pick<DestinationRecord, 'id' | 'enabled' | 'suspended' | 'generation' | 'throttle'>,
+  destination: Pick<DestinationRecord, 'id' | 'enabled' | 'suspended' | 'generation' | 'throttle' | 'ordered'>,
 ): TargetSetting {
+  const inOrder = destination.ordered === true;
   const isLater = route.failover.destinations.some(({ id }) => id === destination.id);
   const isFirst = route.destinations.some(({ id }) => id === destination.id);
-  const movesOn = isFirst || !route.enabled ? 'nobody' : !destination.enabled ? 'all' : isLater ? 'nobody' : 'guests';
+  const movesOn = isFirst || !route.enabled || inOrder ? 'nobody' : !destination.enabled ? 'all' : isLater ? 'nobody' : 'guests';
   const pausedFor = pauseReason(route, destination);
   return {
     // The list of the route changes with the destinations in it, not only with the route.
@@ -232,8 +234,10 @@ function targetSetting(
       `${destination.generation}.${route.generation}`,
       ...(pausedFor === null ? [] : [pausedFor]),
       ...(movesOn === 'nobody' ? [] : [movesOn]),
-      ...(failover.length === 0 ? [] : [failover.map(({ id }) => id).join('+')]),
+      ...(failover.length === 0 || inOrder ? [] : [failover.map(({ id }) => id).join('+')]),
       ...(hasOwnEvents ? ['own'] : []),
+      // Workers of the release before know no order: what they put in force is another setting.
+      ...(inOrder ? ['ordered'] : []),
     ].join('.'),
     paused: !route.enabled || !destination.enabled,
     pausedFor,
@@ -242,8 +246,9 @@ function targetSetting(
     sharedLimiter: null,
     priority: route.priority,
     circuit: route.circuit,
-    failover: { destinations: failover, afterAttempts: isLater ? null : route.failover.afterAttempts },
+    failover: { destinations: inOrder ? [] : failover, afterAttempts: isLater ? null : route.failover.afterAttempts },
     batch: null,
+    inOrder,
     hasAlerts: route.notifications !== undefined,
     hasOwnEvents,
   };

@@ -242,7 +242,14 @@ function settingOf(endpoint: WebhookEndpoint, application: WebhookApplication, h
   const pausedFor = endpoint.isDisabled ? 'endpoint_disabled' : application.isDisabled ? 'application_disabled' : null;
   return {
     // Of the application only what counts here: its name may change often.
-    revision: [endpoint.revision, pausedFor ?? 'r', ...limiter.windows.map(({ most }) => most), ...(hasOwnEvents ? ['own'] : [])].join('.'),
+    revision: [
+      endpoint.revision,
+      pausedFor ?? 'r',
+      ...limiter.windows.map(({ most }) => most),
+      ...(hasOwnEvents ? ['own'] : []),
+      // Workers of the release before know no order: what they put in force is another setting.
+      ...(endpoint.ordered ? ['ordered'] : []),
+    ].join('.'),
     paused: pausedFor !== null,
     pausedFor,
     movesOn: 'nobody',
@@ -252,6 +259,7 @@ function settingOf(endpoint: WebhookEndpoint, application: WebhookApplication, h
     circuit: { failureThreshold, cooldownSeconds, probeSuccessThreshold: successThreshold },
     failover: { destinations: [], afterAttempts: null },
     batch: null,
+    inOrder: endpoint.ordered,
     hasAlerts: false,
     hasOwnEvents,
   };

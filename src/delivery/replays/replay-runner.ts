@@ -214,7 +214,9 @@ export class ReplayRunner {
     const destination = await this.#options.registry.getOf(org, 'destination', destinationId);
     const isRouteEnabled = async (routeId: string): Promise<boolean> =>
       (await this.#options.registry.getOf(org, 'route', routeId))?.enabled !== false;
-    return { elsewhere: destination && { shard: destination.shard, isEnabled: destination.enabled, isRouteEnabled } };
+    if (destination === null) return { elsewhere: null };
+    const { shard, enabled, ordered = false } = destination;
+    return { elsewhere: { shard, isEnabled: enabled, isOrdered: ordered, isRouteEnabled } };
   }
 
   async #isLeased(id: string, entry: Entry, { org, identity }: ReplayRecord): Promise<boolean> {

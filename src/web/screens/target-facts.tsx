@@ -117,7 +117,7 @@ export function DestinationState({ destination: { id, enabled } }: { destination
 
 /** Circuits, what waits, how it has done, and why attempts failed. */
 export function DestinationFacts({ destination }: { destination: Destination }): ReactElement {
-  const { id, url, type, throttle, retryPolicy, expiresAfterSeconds, timeoutMs, forwardHeaders } = destination;
+  const { id, url, type, throttle, retryPolicy, expiresAfterSeconds, timeoutMs, forwardHeaders, ordered } = destination;
   const { signatureScheme, publicKey, previousPublicKeys, signingSecret } = destination;
   const circuits = useCircuits([id]);
   const from = useDayBegin();
@@ -169,6 +169,7 @@ export function DestinationFacts({ destination }: { destination: Destination }):
               isSigned={signingSecret != null}
             />
           )}
+          {ordered === true ? <Order /> : null}
           {forwardHeaders === undefined ? null : (
             <>
               <dt>Headers of events</dt>
@@ -179,6 +180,15 @@ export function DestinationFacts({ destination }: { destination: Destination }):
         {series.error === null ? null : <Failure message={series.error.message} requestId={series.error.requestId} />}
       </section>
       <DeliveryCauses destinationId={id} from={from} />
+    </>
+  );
+}
+
+function Order(): ReactElement {
+  return (
+    <>
+      <dt>Order</dt>
+      <dd>in the order of acceptance, one at a time: a message that is tried again holds up those behind it</dd>
     </>
   );
 }
@@ -217,6 +227,7 @@ export function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactElemen
           <dd>{retryDelays === null ? 'as the installation has them' : delayWords(retryDelays.map((seconds) => seconds * 1000))}</dd>
           <dt>Expiry</dt>
           <dd>{expiryWords(expiresAfterSeconds)}</dd>
+          {endpoint.ordered ? <Order /> : null}
           <dt>Success</dt>
           <dd>{successStatusCodes === null ? 'any 2xx' : successStatusCodes.join(', ')}</dd>
           <SignatureFacts signing={endpoint} isSigned />

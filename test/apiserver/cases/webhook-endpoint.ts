@@ -15,6 +15,7 @@ export const webhookEndpointCases: ValidationCase[] = [
     timeoutSeconds: 120,
     rateLimitPerSecond: 100_000,
     rateLimitStrict: true,
+    ordered: true,
     retryDelaysSeconds: [1, ...many(24, () => 86_400)],
     expiresAfterSeconds: 2_592_000,
     successStatusCodes: [200, 599, '2xx', '5XX'],

@@ -19,6 +19,7 @@ export const portableRequests: readonly object[] = [
   { name: 'Both signatures', signingSecret: `${signingSecret} ${signingKey}`, signatureScheme: 'both' },
   { name: 'Forwarding', forwardQuery: true, forwardHeaders: ['X-GitHub-Event', 'x-shop-topic'] },
   { name: 'Forwarding nothing', forwardHeaders: [] },
+  { name: 'In order', ordered: true },
 ];
 
 const mapping = [

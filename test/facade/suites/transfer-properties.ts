@@ -45,6 +45,7 @@ const destination = fc
         enabled: fc.boolean(),
         useStaticIp: fc.boolean(),
         forwardQuery: fc.boolean(),
+        ordered: fc.boolean(),
         forwardHeaders: fc.option(
           fc.uniqueArray(fc.stringMatching(/^X-A[a-z]{0,20}$/), { selector: (name) => name.toLowerCase(), maxLength: 4 }),
         ),

@@ -21,6 +21,7 @@ beforeAll(async () => {
     retryDelaysSeconds: [5, 60],
     expiresAfterSeconds: 3600,
     successStatusCodes: ['2xx', 409],
+    ordered: true,
   });
   declared.subscription = await apply('WebhookSubscription', 'paid', {
     endpointRef: { name: 'hooks' },
@@ -54,6 +55,7 @@ test('what resources declare is listed and shown as what the API makes, its secr
     retryDelays: [5, 60],
     expiresAfterSeconds: 3600,
     successStatusCodes: ['2xx', 409],
+    ordered: true,
     circuitState: 'closed',
     subscriptionCount: 1,
   });

@@ -23,7 +23,8 @@ local function release_places(handle, n, org, destination)
   end
 end
 
--- Puts what a worker holds back into its lane as a new entry; one that was cancelled ends. Nothing happens when somebody has settled it meanwhile.
+-- Puts what a worker holds back into its lane as a new entry; of a target whose messages go out in order, into the lane of retries, which comes first; one that
+-- was cancelled ends. Nothing happens when somebody has settled it meanwhile.
 -- Returns whether it was put back.
 local function put_back(handle, worker, id)
   local lane, entry = string.match(handle, '^(%d+r?)/(.+)$')
@@ -34,7 +35,7 @@ local function put_back(handle, worker, id)
     return false
   end
   call('XDEL', P .. 'w:' .. lane, entry)
-  local t = call('HMGET', P .. 't:' .. n, 'o', 'd')
+  local t = call('HMGET', P .. 't:' .. n, 'o', 'd', 'io')
   if t[1] then
     release_places(handle, n, t[1], t[2])
   end
@@ -47,7 +48,7 @@ local function put_back(handle, worker, id)
     if t[1] then
       count_status(t[1], 'a', waiting_letter(attempts))
     end
-    enqueue_in(lane, id, m[3])
+    enqueue_in(t[3] and retry_lane(n) or lane, id, m[3])
   end
   settle_target(n)
   activate(n)

@@ -1,4 +1,5 @@
 -- @include "../../shard/includes/shard.lua"
+-- @include "../../shard/includes/target.lua"
 
 -- Messages that wait for their time: `due`, and in the hash `retries` how many of each target; of these, first attempts that were scheduled are counted in
 -- the hash `scheduled` besides. A scheduled message has the state `p` and, in d, its time.
@@ -41,11 +42,6 @@ function scheduled.count_out(n)
   end
 end
 
--- How many retries of target n wait for their time.
-function scheduled.other_than(n)
-  return tonumber(call('HGET', P .. 'retries', n) or '0') - tonumber(call('HGET', P .. 'scheduled', n) or '0')
-end
-
 local function count_out(n, by)
   if call('HINCRBY', P .. 'retries', n, -by) <= 0 then
     call('HDEL', P .. 'retries', n)
@@ -63,6 +59,10 @@ local function retry_over(n, id)
     scheduled.count_out(n)
   end
   count_out(n, 1)
+  if call('HGET', P .. 't:' .. n, 'b') == '~o' .. n then
+    -- What waited for it goes on.
+    activate(n)
+  end
   return true
 end
 

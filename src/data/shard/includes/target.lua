@@ -1,4 +1,5 @@
 -- @include "batch.lua"
+-- @include "order.lua"
 -- @include "pools.lua"
 -- @include "shard.lua"
 
@@ -7,7 +8,7 @@
 -- paused (ms; 1: by a release that noted no time), pr priority, al its route has alerts,
 -- oe its organization receives Posthorn's own events (own-events.lua), od and ow what was said last of its endpoint (own-note.lua),
 -- b what blocks it: `cap` (its own concurrency), `?` (setting not known yet), `!` (its circuit), `~b<number>` (its batch is not
--- complete), or the limiter under which it waits (its own, or the one that it shares: lp). With p or b it is not in `ready`.
+-- complete), `~o<number>` (the retry of an earlier message: order.lua), or the limiter under which it waits (its own, or the one that it shares: lp). With p or b it is not in `ready`.
 -- The fields of the circuit are in circuit.lua, those of failover in failover.lua.
 --
 -- Its work stands in two lanes: `w:<number>` fresh messages, `w:<number>r` retries (rl: that lane is there), so that a wall of
@@ -31,8 +32,11 @@ local function activate(n)
   if not org or t[3] then
     return false
   end
-  if blocked and not (string.sub(blocked, 1, 2) == '~b' and batch_release(n, blocked)) then
-    return false
+  if blocked then
+    local kind = string.sub(blocked, 1, 2)
+    if not (kind == '~b' and batch_release(n, blocked) or kind == '~o' and order_release(n, blocked)) then
+      return false
+    end
   end
   local ready = P .. 'ready:' .. org
   if call('ZSCORE', ready, n) then

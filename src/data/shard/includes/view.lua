@@ -35,7 +35,7 @@ local function batch_view(m, f)
   return made > 0 and call('HGET', P .. 'a:' .. f.bt, made)
 end
 
-local viewed_fields = { 'o', 'r', 'd', 'cs', 'cu', 'b', 'p', 'mv', 'pw', 'lp' }
+local viewed_fields = { 'o', 'r', 'd', 'cs', 'cu', 'b', 'p', 'mv', 'pw', 'lp', 'io' }
 
 -- {hash as a flat list, org, route, destination, last attempt in its long form or '', first destination of a message that failed
 -- over or '', end of the cooldown in ms while the circuit is open or '', shard where the message is now or '', what it waits for and until when

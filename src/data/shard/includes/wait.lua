@@ -6,7 +6,7 @@ local function limiter_wait(limiter)
   return call('ZSCORE', P .. 'waiting', limiter) or ''
 end
 
--- `n` its target and `t` fields of that: b what blocks it, d, cs, cu, p, mv, pw, lp; `state` and `due` of the message.
+-- `n` its target and `t` fields of that: b what blocks it, d, cs, cu, p, mv, pw, lp, io; `state` and `due` of the message.
 local function wait_of(n, t, state, due)
   if state ~= 'p' and state ~= 'r' then
     return '', ''
@@ -24,6 +24,8 @@ local function wait_of(n, t, state, due)
   elseif t.cs == 'h' then
     -- Some probes are under way; more follow when these have gone well.
     return '!', ''
+  elseif blocked == '~o' .. n or t.io and blocked == 'cap' then
+    return 'order', ''
   elseif blocked == 'cap' or string.sub(blocked, 1, 5) == '~slow' then
     return 'cap', ''
   elseif blocked == '~b' .. n then

@@ -41,6 +41,7 @@ import { headerList, headerObject, headersToSpec, lacksHeader, refuseHeadersElse
 import { authConfig, authToRecord, authToSpec, authType, carriesCredentialElsewhere, lacksCredential } from './destination-auth.ts';
 import { destinationExportOperation, unusedFields } from './destination-export.ts';
 import { destinationImportOperation } from './destination-import.ts';
+import { orderedToSpec } from './destination-order.ts';
 import {
   expiryBody,
   expiryRecord,
@@ -102,6 +103,7 @@ const record = item
     tls: tlsRecord.nullable().optional().describe('Private certificate authority and mutual TLS.'),
     forwardQuery: shownField(http.forwardQuery).optional(),
     forwardHeaders: shownForwardHeaders.optional(),
+    ordered: shownField(spec.ordered).optional(),
     fieldMapping: fieldMapping.optional().describe('Of warehouse destinations.'),
     ...signingRecord,
   })
@@ -134,6 +136,7 @@ const body = z.strictObject({
   forwardHeaders: specField(http.forwardHeaders).unwrap().nullable().optional().describe(`${forwardHeadersText} Null removes the list.`),
   config: warehouseConfig.optional(),
   fieldMapping: fieldMapping.nullable().optional(),
+  ordered: specField(spec.ordered),
   throttle: throttleBody.optional(),
   retryPolicy: retryPolicyBody.optional(),
   expiresAfterSeconds: expiryBody,
@@ -172,6 +175,7 @@ const definition = resourceDefinition({
       useStaticIp: false,
       forwardQuery: false,
       forwardHeaders: null,
+      ordered: false,
       throttle: throttleToRecord(undefined),
       retryPolicy: retryPolicyToRecord(undefined),
       expiresAfterSeconds: null,
@@ -200,6 +204,7 @@ const definition = resourceDefinition({
       description: clearableToSpec(sent.description, current?.spec.description),
       enabled: sent.enabled ?? current?.spec.enabled,
       ...(await targetToSpec({ call, body: sent, current, secrets })),
+      ordered: orderedToSpec(call, sent.ordered, current),
       throttle: throttleToSpec(sent.throttle, current?.spec.throttle, call),
       retryPolicy: retryPolicyToSpec(sent.retryPolicy, current?.spec.retryPolicy),
       expiresAfterSeconds: clearableToSpec(sent.expiresAfterSeconds, current?.spec.expiresAfterSeconds),
@@ -269,6 +274,7 @@ const httpFields = [
   'useStaticIp',
   'forwardQuery',
   'forwardHeaders',
+  'ordered',
   'signingSecret',
   'signatureScheme',
 ] as const;
@@ -279,6 +285,7 @@ function isUnused(field: (typeof httpFields)[number], value: unknown): boolean {
     ...unusedFields,
     useStaticIp: false,
     forwardQuery: false,
+    ordered: false,
     signatureScheme: 'hmac-sha256',
   };
   return value === '' || canonicalJson(value) === canonicalJson(unused[field] ?? null);
@@ -310,6 +317,7 @@ async function httpToRecord(object: PosthornObject<'Destination'>, call: Call) {
     tls: await tlsToRecord(settings.tls, shownPem),
     forwardQuery: settings.forwardQuery ?? false,
     forwardHeaders: settings.forwardHeaders ?? null,
+    ordered: object.spec.ordered ?? false,
     ...(await signingToRecord(object, settings, call)),
   };
 }

@@ -31,6 +31,7 @@ const waits: Record<WaitReason, string> = {
   rate_limit: 'The rate limit of the receiver has no room.',
   application_rate_limit: 'The rate limit of the application has no room.',
   concurrency: 'The maximum number of attempts is under way at the destination.',
+  earlier_message: 'Messages go out in order, one at a time: an earlier one is under way, or waits for its retry.',
   batch: 'The batch is neither complete nor old enough.',
   capacity: 'The workers have their maximum number of attempts under way at the receiver.',
   queue: 'It is queued behind others and waits for a worker.',
@@ -100,6 +101,22 @@ export async function adviceOnWait(call: Call, reason: WaitReason, { routeId, de
       return isForWebhook
         ? [advise('Read the limits of the endpoint, and of its application.', 'GET', `/webhook-endpoints/${target}`)]
         : [advise('Read the limits of the destination.', 'GET', `/destinations/${target}`)];
+    case 'earlier_message':
+      return isForWebhook
+        ? [
+            advise(
+              'Read the messages of the endpoint that are under way or wait for a retry.',
+              'GET',
+              `/outbound-messages?endpointId=${target}`,
+            ),
+          ]
+        : [
+            advise(
+              'Read the deliveries to the destination that are under way or wait for a retry.',
+              'GET',
+              `/deliveries?destinationId=${target}`,
+            ),
+          ];
     case 'batch':
     case 'capacity':
     case 'queue':

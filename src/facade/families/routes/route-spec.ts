@@ -4,7 +4,7 @@ import { compileFilter } from '../../../core/filter.ts';
 import { kinds, type PosthornObject, type SpecInputOf, type SpecOf } from '../../../resources/kinds.ts';
 import type { Call } from '../../http/operation.ts';
 import type { ServedKind } from '../../http/services.ts';
-import { cachedObjects } from '../../records/lookup.ts';
+import { byName, cachedObjects } from '../../records/lookup.ts';
 import { clearableToSpec, nameToSpec } from '../../records/record-fields.ts';
 import { type Ref, reference, refuseRepeated } from '../../records/references.ts';
 import { inApiWords } from '../../records/store-errors.ts';
@@ -50,6 +50,8 @@ export async function specOfRoute(call: Call, sent: RouteBody, current: Posthorn
     sent.destinationIds === undefined
       ? (spec?.destinationRefs ?? [])
       : await destinationList(call, 'destinationIds', sent.destinationIds, spec?.destinationRefs);
+  const failover = await failoverOf(call, sent, spec?.failover);
+  if (sent.destinationIds !== undefined || sent.failoverDestinationIds !== undefined) await refuseOrdered(call, destinationRefs, failover);
   return {
     ...spec,
     name: nameToSpec(sent.name, current),
@@ -62,7 +64,7 @@ export async function specOfRoute(call: Call, sent: RouteBody, current: Posthorn
     priority: sent.priority ?? spec?.priority,
     enabled: sent.enabled ?? spec?.enabled,
     expectedResponse: clearableToSpec(sent.expectedResponse, spec?.expectedResponse),
-    failover: await failoverOf(call, sent, spec?.failover),
+    failover,
     circuit: circuitOf(sent, spec?.circuit),
     notifications: await notificationsToSpec(call, sent, spec?.notifications),
   };
@@ -106,6 +108,17 @@ async function failoverOf(call: Call, sent: RouteBody, current: Spec['failover']
   const present = current?.destinationRefs ?? [];
   const destinationRefs = ids === undefined ? present : await destinationList(call, 'failoverDestinationIds', ids, present);
   return { destinationRefs, afterAttempts };
+}
+
+/** VALIDATION_FAILED for failover from or to a destination whose messages go out in order: those that move would leave it. */
+async function refuseOrdered(call: Call, destinationRefs: readonly Ref[], failover: SpecInput['failover']): Promise<void> {
+  const later = failover?.destinationRefs ?? [];
+  if (later.length === 0) return;
+  for (const { name } of [...destinationRefs, ...later]) {
+    if ((await byName(call, 'Destination', name))?.spec.ordered !== true) continue;
+    const why = `the destination "${name}" is ordered, and messages that move leave their order`;
+    throw new PosthornError('VALIDATION_FAILED', `failoverDestinationIds cannot be set: ${why}.`);
+  }
 }
 
 function circuitOf(sent: RouteBody, current: Spec['circuit']): SpecInput['circuit'] {

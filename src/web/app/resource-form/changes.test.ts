@@ -57,6 +57,7 @@ const records = {
     tls: { caBundle: 'PEM', clientCertificate: '••••', clientKey: '••••' },
     forwardQuery: false,
     forwardHeaders: [],
+    ordered: false,
     signingSecret: null,
   },
   s3: {
@@ -144,6 +145,7 @@ const records = {
     timeoutSeconds: 30,
     rateLimitPerSecond: 0,
     rateLimitStrict: false,
+    ordered: false,
     circuitFailureThreshold: 5,
     isDisabled: false,
     disabledReason: null,

@@ -62,6 +62,7 @@ export async function endpointRecords(endpoints: readonly WebhookEndpoint[], { s
       timeoutSeconds: endpoint.timeoutSeconds,
       rateLimitPerSecond: endpoint.rateLimitPerSecond,
       rateLimitStrict: endpoint.rateLimitStrict,
+      ordered: endpoint.ordered,
       retryDelays: endpoint.retryDelaysSeconds && [...endpoint.retryDelaysSeconds],
       expiresAfterSeconds: endpoint.expiresAfterSeconds,
       successStatusCodes: endpoint.successStatusCodes && [...endpoint.successStatusCodes],

@@ -42,6 +42,7 @@ export const webhookEndpoints: Family = {
     timeoutSeconds: 30,
     rateLimitPerSecond: 0,
     rateLimitStrict: false,
+    ordered: false,
     retryDelays: null,
     expiresAfterSeconds: null,
     successStatusCodes: null,

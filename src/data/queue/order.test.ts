@@ -1,0 +1,178 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { type MessageQueue, startMessageQueue } from '../../../test/support/message-queue.ts';
+import { newEvent } from '../../../test/support/new-event.ts';
+import { dead, delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
+import { field } from '../../../test/support/redis-fields.ts';
+import { targetSetting } from '../../../test/support/target-setting.ts';
+import { checkShards } from '../check/shard-check.ts';
+import type { Job, Outcome, TargetSetting } from './delivery-queue.ts';
+
+const prefix = 'test:';
+const base = `${prefix}{s0}:`;
+const retryLater: Outcome = { type: 'retry', attempt: failure, delayMs: 3_600_000 };
+let suite: MessageQueue;
+
+beforeAll(async () => {
+  suite = await startMessageQueue(prefix);
+});
+afterAll(() => suite.redis.stop());
+beforeEach(() => suite.reset());
+
+/** Accepts so many events; returns the keys of their messages. */
+async function accept(count: number): Promise<string[]> {
+  const keys: string[] = [];
+  for (let i = 0; i < count; i++) {
+    const event = newEvent();
+    await suite.acceptor.accept(event);
+    keys.push(event.targets[0]?.messageId.slice(6) ?? '');
+  }
+  return keys;
+}
+const take = (setting: Partial<TargetSetting> = {}): Promise<Job[]> => takeFrom(suite.queue, 'w1', 8, { inOrder: true, ...setting });
+const keysOf = (jobs: readonly Job[]): string[] => jobs.map(({ messageKey }) => messageKey);
+async function configure(setting: Partial<TargetSetting>): Promise<void> {
+  for (const target of (await suite.queue.targets(1)).targets)
+    await suite.queue.configure(target, targetSetting({ revision: '2', inOrder: true, ...setting }));
+}
+const isReady = async (): Promise<boolean> => (await suite.redis.client.zscore(`${base}ready:org_a`, '1')) !== null;
+
+/** Lets what waits for its next attempt be due, as time would. */
+async function becomeDue(): Promise<void> {
+  for (const member of await suite.redis.client.zrange(`${base}due`, '0', '-1'))
+    await suite.redis.client.zadd(`${base}due`, 'XX', 1, member);
+}
+
+describe('a target whose messages go out in order', () => {
+  test('gives out the next message only once the one before has ended, however it ends', async () => {
+    const keys = await accept(4);
+    const ends: Outcome[] = [delivered, dead, { type: 'unsent', status: 'filtered', reason: null, tookMs: 1 }, delivered];
+    for (const [i, end] of ends.entries()) {
+      const jobs = await take();
+      expect(keysOf(jobs)).toEqual([keys[i]]);
+      expect(await take()).toEqual([]);
+      await settleAll(suite.queue, 'w1', jobs, end);
+    }
+    expect((await checkShards({ redis: suite.redis.client, prefix })).findings).toEqual([]);
+  });
+
+  test('gives out nothing while a message waits for its retry, and then that one first', async () => {
+    const keys = await accept(3);
+    await settleAll(suite.queue, 'w1', await take(), retryLater);
+    expect(await take()).toEqual([]);
+    await suite.queue.promote();
+    expect(await take()).toEqual([]);
+    await becomeDue();
+    await suite.queue.promote();
+    for (const key of keys) {
+      const jobs = await take();
+      expect(keysOf(jobs)).toEqual([key]);
+      await settleAll(suite.queue, 'w1', jobs, delivered);
+    }
+  });
+
+  test('has no turn while it waits for a retry, whatever is accepted meanwhile', async () => {
+    await accept(2);
+    await settleAll(suite.queue, 'w1', await take(), retryLater);
+    expect(await take()).toEqual([]);
+    expect(await isReady()).toBe(false);
+    await accept(5);
+    expect(await isReady()).toBe(false);
+    expect((await suite.queue.promote()).hasReadyWork).toBe(false);
+  });
+
+  test.each(['w1', 'a worker of another process'])('gives what %s gave back before what was accepted later', async (worker) => {
+    const keys = await accept(2);
+    const jobs = await takeFrom(suite.queue, worker, 8, { inOrder: true });
+    expect(keysOf(jobs)).toEqual(keys.slice(0, 1));
+    if (worker === 'w1') await settleAll(suite.queue, worker, jobs, { type: 'back' });
+    else await suite.queue.reclaim([worker]);
+    expect(keysOf(await take())).toEqual(keys.slice(0, 1));
+  });
+
+  test('goes on within half a minute when a worker of the release before has moved its retry', async () => {
+    const [key = ''] = await accept(2);
+    await settleAll(suite.queue, 'w1', await take(), retryLater);
+    expect(await take()).toEqual([]);
+    // As promote of that release does it, which activates no target that is blocked.
+    await suite.redis.client.zrem(`${base}due`, `1 ${key}`);
+    await suite.redis.client.hdel(`${base}retries`, '1');
+    await suite.redis.client.xgroup('CREATE', `${base}w:1r`, 'g', '0', 'MKSTREAM');
+    await suite.redis.client.hset(`${base}t:1`, field.target.hasRetryLane, '1');
+    await suite.redis.client.xadd(`${base}w:1r`, '1000-1', 'i', key);
+    const endsAtMs = Number(await suite.redis.client.zscore(`${base}waiting`, '~o1'));
+    expect(endsAtMs - Date.now()).toBeGreaterThan(0);
+    expect(endsAtMs - Date.now()).toBeLessThanOrEqual(30_000);
+    await suite.redis.client.zadd(`${base}waiting`, 1, '~o1');
+    await suite.queue.promote();
+    expect(keysOf(await take())).toEqual([key]);
+  });
+
+  test('counts as one message that more workers could deliver', async () => {
+    await accept(5);
+    expect(await take()).toHaveLength(1);
+    expect((await suite.queue.figures()).backlog).toBe(1);
+  });
+
+  test('waits for nothing more when its route is gone', async () => {
+    await accept(3);
+    await settleAll(suite.queue, 'w1', await take(), retryLater);
+    expect(await take()).toEqual([]);
+    for (const target of (await suite.queue.targets(1)).targets) {
+      await suite.queue.drop({ target, reason: 'route_deleted', failover: null });
+      await suite.queue.dropRetries([{ target, reason: 'route_deleted', failover: null }], '0');
+    }
+    expect(await suite.redis.client.exists(`${base}wait:~o1`)).toBe(0);
+    expect(await suite.redis.client.zrange(`${base}waiting`, '0', '-1')).toEqual([]);
+    expect(await suite.redis.client.hexists(`${base}t:1`, field.target.blockedBy)).toBe(0);
+    expect((await checkShards({ redis: suite.redis.client, prefix })).findings).toEqual([]);
+  });
+});
+
+describe('switching order off', () => {
+  test('lets messages go at once that wait for the retry of an earlier one', async () => {
+    const keys = await accept(3);
+    await settleAll(suite.queue, 'w1', await take(), retryLater);
+    expect(await take()).toEqual([]);
+    await configure({ inOrder: false });
+    expect(keysOf(await take())).toEqual(keys.slice(1));
+    expect(await suite.redis.client.zrange(`${base}waiting`, '0', '-1')).toEqual([]);
+  });
+
+  test('lets messages go at once that wait for one under way', async () => {
+    const keys = await accept(3);
+    expect(await take()).toHaveLength(1);
+    expect(await take()).toEqual([]);
+    await configure({ inOrder: false });
+    expect(keysOf(await take())).toEqual(keys.slice(1));
+  });
+
+  test('is not what a setting does that does not know of order: that of a destination whose record is missing', async () => {
+    const keys = await accept(2);
+    const jobs = await take();
+    await configure({ inOrder: null, paused: true });
+    await settleAll(suite.queue, 'w1', jobs, { type: 'back' });
+    await configure({ revision: '3' });
+    expect(keysOf(await take())).toEqual(keys.slice(0, 1));
+  });
+});
+
+test('switching order on waits for all that is under way, puts its retries first, and then gives out one at a time', async () => {
+  const keys = await accept(5);
+  const jobs = await takeFrom(suite.queue, 'w1', 3, { inOrder: false });
+  expect(keysOf(jobs)).toEqual(keys.slice(0, 3));
+  await configure({});
+  expect(await take()).toEqual([]);
+  await settleAll(suite.queue, 'w1', jobs.slice(0, 1), delivered);
+  expect(await take()).toEqual([]);
+  await settleAll(suite.queue, 'w1', jobs.slice(1, 2), retryLater);
+  await settleAll(suite.queue, 'w1', jobs.slice(2, 3), { type: 'back' });
+  const rest: string[] = [];
+  for (let next = await take(); next.length > 0; next = await take()) {
+    expect(next).toHaveLength(1);
+    rest.push(...keysOf(next));
+    await settleAll(suite.queue, 'w1', next, delivered);
+    await becomeDue();
+    await suite.queue.promote();
+  }
+  expect(rest).toEqual([keys[2], keys[1], ...keys.slice(3)]);
+});
