@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { accessibilityViolations } from '../support/browser.ts';
 import { consoleSuite } from './console-suite.ts';
 
 const publicKeyForm = /^whpk_[A-Za-z0-9+/]{43}=$/;
@@ -56,6 +57,9 @@ test('the form of an endpoint chooses its signatures, and its facts have the pub
   expect(await fact('Public key').locator('code').textContent()).not.toBe(publicKey);
   expect(await fact('Earlier public keys').textContent()).toContain(`${publicKey} signs until`);
   expect(await page.content()).not.toContain('whsk_');
+  expect(await accessibilityViolations(page)).toEqual([]);
+  await page.setViewportSize({ width: 320, height: 800 });
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);
   expectSound();
 });
 

@@ -129,6 +129,7 @@ test('a delivery has exactly its fields, the record with its attempts', async ()
     responseStatus: 500,
     errorMessage: 'status 500',
     deliveredAt: null,
+    expiresAt: null,
   };
   expect((await get('deliveries?status=dlq')).body.data).toContainEqual(expected);
   const { attemptDetails, ...record } = (await get(`deliveries/${id}`)).body;

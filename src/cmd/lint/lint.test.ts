@@ -228,3 +228,11 @@ describe('beside the controllers of a cluster', () => {
     expect(findings.length).toBeGreaterThan(7);
   });
 });
+
+test('A route with failover to or from an ordered destination is an error', async () => {
+  const ordered = of('Destination', 'shop', { http: { url: 'https://shop.example.com/' }, ordered: true });
+  const spare = of('Destination', 'spare', { http: { url: 'https://spare.example.com/' } });
+  const failover = { failover: { destinationRefs: [{ name: 'spare' }] } };
+  const { code, findings } = await linted({ 'a.yaml': text([source, ordered, spare, route(failover), route({}, 'plain')]) });
+  expect([code, reasons(findings)]).toEqual([1, ['error Route all OrderedDestination']]);
+});

@@ -62,7 +62,7 @@ async function expectEmpty(): Promise<void> {
   expect(await checkShards({ redis: redis.client, prefix })).toMatchObject({ findings: [], unfinished: 0 });
   expect((await queue.figures()).unfinished).toBe(0);
   const left = await redis.client.keys(`${base}*`);
-  expect(left.filter((key) => /:(w:|due$|retries$|ue$|ub$|held)/.test(key))).toEqual([]);
+  expect(left.filter((key) => /:(w:|due$|retries$|scheduled$|exp$|ue$|ub$|held)/.test(key))).toEqual([]);
 }
 
 /** Where a message may wait, each with what brings it there. */
@@ -72,6 +72,19 @@ const waits: Record<string, () => Promise<string>> = {
     const [id = ''] = await accept();
     await settleAll(queue, 'w1', await take(), retry(hourMs));
     return id;
+  },
+  'for its scheduled time': async () => {
+    const notBeforeMs = Date.now() + hourMs;
+    const event = newEvent();
+    const targets = event.targets.map((target) => ({ ...target, notBeforeMs, expiresAtMs: notBeforeMs + hourMs }));
+    await acceptor.accept({ ...event, notBeforeMs, targets });
+    return targets[0]?.messageId ?? '';
+  },
+  'in the lane of fresh messages, before it expires': async () => {
+    const event = newEvent();
+    const targets = event.targets.map((target) => ({ ...target, expiresAtMs: Date.now() + hourMs }));
+    await acceptor.accept({ ...event, targets });
+    return targets[0]?.messageId ?? '';
   },
   'in the lane of retries': async () => {
     const [id = ''] = await accept();
@@ -300,6 +313,18 @@ test('cancels that race with workers leave each message ended once', async () =>
   const views = await Promise.all(ids.map((id) => reader.delivery('org_a', id)));
   expect(views.every((view) => view?.status === 'delivered' || view?.deadLetterReason === 'cancelled')).toBe(true);
   expect(byReason).toEqual({ cancelled: views.filter((view) => view?.status === 'dlq').length });
+});
+
+test('neither alerts nor events of Posthorn itself hear of what was cancelled', async () => {
+  const noted = () => redis.client.xlen(`${base}ends`);
+  await accept(3);
+  const [first, ...jobs] = await take({ hasAlerts: true, hasOwnEvents: true });
+  const [waiting = ''] = await accept();
+  await cancel(waiting, ...jobs.map(({ messageId }) => messageId));
+  await settleAll(queue, 'w1', jobs, dead);
+  expect(await noted()).toBe(0);
+  if (first !== undefined) await settleAll(queue, 'w1', [first], dead);
+  expect(await noted()).toBe(2);
 });
 
 test('the queue of a destination has room again for each message that was cancelled', async () => {

@@ -28,8 +28,8 @@ afterEach(async () => {
 });
 
 /** Accepts a message; returns its id. */
-async function accept(expiresInMs: number | null = hourMs): Promise<string> {
-  const event = newEvent();
+async function accept(expiresInMs: number | null = hourMs, payload = Buffer.from('{}')): Promise<string> {
+  const event = newEvent({ payload });
   const expiry = expiresInMs === null ? {} : { expiresAtMs: Date.now() + expiresInMs };
   const targets = event.targets.map((target) => ({ ...target, ...expiry }));
   await acceptor.accept({ ...event, targets });
@@ -93,6 +93,18 @@ describe('a member of a batch that expires', () => {
     expect((await queue.figures()).unfinished).toBe(0);
   });
 
+  test('is watched no more when its transform has held it back', async () => {
+    const { ids, jobs } = await formed();
+    const [job] = jobs;
+    if (job === undefined) throw new Error('there is no batch');
+    const unsent = ids.slice(0, 2).map((id) => ({ messageKey: keyOf(id), status: 'filtered' as const, reason: null }));
+    await queue.leaveOut(job, unsent);
+    await settle(jobs, delivered);
+    await endAll();
+    expect(await view(ids[0] ?? '')).toMatchObject({ status: 'filtered', expiresAtMs: null });
+    expect(await redis.client.exists(`${base}exp`)).toBe(0);
+  });
+
   test('is a dead letter where the others go back to their queue', async () => {
     const { ids, jobs } = await formed();
     await configure({ batch, failover: { destinations: [{ id: 'dst_b', shard: 0 }], afterAttempts: 1 } });
@@ -101,6 +113,18 @@ describe('a member of a batch that expires', () => {
     await endAll();
     expect(await view(ids[0] ?? '')).toMatchObject({ status: 'dlq', deadLetterReason: 'expired', attempts: 1 });
     for (const id of ids.slice(1)) expect(await view(id)).toMatchObject({ status: 'retrying', destinationId: 'dst_b' });
+  });
+
+  test('while the batch gathers takes its bytes with it', async () => {
+    const payload = Buffer.alloc(1000, 'x');
+    const gathering = { batch: { ...batch, bytes: 2000 } };
+    const [id] = [await accept(hourMs, payload)];
+    expect(await take(gathering)).toEqual([]);
+    await expire(id ?? '');
+    await accept(hourMs, payload);
+    expect(await take(gathering)).toEqual([]);
+    await accept(hourMs, payload);
+    expect(await take(gathering)).toMatchObject([{ isBatch: true }]);
   });
 
   test('is not taken into a batch, and its bytes do not count for one', async () => {

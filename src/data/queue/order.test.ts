@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { expireMessages } from '../../../test/support/expire-messages.ts';
 import { type MessageQueue, startMessageQueue } from '../../../test/support/message-queue.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import { checkShards } from '../check/shard-check.ts';
+import { RedisMessageCanceller } from '../history/message-canceller.ts';
 import type { Job, Outcome, TargetSetting } from './delivery-queue.ts';
 
 const prefix = 'test:';
@@ -111,6 +113,42 @@ describe('a target whose messages go out in order', () => {
     await accept(5);
     expect(await take()).toHaveLength(1);
     expect((await suite.queue.figures()).backlog).toBe(1);
+  });
+
+  test('is not held up by a scheduled message, which goes out in its turn from its time on', async () => {
+    const notBeforeMs = Date.now() + 3_600_000;
+    const event = newEvent();
+    await suite.acceptor.accept({ ...event, notBeforeMs, targets: event.targets.map((target) => ({ ...target, notBeforeMs })) });
+    const [key] = await accept(1);
+    const jobs = await take();
+    expect(keysOf(jobs)).toEqual([key]);
+    await settleAll(suite.queue, 'w1', jobs, delivered);
+    await becomeDue();
+    await suite.queue.promote();
+    expect(keysOf(await take())).toEqual([event.targets[0]?.messageId.slice(6)]);
+  });
+
+  test.each<[string, (id: string) => Promise<unknown>]>([
+    ['is cancelled', (id) => new RedisMessageCanceller({ redis: suite.redis.client, prefix }).cancel('org_a', [id], 'me')],
+    [
+      'has expired',
+      async () => {
+        await expireMessages(suite.redis.client, base);
+        await suite.queue.promote();
+      },
+    ],
+  ])('goes on at once when the message %s for whose retry it waits', async (_, end) => {
+    const expiresAtMs = Date.now() + 7_200_000;
+    const event = newEvent();
+    const [target] = event.targets;
+    await suite.acceptor.accept({ ...event, targets: event.targets.map((each) => ({ ...each, expiresAtMs })) });
+    const [next] = await accept(1);
+    await settleAll(suite.queue, 'w1', await take(), retryLater);
+    expect(await take()).toEqual([]);
+    await end(target?.messageId ?? '');
+    expect(await isReady()).toBe(true);
+    expect(keysOf(await take())).toEqual([next]);
+    expect((await checkShards({ redis: suite.redis.client, prefix })).findings).toEqual([]);
   });
 
   test('waits for nothing more when its route is gone', async () => {

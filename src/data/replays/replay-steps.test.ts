@@ -6,6 +6,7 @@ import { carryOn, replayRecord, startReplayWorld } from '../../../test/support/r
 import { RedisAway } from '../../core/redis-away.ts';
 import type { ReplayRecord } from '../../core/replay-record.ts';
 import { checkShards } from '../check/shard-check.ts';
+import { RedisMessageCanceller } from '../history/message-canceller.ts';
 import { intakeKeys } from '../intake/intake-keys.ts';
 import { RedisMessagePurger } from '../purge/message-purger.ts';
 import { ByteShares } from '../queue/byte-shares.ts';
@@ -117,6 +118,17 @@ describe('a replay', () => {
     const all = replayRecord({ identity: 'identity_all', filter: { statuses: ['dlq'], routeId: 'rte_a' } });
     await world.toTheEnd(all);
     expect(await world.runOf(all)).toMatchObject({ phase: 'Succeeded', queued: 4, delivered: 4 });
+  });
+
+  test('counts what was cancelled neither as delivered nor as failed', async () => {
+    await world.endedMessages([0, 1]);
+    const record = replayRecord();
+    await carryOn(world.parts().steps, record);
+    const [{ id = '' } = {}] = await world.replays();
+    const canceller = new RedisMessageCanceller({ redis: world.redis.client, prefix, shards: () => world.shards });
+    expect((await canceller.cancel(org, [id], 'ann')).get(id)).toBe('cancelled');
+    await world.toTheEnd(record);
+    expect(await world.runOf(record)).toMatchObject({ phase: 'Succeeded', queued: 2, delivered: 1, failed: 0, endedOtherwise: 1 });
   });
 
   test('fails with the complaint about a filter that cannot be judged', async () => {

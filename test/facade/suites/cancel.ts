@@ -193,6 +193,8 @@ export function describeCancel(start: () => Promise<FacadeWorld>): void {
     for (let k = 0; k < 620; k++) await accept(['dst_a']);
     const [other = ''] = await accept(['dst_b']);
     const filter = { destinationId: 'dst_a' };
+    const early = await call('POST', '/deliveries/cancel', { filter: { ...filter, to: '2026-01-01T00:00:00Z' } });
+    expect(early.body).toMatchObject({ matched: 0, upTo: '2026-01-01T00:00:00.000Z', nextCursor: null });
     const counted = [];
     for (let cursor: string | undefined, isOver = false; !isOver; ) {
       const { body } = await call('POST', '/deliveries/cancel', { filter, dryRun: true, cursor });

@@ -49,6 +49,7 @@ describe('a message', () => {
       dlqLastRetryAt: null,
       createdAt: expect.any(String),
       completedAt: null,
+      expiresAt: null,
     };
     expect(await read(`/${id}`)).toEqual(shown);
     await world.end(delivered);

@@ -67,6 +67,7 @@ describe('creating an endpoint', () => {
       rateLimitPerSecond: 0,
       rateLimitStrict: false,
       ordered: false,
+      expiresAfterSeconds: null,
       retryDelays: null,
       successStatusCodes: null,
       circuitFailureThreshold: 5,

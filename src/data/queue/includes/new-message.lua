@@ -26,9 +26,12 @@ local function new_message(event, org, n, target)
     max, times, subscription, transform = string.match(max, '^(%d+)(%S*) ?(%S*) ?(%S*)$')
     subscription = subscription ~= '' and subscription or nil
   end
-  local due = tonumber(string.match(times, ';b(%d+)') or '')
-  if due and due <= now then
-    due = nil
+  local due, expires = nil, nil
+  if times ~= '' then
+    due, expires = tonumber(string.match(times, ';b(%d+)') or ''), string.match(times, ';x(%d+)')
+    if due and due <= now then
+      due = nil
+    end
   end
   local fields = { 'e', event, 't', n, 's', 'p', 'x', max, 'i', stamp }
   if subscription then
@@ -41,7 +44,6 @@ local function new_message(event, org, n, target)
     fields[#fields + 1] = 'd'
     fields[#fields + 1] = whole(due)
   end
-  local expires = string.match(times, ';x(%d+)')
   if expires then
     fields[#fields + 1] = 'xp'
     fields[#fields + 1] = expires
@@ -53,7 +55,7 @@ local function new_message(event, org, n, target)
   index_add(P .. 'i:' .. org, stamp, target.id)
   index_add(P .. 'i:' .. target.route, stamp, target.id)
   index_add(P .. 'i:' .. target.destination, stamp, target.id)
-  if expiry.is_over(expires) then
+  if expires and expiry.is_over(expires) then
     -- It came late, from the outbox.
     bury(target.id, org, expiry.reason(org))
     return false
