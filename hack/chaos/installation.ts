@@ -21,6 +21,8 @@ export interface Installation {
   shards: number;
   /** Where events are taken for all receivers. */
   ingest: string;
+  /** Where events are taken for the receivers of `more`; without it as `ingest`. */
+  ingestMore: string;
   /** The oldest of a role first. */
   programs: Record<Role, Program[]>;
   start(role: Role): Promise<void>;
@@ -34,6 +36,8 @@ export interface InstallationOptions {
   /** Over which port of this machine a role reaches Redis; default: Redis itself. */
   lineOf?: (role: Role, redis: RedisServer) => Promise<number>;
   routes?: RouteOptions;
+  /** Receivers behind another source. */
+  more?: { sinks: readonly Sink[]; routes: RouteOptions };
   environment?: Record<string, string>;
 }
 
@@ -67,7 +71,9 @@ export async function prepareInstallation(options: InstallationOptions): Promise
     const standalone = startProgram(['standalone'], { ...common, POSTHORN_DATA_DIR: directory, POSTHORN_API_KEY: key }, builtProgram);
     try {
       await standalone.waitForOutput(/^posthorn ready/m, 60_000);
-      const ingest = `http://127.0.0.1:${ingestPort}${await routesTo(sinks, { origin, key }, options.routes)}`;
+      const [of, receivers] = [`http://127.0.0.1:${ingestPort}`, options.more];
+      const ingest = of + (await routesTo(sinks, { origin, key }, options.routes));
+      const ingestMore = receivers === undefined ? ingest : of + (await routesTo(receivers.sinks, { origin, key }, receivers.routes));
       const lines: Partial<Record<Role, number>> = {};
       for (const role of roles) lines[role] = (await options.lineOf?.(role, redis)) ?? redis.port;
       const start = async (role: Role): Promise<void> => {
@@ -78,7 +84,7 @@ export async function prepareInstallation(options: InstallationOptions): Promise
         };
         programs[role].push(startProgram([role], { ...common, ...own }, builtProgram));
       };
-      return { redis, prefix: 'posthorn:', shards, ingest, programs, start, stop };
+      return { redis, prefix: 'posthorn:', shards, ingest, ingestMore, programs, start, stop };
     } finally {
       await standalone.stop();
     }

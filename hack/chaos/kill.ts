@@ -2,16 +2,18 @@
 //   node hack/chaos/kill.ts [rounds] [--everysec] [--faults] [--seed N] [--short]
 // Each round kills (SIGKILL) the api, ingest, one of two workers, the controller, or Redis (same disk; appendfsync always unless --everysec),
 // starts it again, and waits until an event that is sent then is accepted and delivered; all the time events are sent for three destinations over
-// four shards. With --faults the roles reach Redis through Toxiproxy, and in two rounds of three a line is disturbed for some seconds
+// four shards, and others for an ordered destination and one beside it, of which some are scheduled and some expire. With --faults the roles reach Redis through Toxiproxy, and in two rounds of three a line is disturbed for some seconds
 // beside the kill. At the end every accepted event must have arrived at each destination (with --everysec what is lost is only counted), under one
 // webhook-id each, again only what was in flight when a worker or Redis was killed or a worker's line was disturbed, and `posthorn check` must
-// have no findings. Every hundred rounds that is counted, and a new installation begins, whose Redis is small. --short keeps no figures.
+// have no findings. Of the others none is missing that has not expired, the ordered destination gets them in the order of acceptance, and no scheduled one comes
+// early. Every hundred rounds that is counted, and a new installation begins, whose Redis is small. --short keeps no figures.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { checkShards } from '../../src/data/check/shard-check.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import { ms, percentile, report } from '../bench/lib/report.ts';
 import { type Behaviour, changedWebhookIds, startSink, unexpectedArrivals } from '../bench/lib/sink.ts';
+import { choicesSource, judgeChoices, startChoices } from './choices.ts';
 import { InFlight } from './in-flight.ts';
 import { prepareInstallation, roles } from './installation.ts';
 import { type NetworkFaults, startNetworkFaults } from './network-faults.ts';
@@ -29,6 +31,7 @@ const seed = Number(values.seed ?? Date.now() % 1_000_000);
 const random = randomOf(seed);
 const fsync = values.everysec === true ? 'everysec' : 'always';
 const perSecond = 100;
+const choicesPerSecond = 20;
 const shards = 4;
 const prefix = 'posthorn:';
 /** Of a busy machine, on which a process takes seconds to start. */
@@ -55,6 +58,11 @@ const sums = {
   changedIds: 0,
   findings: 0,
   unfinished: 0,
+  choices: 0,
+  expired: 0,
+  missing: 0,
+  outOfOrder: 0,
+  early: 0,
 };
 
 /** So many kills of one installation, of which the sums are told. */
@@ -65,9 +73,11 @@ async function killOne(rounds: number): Promise<void> {
     response.end();
   };
   const sinks = await Promise.all([startSink(receive), startSink(receive), startSink(receive)]);
+  const choices = await startChoices();
   let faults: NetworkFaults | undefined;
   const installation = await prepareInstallation({
     sinks,
+    more: { sinks: choices.sinks, routes: { sourceName: choicesSource, settings: choices.settings } },
     shards,
     redisArguments: ['--save', '', '--appendonly', 'yes', '--appendfsync', fsync],
     environment: { POSTHORN_REDIS_MEMORY_LIMIT: '4gb' },
@@ -113,6 +123,7 @@ async function killOne(rounds: number): Promise<void> {
   };
 
   const sender = new SteadySender(installation.ingest, perSecond);
+  const chooser = new SteadySender(installation.ingestMore, choicesPerSecond, { headersOf: choices.headersOf });
   try {
     await inFlight.begin(redis.client);
     for (const role of ['controller', 'api', 'ingest', 'delivery', 'delivery'] as const) {
@@ -120,6 +131,7 @@ async function killOne(rounds: number): Promise<void> {
       await start(role);
     }
     sender.start();
+    chooser.start();
     await servesAgain(sender, sinks, servesAgainWithinMs);
     for (let round = 0; round < rounds; round++) {
       await sleep(300 + random() * 1200);
@@ -130,11 +142,12 @@ async function killOne(rounds: number): Promise<void> {
       servesAfterMs.push(await servesAgain(sender, sinks, servesAgainWithinMs));
     }
     await sleep(3000);
-    await sender.stop();
+    await Promise.all([sender.stop(), chooser.stop()]);
     const missing = (): number => [...sender.accepted].filter((number) => sinks.some(({ arrivals }) => !arrivals.has(number))).length;
     await eventually('everything accepted to arrive', 180_000, () => missing() === 0).catch(() => undefined);
     await untilSettled({ redis: redis.client, prefix, shards }, 60_000);
     const { findings, unfinished } = await checkShards({ redis: redis.client, prefix, shards });
+    const { accepted, ...chosen } = await judgeChoices({ redis: redis.client, prefix, shards }, choices, chooser);
     add({
       sent: sender.sent.size,
       accepted: sender.accepted.size,
@@ -143,17 +156,19 @@ async function killOne(rounds: number): Promise<void> {
       lost: missing(),
       unexpected: unexpectedArrivals(sinks, sender.sent),
       ...inFlight.count(sinks),
-      changedIds: changedWebhookIds(sinks),
+      changedIds: changedWebhookIds([...sinks, ...choices.sinks]),
+      choices: accepted,
+      ...chosen,
       findings: findings.length,
       unfinished,
     });
     for (const [kind, times] of faults?.counts ?? []) disturbed.set(kind, (disturbed.get(kind) ?? 0) + times);
     for (const sink of sinks) for (const latencyMs of sink.latenciesMs) latenciesMs.push(latencyMs);
   } finally {
-    await sender.stop();
+    await Promise.all([sender.stop(), chooser.stop()]);
     await installation.stop();
     await faults?.stop();
-    for (const sink of sinks) sink.close();
+    for (const sink of [...sinks, ...choices.sinks]) sink.close();
   }
 }
 
@@ -166,8 +181,8 @@ const threeOf = (figures: readonly number[]): string => [0.5, 0.99, 1].map((shar
 console.log(`seed ${seed}`);
 for (let done = 0; done < rounds; done += roundsOfOne) await killOne(Math.min(roundsOfOne, rounds - done));
 const isBeyond = sums.repeated > sums.inFlight || sums.unexplained > 0;
-const wrong = sums.unexpected + sums.changedIds + sums.findings + sums.unfinished;
-const failed = isBeyond || wrong > 0 || (fsync === 'always' && sums.lost > 0);
+const wrong = sums.unexpected + sums.changedIds + sums.findings + sums.unfinished + sums.early;
+const failed = isBeyond || wrong > 0 || (fsync === 'always' && sums.lost + sums.missing + sums.outOfOrder > 0);
 const [suffix, beside] = values.faults === true ? ['-faults', ', lines to Redis disturbed'] : ['', ''];
 report(
   failed || values.short === true ? null : `kill-${fsync}${suffix}`,
@@ -184,6 +199,10 @@ report(
     ['in flight when workers or Redis were killed or cut off; duplicated without that', `${sums.inFlight}; ${sums.unexplained}`],
     ['events under more than one webhook-id at a destination', String(sums.changedIds)],
     ['findings of posthorn check, unfinished messages', `${sums.findings}, ${sums.unfinished}`],
+    [
+      'events with choices: accepted / expired / missing / out of order / early',
+      [sums.choices, sums.expired, sums.missing, sums.outOfOrder, sums.early].join(' / '),
+    ],
     ['latency p50 / p99 / max', threeOf(latenciesMs)],
   ],
 );

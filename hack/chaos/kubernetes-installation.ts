@@ -25,11 +25,13 @@ export async function kubernetesInstallation({ origin: url }: Sink): Promise<Omi
     throw error;
   }
   const [controller, api, ingest, ...delivery] = programs;
+  const origin = `http://127.0.0.1:${ingestPort}/ingest/${namespace}/orders`;
   return {
     redis,
     prefix: 'posthorn:',
     shards,
-    ingest: `http://127.0.0.1:${ingestPort}/ingest/${namespace}/orders`,
+    ingest: origin,
+    ingestMore: origin,
     programs: { controller: controller ? [controller] : [], api: api ? [api] : [], ingest: ingest ? [ingest] : [], delivery },
     stop,
   };

@@ -4,6 +4,10 @@ import type { Sink } from '../bench/lib/sink.ts';
 /** In the names of the REST API. */
 export interface RouteOptions {
   retryPolicy?: { maxRetries: number; initialDelay: number; maxDelay: number; backoffMultiplier: number };
+  /** Default: Orders. */
+  sourceName?: string;
+  /** Further settings of the destinations, in the order of the receivers. */
+  settings?: readonly object[];
   circuit?: { circuitFailureThreshold: number; circuitCooldownSeconds: number };
 }
 
@@ -13,7 +17,7 @@ const triesForLong = { maxRetries: 25, initialDelay: 100, maxDelay: 1000, backof
 export async function routesTo(
   sinks: readonly Sink[],
   api: { origin: string; key: string },
-  { retryPolicy = triesForLong, circuit }: RouteOptions = {},
+  { retryPolicy = triesForLong, circuit, sourceName = 'Orders', settings = [] }: RouteOptions = {},
 ): Promise<string> {
   const create = async (path: string, body: object): Promise<string> => {
     const headers = { 'x-api-key': api.key, 'content-type': 'application/json' };
@@ -24,10 +28,10 @@ export async function routesTo(
       return ((await answer.json()) as { id: string }).id;
     });
   };
-  const sourceId = await create('sources', { name: 'Orders', provider: 'generic' });
+  const sourceId = await create('sources', { name: sourceName, provider: 'generic' });
   for (const [i, { origin: url }] of sinks.entries()) {
-    const id = await create('destinations', { name: `Sink ${i}`, url, retryPolicy });
-    await create('routes', { name: `Route ${i}`, sourceId, destinationIds: [id], ...circuit });
+    const id = await create('destinations', { name: `${sourceName} ${i}`, url, retryPolicy, ...settings[i] });
+    await create('routes', { name: `${sourceName} route ${i}`, sourceId, destinationIds: [id], ...circuit });
   }
-  return '/ingest/default/orders';
+  return `/ingest/default/${sourceName.toLowerCase()}`;
 }

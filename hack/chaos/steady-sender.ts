@@ -5,6 +5,8 @@ const answerDeadlineMs = 5000;
 
 interface SenderOptions {
   headers?: Record<string, string>;
+  /** Further headers of the event with this number. */
+  headersOf?: (number: number) => Record<string, string>;
   /** Requests without an answer, at most. */
   maxUnderWay?: number;
   /** While it returns true, nothing is sent. */
@@ -26,6 +28,7 @@ export class SteadySender {
   readonly #url: string;
   readonly #perSecond: number;
   readonly #headers: Record<string, string>;
+  readonly #headersOf: (number: number) => Record<string, string>;
   readonly #maxUnderWay: number;
   readonly #waits: () => boolean;
   readonly #underWay = new Set<Promise<void>>();
@@ -36,6 +39,7 @@ export class SteadySender {
     this.#url = url;
     this.#perSecond = perSecond;
     this.#headers = { 'content-type': 'application/json', ...options.headers };
+    this.#headersOf = options.headersOf ?? (() => ({}));
     this.#maxUnderWay = options.maxUnderWay ?? 500;
     this.#waits = options.waits ?? (() => false);
   }
@@ -69,7 +73,8 @@ export class SteadySender {
     const body = `${head}${'x'.repeat(Math.max(0, payloadBytes - head.length - 2))}"}`;
     try {
       const signal = AbortSignal.timeout(answerDeadlineMs);
-      const response = await fetch(this.#url, { method: 'POST', body, headers: this.#headers, signal });
+      const headers = { ...this.#headers, ...this.#headersOf(number) };
+      const response = await fetch(this.#url, { method: 'POST', body, headers, signal });
       await response.arrayBuffer();
       if (response.ok) {
         this.accepted.add(number);

@@ -100,4 +100,5 @@ end
 write_counts()
 write_status_counts()
 write_unfinished()
+ring_woken()
 return outcomes
