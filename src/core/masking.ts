@@ -1,3 +1,5 @@
+import { signingKeyPrefix } from './ed25519-keys.ts';
+
 const bullets = '••••';
 const shortestWithTail = 12;
 
@@ -9,9 +11,9 @@ export function masked(secret: string): string {
   return bullets + (lastFour(secret) ?? '');
 }
 
-/** The last four characters of a secret, if it is long enough to show them; null otherwise. */
+/** The last four characters of a secret, if it is long enough to show them and no Ed25519 key, whose public key tells it apart; null otherwise. */
 export function lastFour(secret: string): string | null {
-  return secret.length >= shortestWithTail ? secret.slice(-4) : null;
+  return secret.length >= shortestWithTail && !secret.includes(signingKeyPrefix) ? secret.slice(-4) : null;
 }
 
 /** How a secret is shown that cannot be read at the moment. */

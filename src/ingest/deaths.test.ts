@@ -49,7 +49,16 @@ function received(delivery: string): ReceivedRequest {
   request.method = 'POST';
   request.headers = { 'x-github-delivery': delivery };
   request.rawHeaders = ['X-GitHub-Delivery', delivery];
-  return { request, body: Buffer.from('{}'), query: '', receivedAtMs, notBeforeMs: null, signatureValid: null, signed: null };
+  return {
+    request,
+    body: Buffer.from('{}'),
+    query: '',
+    receivedAtMs,
+    notBeforeMs: null,
+    expiresAfterSeconds: undefined,
+    signatureValid: null,
+    signed: null,
+  };
 }
 
 /** What the sender is not made to wait for, too. */

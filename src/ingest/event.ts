@@ -7,7 +7,6 @@ import { newTimedId, parseTimedId } from '../core/ids.ts';
 import { keptQuery } from '../core/sent-query.ts';
 import type { FilteredRoute, NewEvent } from '../data/shard/messages.ts';
 import type { BrokenSchemas } from './broken-schemas.ts';
-import { sentExpirySeconds } from './expiry-header.ts';
 import type { PlannedRoute, PlannedTarget, RoutingPlan } from './plan.ts';
 import type { LargeJudgement, ReceivedRequest } from './received-request.ts';
 
@@ -66,18 +65,19 @@ function filteredRoute(
 }
 
 /** What an event is made of. */
-export interface ReceivedEvent extends Pick<ReceivedRequest, 'body' | 'query' | 'receivedAtMs' | 'notBeforeMs' | 'signatureValid'> {
+export interface ReceivedEvent
+  extends Pick<ReceivedRequest, 'body' | 'query' | 'receivedAtMs' | 'notBeforeMs' | 'expiresAfterSeconds' | 'signatureValid'> {
   request: Pick<IncomingMessage, 'method' | 'headers' | 'rawHeaders'>;
 }
 
 /** `id`: that of the event, when it has one. */
 export function makeEvent(
   { source }: Pick<RoutingPlan, 'source'>,
-  { request, body, query, receivedAtMs, notBeforeMs, signatureValid }: ReceivedEvent,
+  { request, body, query, receivedAtMs, notBeforeMs, expiresAfterSeconds, signatureValid }: ReceivedEvent,
   routed: RoutedEvent,
   id?: string,
 ): NewEvent {
-  const common = { sentSeconds: sentExpirySeconds(request.headers), notBeforeMs, receivedAtMs };
+  const common = { sentSeconds: expiresAfterSeconds, notBeforeMs, receivedAtMs };
   const targets = routed.targets.map((target) => targetOf(target, common));
   const known = id === undefined ? null : parseTimedId(id);
   const kept = keptQuery(query);

@@ -38,7 +38,12 @@ export async function acceptOwnEvent(
   const routed = await loopTurns.of(org).run(routedInPieces(plan, new EventContext(headers, payload), broken));
   const request = { method: 'POST', headers, rawHeaders: Object.entries(headers).flat() };
   await acceptor.accept(
-    makeEvent(plan, { request, body: payload, query: '', receivedAtMs: atMs, notBeforeMs: null, signatureValid: null }, routed, id),
+    makeEvent(
+      plan,
+      { request, body: payload, query: '', receivedAtMs: atMs, notBeforeMs: null, expiresAfterSeconds: undefined, signatureValid: null },
+      routed,
+      id,
+    ),
   );
 }
 

@@ -18,6 +18,8 @@ export interface ReceivedRequest {
   receivedAtMs: number;
   /** When the sender wants the first attempts at the earliest, in milliseconds since the epoch; null: at once. */
   notBeforeMs: number | null;
+  /** After how many seconds the sender wants its messages given up; undefined: as its destinations say. */
+  expiresAfterSeconds: number | undefined;
   /** Null: the source has no secret, so signatures are not looked at. */
   signatureValid: boolean | null;
   /** What a valid signature covers; null: there is none, or it covers nothing. */

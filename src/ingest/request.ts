@@ -142,7 +142,7 @@ export class IngestRequest implements Deadlined, Abandonment {
     if (this.#isOver()) return;
     if (asked !== 'event') return this.#endQuestion(asked());
     if (query.length > maxQueryLength) throw new PosthornError('URI_TOO_LONG', `The query is longer than ${maxQueryLength} characters`);
-    sentExpirySeconds(this.#request.headers);
+    const expiresAfterSeconds = sentExpirySeconds(this.#request.headers);
     const body = await this.#readBody(this.#payloadLimit(plan), plan.source);
     if (this.#isOver()) return;
     const receivedAtMs = clock.now();
@@ -165,6 +165,7 @@ export class IngestRequest implements Deadlined, Abandonment {
       query,
       receivedAtMs,
       notBeforeMs,
+      expiresAfterSeconds,
       signatureValid,
       signed,
       ...(judged !== null && { judged }),

@@ -1,11 +1,9 @@
 import { invalidParameter } from '../../core/errors.ts';
-import { parseTimedId } from '../../core/ids.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { Script } from '../../redis/script.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { unpackNumbers } from '../shard/packed-numbers.ts';
-import { recordId } from '../shard/record-key.ts';
-import { integer, list, text } from '../shard/script-reply.ts';
+import { integer, list } from '../shard/script-reply.ts';
 import type { ShardKeys } from '../shard/shard-keys.ts';
 import { readCounts } from './period-counts.ts';
 import type { SeriesPeriods } from './series-periods.ts';
@@ -128,9 +126,7 @@ async function waitingAt(redis: RedisClient, keys: ShardKeys, targets: readonly 
   const steps: Waiting[] = [];
   for (let first = 0; first < targets.length; first += targetsPerScript) {
     const [backlog, oldest] = list(await backlogsScript.run(redis, keys.declared, targets.slice(first, first + targetsPerScript)));
-    const key = text(oldest);
-    const oldestAtMs = key === '' ? null : (parseTimedId(recordId('msg_', keys.shard, key))?.createdAtMs ?? null);
-    steps.push({ messages: integer(backlog), oldestAtMs });
+    steps.push({ messages: integer(backlog), oldestAtMs: typeof oldest === 'number' ? oldest : null });
   }
   return sumOf(steps);
 }

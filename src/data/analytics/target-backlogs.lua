@@ -2,9 +2,10 @@
 -- What waits at some targets.
 --
 -- KEYS: see ../shard/includes/shard.lua. ARGV: numbers of targets, at most 200.
--- Reply: {messages that wait or are under way (each batch that is tried again is one), id of the one that is in a lane for longest or ''}.
+-- Reply: {messages that wait or are under way (each batch that is tried again is one), when the oldest of those in the lanes was accepted (ms) or ''}.
 -- Retries whose time has not come are in no lane.
 -- @include "../shard/includes/shard.lua"
+-- @include "../shard/includes/accepted-time.lua"
 -- @include "../shard/includes/target.lua"
 
 local backlog, oldest = 0, ''
@@ -14,9 +15,9 @@ local function look_at(lane)
   local entry = length > 0 and redis.pcall('XRANGE', P .. 'w:' .. lane, '-', '+', 'COUNT', 1)
   local id = entry and not failed(entry) and entry[1] and entry[1][2][2]
   backlog = backlog + length
-  -- Ids begin with their time, so the smallest is the oldest.
-  if id and (oldest == '' or string.sub(id, -25) < string.sub(oldest, -25)) then
-    oldest = id
+  local accepted = id and accepted_ms(id)
+  if accepted and (oldest == '' or accepted < oldest) then
+    oldest = accepted
   end
 end
 

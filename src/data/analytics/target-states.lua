@@ -9,6 +9,7 @@
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
 -- @include "../shard/includes/batch.lua"
+-- @include "../shard/includes/order.lua"
 
 local function failures_of(noted)
   local failures = {}
@@ -37,14 +38,14 @@ for k = 1, #scan[2], 2 do
   local n = scan[2][k + 1]
   if destination and destination ~= '' then
     local t = call('HMGET', P .. 't:' .. n, 'cs', 'rl', 'rf')
-    local waiting = tonumber(call('HGET', P .. 'retries', n) or '0')
+    local waiting = waiting_retries(n)
     local fresh, ready_retries = lane_length(n), t[2] and lane_length(retry_lane(n)) or 0
     local failures = ARGV[4] == '1' and t[3] and failures_of(t[3]) or {}
     found[#found + 1] = {
       n,
       route,
       destination,
-      fresh,
+      fresh + tonumber(call('HGET', P .. 'scheduled', n) or '0'),
       waiting + ready_retries,
       t[1] or '',
       failures,

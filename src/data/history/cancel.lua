@@ -60,6 +60,14 @@ local function uncount_bytes(n, entry, event)
   end
 end
 
+-- Leaves a member out of the attempts of its batch that follow, where none is under way; it ends with the batch (end-batches.lua).
+local function leave_out(id, batch)
+  local b = call('HMGET', P .. 'm:' .. batch, 's', 'n')
+  if b[1] and b[1] ~= 'a' and b[1] ~= 'e' then
+    call('HSETNX', P .. 'bu:' .. batch, id, 'q' .. cancelled.reason .. '/' .. (b[2] or '0'))
+  end
+end
+
 local function cancel(id, place)
   local key = P .. 'm:' .. id
   local m = call('HMGET', key, 't', 's', 'e', 'q', 'bt', 'i', 'j', 'u')
@@ -75,6 +83,9 @@ local function cancel(id, place)
     return 'ended'
   elseif state == 'a' or m[5] then
     cancelled.note(id, who)
+    if m[5] then
+      leave_out(id, m[5])
+    end
     return 'noted'
   end
   if not retry_over(n, id) then

@@ -253,16 +253,21 @@ describe('a batch', () => {
   });
 
   test.each([
-    ['delivered', delivered, ['delivered', 'delivered']],
-    ['dead', dead, ['dlq cancelled', 'dlq max_retries_exceeded']],
-  ] as const)('that is sent and ends %s ends its cancelled member so', async (_, outcome, expected) => {
+    ['under way', 'delivered', delivered, ['delivered', 'delivered']],
+    ['under way', 'dead', dead, ['dlq cancelled', 'dlq max_retries_exceeded']],
+    ['waiting for its retry', 'delivered', delivered, ['dlq cancelled', 'delivered']],
+    ['waiting for its retry', 'dead', dead, ['dlq cancelled', 'dlq max_retries_exceeded']],
+  ] as const)('whose member is cancelled while it is %s ends %s', async (when, _, outcome, expected) => {
     const ids = await accept(2);
-    const jobs = await take({ batch });
+    let jobs = await take({ batch });
+    if (when !== 'under way') {
+      await settleAll(queue, 'w1', jobs, retry(0));
+      await queue.promote();
+    }
     expect(await cancel(ids[0] ?? '')).toEqual(['cancelling']);
-    await settleAll(queue, 'w1', jobs, retry(0));
-    await queue.promote();
+    if (when !== 'under way') jobs = await take();
     expect(await cancel(ids[0] ?? '')).toEqual(['cancelling']);
-    await settleAll(queue, 'w1', await take(), outcome);
+    await settleAll(queue, 'w1', jobs, outcome);
     while ((await queue.endBatches()).hasEndedBatches);
     const views = await Promise.all(ids.map((id) => reader.delivery('org_a', id)));
     expect(views.map((view) => [view?.status, view?.deadLetterReason].filter((each) => each != null).join(' '))).toEqual(expected);

@@ -109,7 +109,7 @@ end
 local function send_entries(e)
   local here, far, sent = 0, '', {}
   for _, entry in ipairs(e.entries) do
-    sent[#sent + 1] = send(entry.shard, 'x', 'e', e.id, 't', entry.messages)
+    sent[#sent + 1] = send_messages(entry.shard, e.id, entry.messages)
     if entry.is_here then
       here = here + entry.count
     else

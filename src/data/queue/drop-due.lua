@@ -16,8 +16,8 @@
 local reasons, ways_out = {}, {}
 for k = 2, #ARGV, 3 do
   reasons[ARGV[k]] = ARGV[k + 1]
-  local t = call('HMGET', P .. 't:' .. ARGV[k], 'o', 'r')
-  ways_out[ARGV[k]] = t[1] and failover_of_names(t[1], t[2], ARGV[k + 2])
+  local t = call('HMGET', P .. 't:' .. ARGV[k], 'o', 'r', 'io')
+  ways_out[ARGV[k]] = t[1] and not t[3] and failover_of_names(t[1], t[2], ARGV[k + 2])
 end
 local scan = call('ZSCAN', P .. 'due', ARGV[1], 'COUNT', 200)
 local dropped = 0

@@ -15,12 +15,13 @@
 -- @include "../shard/includes/hints.lua"
 
 local n, reason = ARGV[1], ARGV[2]
-local t = call('HMGET', P .. 't:' .. n, 'o', 'b', 'r')
+local t = call('HMGET', P .. 't:' .. n, 'o', 'b', 'r', 'io')
 local org, blocked = t[1], t[2]
 if not org then
   return { hints.reply(), 0, 0, 0 }
 end
-local way_out = failover_of_names(org, t[3], ARGV[3])
+-- From a target whose messages go out in order none moves.
+local way_out = not t[4] and failover_of_names(org, t[3], ARGV[3]) or nil
 local dropped = 0
 local budget = 100
 local function drop_lane(lane)

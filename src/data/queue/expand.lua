@@ -29,7 +29,7 @@ end
 
 for k = 3, #ARGV, 3 do
   local shard, count = ARGV[k], tonumber(ARGV[k + 1])
-  sent[#sent + 1] = send(shard, 'x', 'e', event, 't', ARGV[k + 2])
+  sent[#sent + 1] = send_messages(shard, event, ARGV[k + 2])
   if shard == own_shard then
     call('HINCRBY', P .. 'refs', event, count)
     count_messages(event, nil, count)

@@ -145,8 +145,10 @@ describe('a target whose messages go out in order', () => {
     const [next] = await accept(1);
     await settleAll(suite.queue, 'w1', await take(), retryLater);
     expect(await take()).toEqual([]);
+    await suite.redis.client.del(`${base}bell`);
     await end(target?.messageId ?? '');
     expect(await isReady()).toBe(true);
+    expect(await suite.redis.client.llen(`${base}bell`)).toBe(1);
     expect(keysOf(await take())).toEqual([next]);
     expect((await checkShards({ redis: suite.redis.client, prefix })).findings).toEqual([]);
   });

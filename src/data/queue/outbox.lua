@@ -42,10 +42,23 @@ local function is_line_enough(f)
   return type(length) == 'number' and length > large_bytes
 end
 
+-- The lines of an entry with their times, as they were sent.
+local function lines_of(f)
+  if not f.z then
+    return f.t
+  end
+  local lines, next_times = {}, string.gmatch(f.z .. '\n', '([^\n]*)\n')
+  for line in string.gmatch(f.t, '[^\n]+') do
+    local head, tail = string.match(line, '^(%S+ %S+ %S+ %d+)(.*)$')
+    lines[#lines + 1] = head .. (next_times() or '') .. tail
+  end
+  return table.concat(lines, '\n')
+end
+
 local function read(entry, f)
   if f.k == 'x' then
     bytes = bytes + #f.t
-    return { entry, f.s, f.k, f.e, is_line_enough(f) and first_line_of(f.e) or text_of(f.e), f.t }
+    return { entry, f.s, f.k, f.e, is_line_enough(f) and first_line_of(f.e) or text_of(f.e), lines_of(f) }
   elseif f.k == 'w' then
     return { entry, f.s, f.k, f.e, text_of(f.e), f.f, f.u }
   elseif f.k == 'f' then

@@ -15,11 +15,13 @@
 -- @include "includes/status-counts.lua"
 -- @include "includes/unfinished.lua"
 -- @include "includes/retries.lua"
+-- @include "includes/overflow.lua"
 -- @include "includes/waits.lua"
 -- @include "includes/ring-pools.lua"
 -- @include "includes/expire.lua"
 -- @include "../shard/includes/hints.lua"
 -- @include "includes/expiry.lua"
+-- @include "includes/queue-room.lua"
 
 -- By then those that a shared limiter woke have come to dequeue, unless all workers are full.
 local wake_again_ms = 20
@@ -28,20 +30,29 @@ local moved = 0
 -- By target: whether its lane of retries takes entries.
 local usable = {}
 local has_new = {}
+
+local function queue_scheduled(n, id, expires)
+  local t = call('HMGET', P .. 't:' .. n, 'o', 'd')
+  if not overflow(id, n, t[1] or '', t[2] or '') then
+    enqueue(n, id, expires)
+    use_room(t[2])
+  end
+end
+
 for _, retry in ipairs(take_due(100)) do
   local n, id = retry[1], retry[2]
   if usable[n] == nil then
     usable[n] = not failed(redis.pcall('XLEN', P .. 'w:' .. retry_lane(n)))
   end
+  has_new[n] = usable[n] or nil
   local m = usable[n] and call('HMGET', P .. 'm:' .. id, 's', 'xp')
   if m and m[1] and not expiry.has_ended(m[1]) then
     if m[1] == 'p' then
       scheduled.count_out(n)
-      enqueue(n, id, m[2])
+      queue_scheduled(n, id, m[2])
     else
       enqueue_retry(n, id, m[2])
     end
-    has_new[n] = true
     moved = moved + 1
   end
 end

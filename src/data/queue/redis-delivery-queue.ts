@@ -1,13 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { defaultPool } from '../../core/default-pool.ts';
-import { parseTimedId } from '../../core/ids.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { Script, type ScriptArgument } from '../../redis/script.ts';
 import { redisUnavailable } from '../../redis/unavailable.ts';
 import type { StoredEvent } from '../shard/event-text.ts';
 import { type ChunkedPayload, PayloadChunks } from '../shard/payload-chunks.ts';
 import { poolMark } from '../shard/pool-mark.ts';
-import { recordId, recordKey } from '../shard/record-key.ts';
+import { recordKey } from '../shard/record-key.ts';
 import { bytes, integer, list, text } from '../shard/script-reply.ts';
 import { type ShardKeys, shardKeys } from '../shard/shard-keys.ts';
 import { pauseLetter } from '../shard/waits.ts';
@@ -316,13 +315,12 @@ export class RedisDeliveryQueue implements DeliveryQueue {
 
   async figures(): Promise<QueueFigures> {
     const [unfinished, retries, held, dead, oldest, outbox, outboxAge, backlog] = list(await this.#run(scripts.stats, [this.#mark]));
-    const oldestId = parseTimedId(recordId('msg_', this.#keys.shard, text(oldest)));
     return {
       unfinished: integer(unfinished),
       retriesWaiting: integer(retries),
       held: integer(held),
       deadLetters: integer(dead),
-      oldestUnreadAtMs: oldestId?.createdAtMs ?? null,
+      oldestUnreadAtMs: typeof oldest === 'number' ? oldest : null,
       outboxEntries: integer(outbox),
       outboxAgeMs: integer(outboxAge),
       backlog: integer(backlog),

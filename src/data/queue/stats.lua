@@ -2,13 +2,14 @@
 -- Figures of a shard for the metrics.
 --
 -- KEYS: see ../shard/includes/shard.lua. ARGV[1] mark of a pool (../shard/includes/pools.lua), of which the oldest and the last figure are; the others are of the shard.
--- Reply: {unfinished messages, retries that wait, held by workers, dead letters, id of the oldest unread message or '', entries in the outbox,
+-- Reply: {unfinished messages, retries that wait, held by workers, dead letters, when the oldest unread message was accepted (ms) or '', entries in the outbox,
 -- age of the oldest of them in ms, messages that more workers of the pool could deliver sooner}.
 -- The oldest is looked for in at most 128 ready targets. What more workers could not deliver sooner, since it waits for its next attempt, a
 -- circuit, a limit, the end of a pause, the rest of its batch or an earlier message, is counted in samples where it is much. So is what pools other than the
 -- default one have; it has the rest.
 -- @include "../shard/includes/shard.lua"
 -- @include "../shard/includes/target.lua"
+-- @include "../shard/includes/accepted-time.lua"
 -- @include "includes/outbox-entries.lua"
 
 local mark = ARGV[1]
@@ -18,9 +19,9 @@ for _, org in ipairs(call('ZRANGE', P .. 'ready' .. mark, 0, 63)) do
     looked = looked + 1
     local entry = redis.pcall('XRANGE', P .. 'w:' .. n, '-', '+', 'COUNT', 1)
     local id = not failed(entry) and entry[1] and entry[1][2][2]
-    -- Ids begin with their time, so the smallest is the oldest.
-    if id and (oldest == '' or string.sub(id, -25) < string.sub(oldest, -25)) then
-      oldest = id
+    local accepted = id and accepted_ms(id)
+    if accepted and (oldest == '' or accepted < oldest) then
+      oldest = accepted
     end
   end
   if looked >= 128 then

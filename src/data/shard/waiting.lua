@@ -5,7 +5,7 @@
 -- KEYS: see includes/shard.lua.
 -- ARGV[1] organization, [2] cursor (begin with 0), [3] how many targets to look at, [4] how many messages at most, then routes or destinations to which
 -- the messages belong, none for all.
--- Reply: {next cursor ('0' at the end), messages}, or `many`: there are more, or some that stand in no work stream, because they gather in batches or are
+-- Reply: {next cursor ('0' at the end), messages}, or `many`: there are more, or some that stand in no work stream, because they gather in batches, are scheduled or are
 -- under way to another shard.
 -- @include "includes/shard.lua"
 -- @include "includes/target.lua"
@@ -23,7 +23,7 @@ for k = 1, #scan[2], 2 do
   local route, destination = string.match(scan[2][k], '^(%S+) (%S*)$')
   local n = scan[2][k + 1]
   if not narrow or narrow[route] or narrow[destination] then
-    if call('EXISTS', P .. 'bs:' .. n) == 1 then
+    if call('EXISTS', P .. 'bs:' .. n) == 1 or call('HEXISTS', P .. 'scheduled', n) == 1 then
       return 'many'
     end
     for _, lane in ipairs({ n, retry_lane(n) }) do

@@ -6,13 +6,12 @@
 -- @include "work.lua"
 -- @include "unfinished.lua"
 -- @include "failover.lua"
+-- @include "overflow.lua"
 -- @include "queue-room.lua"
 -- @include "retries.lua"
 -- @include "expiry.lua"
 
 -- Makes the message of an event for one target.
-
-local queue_is_full = 'queue_limit_exceeded'
 
 -- Returns whether it was queued there; else the queue of the destination is full: it has moved to a failover destination that is free, then also its
 -- entry in the outbox where that is in another shard, or is a dead letter. `target.is_paced`: it stands in the lane of retries;
@@ -73,15 +72,9 @@ local function new_message(event, org, n, target)
     end
     return false
   end
-  local room = queue_room(target.destination)
-  if room and room <= 0 then
-    local m = failover.moves_of(target.id)
-    local candidate = failover.candidate(m, call('HGET', P .. 't:' .. n, 'fo'), false)
-    if candidate then
-      return false, failover.move(m, n, candidate, queue_is_full)
-    end
-    bury(target.id, org, queue_is_full)
-    return false
+  local is_over, entry = overflow(target.id, n, org, target.destination)
+  if is_over then
+    return false, entry
   end
   -- The lane of retries of a target that forms batches has batches alone.
   if target.is_paced and not call('HGET', P .. 't:' .. n, 'bt') then

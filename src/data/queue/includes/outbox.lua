@@ -4,6 +4,7 @@
 -- The outbox `out` of a shard: a stream of what has to be carried to other shards (outbox-carrier.ts). Every entry has s the shard,
 -- a since when (ms), k its kind:
 --   x  messages of an event are to be made there (or here, where there are many): e event, t lines `<message> <route> <destination> <attempts>` (the last as in new-message.lua).
+--      z where some have times, per line these (`;b…;x…`) or nothing. Workers of the release before ignore it: they make the messages without times.
 --      Until it has arrived the event has `<shard>x` among its `far`, and `<shard>` while there is a copy.
 --   w  further targets of an event are to be found (expand.lua): e event, f, u where the walk over them goes on and ends. The event has `<shard>w`
 --      among its `far` meanwhile
@@ -17,6 +18,19 @@ local function send(shard, kind, ...)
   local entry = new_entry()
   call('XADD', P .. 'out', entry, 's', shard, 'a', whole(now), 'k', kind, ...)
   return entry
+end
+
+-- Sends messages of an event to a shard: `lines` with their times behind the attempts.
+local function send_messages(shard, event, lines)
+  if not string.find(lines, ';', 1, true) then
+    return send(shard, 'x', 'e', event, 't', lines)
+  end
+  local plain, times = {}, {}
+  for line in string.gmatch(lines, '[^\n]+') do
+    plain[#plain + 1] = string.gsub(line, ';%S*', '')
+    times[#times + 1] = string.match(line, ';%S*') or ''
+  end
+  return send(shard, 'x', 'e', event, 't', table.concat(plain, '\n'), 'z', table.concat(times, '\n'))
 end
 
 -- The number of this shard.

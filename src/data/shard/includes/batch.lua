@@ -22,8 +22,10 @@ local function batch_head(n)
     return 0, nil
   end
   local head = call('XRANGE', P .. 'w:' .. n, '-', '+', 'COUNT', 1)[1]
-  local m = call('HMGET', P .. 'm:' .. head[2][2], 'j', 'i')
-  return length, tonumber(string.match(m[1] or m[2] or '0', '^(%d+)'))
+  local m = call('HMGET', P .. 'm:' .. head[2][2], 'j', 'i', 'd', 'n')
+  local queued = tonumber(string.match(m[1] or m[2] or '0', '^(%d+)'))
+  -- A scheduled one is queued when its time comes.
+  return length, math.max(queued, not m[4] and tonumber(m[3] or '0') or 0)
 end
 
 -- Whether so many bytes of events are waiting; what was counted before is not counted again.

@@ -9,3 +9,8 @@ test.each(['', 'a', 'abcd', 'abcdefgh', 'abcdefghijk'])('of %j, which is shorter
 test('of twelve characters on the last four are shown', () => {
   expect([masked('abcdefghijkl'), shownCredential('abcdefghijkl'), lastFour('abcdefghijkl')]).toEqual(['••••ijkl', '••••ijkl', 'ijkl']);
 });
+
+test('an Ed25519 key shows no tail', () => {
+  const key = `whsk_${Buffer.alloc(32, 7).toString('base64')}`;
+  expect([masked(key), shownCredential(`whsec_MTIzNDU2Nzg5MDEyMzQ1Njc4OTAxMjM0 ${key}`), lastFour(key)]).toEqual(['••••', '••••', null]);
+});

@@ -1,0 +1,22 @@
+-- @include "failover.lua"
+-- @include "finish.lua"
+-- @include "queue-room.lua"
+-- @include "../../shard/includes/shard.lua"
+
+local queue_is_full = 'queue_limit_exceeded'
+
+-- Sends a message of target n that is to be queued there on, if the queue of its destination is full: to a failover destination that is free, else to the dead letters.
+-- Returns whether it did, then also the entry in the outbox of a message that moves to another shard.
+local function overflow(id, n, org, destination)
+  local room = queue_room(destination)
+  if not room or room > 0 then
+    return false
+  end
+  local m = failover.moves_of(id)
+  local candidate = failover.candidate(m, call('HGET', P .. 't:' .. n, 'fo'), false)
+  if candidate then
+    return true, failover.move(m, n, candidate, queue_is_full)
+  end
+  bury(id, org, queue_is_full)
+  return true
+end

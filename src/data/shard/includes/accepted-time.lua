@@ -1,0 +1,7 @@
+-- @include "shard.lua"
+
+-- When a message was accepted (ms); of a scheduled one that has made no attempt, for when.
+local function accepted_ms(id)
+  local m = call('HMGET', P .. 'm:' .. id, 'i', 'd', 'n')
+  return tonumber(not m[3] and m[2] or string.match(m[1] or '0', '^%d+'))
+end
