@@ -188,6 +188,11 @@ test('a person cancels a delivery that waits on its page, and the rest of its li
   await question.waitFor({ state: 'detached' });
   await page.getByText('because it was cancelled', { exact: false }).first().waitFor();
   await page.getByRole('button', { name: 'Cancel delivery…' }).waitFor({ state: 'detached' });
+  const { cancellation } = await read(`deliveries/${id}`);
+  await page
+    .getByRole('definition')
+    .filter({ hasText: `by ${cancellation.by}` })
+    .waitFor();
   expect(await read(`deliveries/${id}`)).toMatchObject({ deadLetterReason: 'cancelled' });
 
   await page.goto(page.url().replace(/deliveries.*$/, `deliveries?destinationId=${destination}`));
@@ -202,4 +207,39 @@ test('a person cancels a delivery that waits on its page, and the rest of its li
   expect(await waiting()).toEqual([]);
   expect((await read(`deliveries?destinationId=${destination}&errorType=cancelled`)).data).toHaveLength(3);
   expectSound();
+});
+
+test('a cancel of a list is tried again after a failure: it counts anew, and goes on where it was, with what it had cancelled', async () => {
+  await made('sources', { name: 'refused' });
+  await made('destinations', { name: 'kept-away', url: receiver.url, enabled: false });
+  await made('routes', { name: 'refused', sourceId: 'refused', destinationIds: ['kept-away'] });
+  await sent('refused', { n: 1 });
+  const waiting = async () => (await read('deliveries?status=pending')).data;
+  await eventually(async () => expect(await waiting()).toHaveLength(1));
+  const page = await open('o/default/deliveries?status=pending');
+  const bodies: { dryRun: boolean; cursor?: string }[] = [];
+  const refused = { status: 429, json: { code: 'RATE_LIMITED', message: 'Too many requests are under way.' } };
+  await page.route('**/deliveries/cancel', async (route) => {
+    bodies.push(route.request().postDataJSON());
+    if (bodies.length === 1 || bodies.length === 4) return await route.fulfill(refused);
+    if (bodies.length === 2) return await route.continue();
+    // Only a walk of more than 500 has a second step.
+    if (bodies.length === 3)
+      return await route.fulfill({ json: { matched: 1, cancelled: 1, cancelling: 0, skipped: 0, nextCursor: 'further' } });
+    return await route.fulfill({ json: { matched: 2, cancelled: 1, cancelling: 0, skipped: 1, nextCursor: null } });
+  });
+  await page.getByRole('button', { name: 'Cancel waiting…' }).click();
+  const list = page.getByRole('dialog', { name: 'Cancel deliveries that wait' });
+  await list.getByRole('button', { name: 'Try again' }).click();
+  await list.getByRole('button', { name: 'Cancel 1 deliveries' }).click();
+  await list.getByRole('button', { name: 'Go on' }).click();
+  await list.getByText('2 are cancelled.', { exact: false }).waitFor();
+  await list.getByText('1 are left alone: they had ended, are gone, or are on their way to another shard.', { exact: false }).waitFor();
+  expect(bodies.map(({ dryRun, cursor }) => [dryRun, cursor])).toEqual([
+    [true, undefined],
+    [true, undefined],
+    [false, undefined],
+    [false, 'further'],
+    [false, 'further'],
+  ]);
 });

@@ -57,6 +57,29 @@ test('a dead letter is replayed as a new delivery of the same event, which names
   expect(event.deliveries).toHaveLength(2);
 });
 
+test.each<[string, (ids: string[]) => [string, object?]]>([
+  ['of one', ([id]) => [`/${id}/replay`]],
+  ['of many by id', (ids) => ['/bulk-replay', { ids }]],
+])('a replay %s reaches an ordered target, behind what waits there', async (_, request) => {
+  const next = () => takeFrom(queue, 'w1', 64, { inOrder: true });
+  const old = [...(await accept()), ...(await accept())];
+  for (const id of old) {
+    const jobs = await next();
+    expect(jobs.map(({ messageId }) => messageId)).toEqual([id]);
+    await settleAll(queue, 'w1', jobs, dead);
+  }
+  const waiting = await accept();
+  const [path, body] = request(old);
+  const { newDeliveryId, deliveries = [{ newDeliveryId }] } = (await call('POST', path, body)).body;
+  const replays = deliveries.map((each: { newDeliveryId: string }) => each.newDeliveryId);
+  expect(replays).toHaveLength(body === undefined ? 1 : 2);
+  for (const id of [...waiting, ...replays]) {
+    const jobs = await next();
+    expect(jobs.map(({ messageId }) => messageId)).toEqual([id]);
+    await settleAll(queue, 'w1', jobs, delivered);
+  }
+});
+
 test('what exceeds the queue limit of its destination is a dead letter that is listed, and replayed once there is room', async () => {
   const throttle = { mode: 'concurrency', rateLimit: null, rateUnit: null, maxConcurrency: 1, queueLimit: 3 } as const;
   const [first = ''] = await accept();

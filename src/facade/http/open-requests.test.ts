@@ -20,9 +20,11 @@ test('an organization has a bounded number of requests under way, others theirs,
   requests.enter(callerOf('a'), answer());
 });
 
-test('what explains a record, or why subscriptions did not get an event, takes a place of those that scan', () => {
+test('what explains a record, or why subscriptions did not get an event, and a cancel of many take a place of those that scan', () => {
   const isScan = (path: string) => families.flatMap(({ operations }) => operations).find((each) => each.path === path)?.isScan;
   expect(['/explain/{id}', '/webhook-events/{id}', '/events/{id}'].map(isScan)).toEqual([true, true, undefined]);
+  const cancels = ['/deliveries/cancel', '/deliveries/bulk-cancel', '/outbound-messages/cancel', '/outbound-messages/cancel-bulk'];
+  expect(cancels.map(isScan)).toEqual([true, true, true, true]);
 });
 
 test('lists, analytics and exports have a smaller share, and what reads one record or writes has none of it', () => {

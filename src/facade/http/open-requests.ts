@@ -30,7 +30,7 @@ export class OpenRequests {
     // Live streams have shares of their own.
     const isList = method === 'GET' && !path.endsWith('}');
     if ((isScan === true || isList) && answer.events === undefined)
-      take(this.#scans, organization.id, response, 'requests for lists, analytics, exports, explanations or cancels by filter');
+      take(this.#scans, organization.id, response, 'requests for lists, analytics, exports, explanations or cancels of many');
   }
 }
 

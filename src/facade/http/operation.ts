@@ -97,7 +97,7 @@ export interface OperationDefinition<Query extends z.ZodObject, Body extends z.Z
   signsIn?: true;
   /** Ends the session of the request; one that has ended already is cleared from the browser. */
   signsOut?: true;
-  /** Takes a place of those that scan (`open-requests.ts`), though its path names one record. */
+  /** Takes a place of those that scan (`open-requests.ts`), though it is no list. */
   isScan?: true;
   /** With the mark of an Idempotency-Key, `handle` answers for 24 hours what was made then, and makes none of it again; what it refused then it judges anew. */
   answersAgain?: boolean;

@@ -5,6 +5,7 @@ import { Confirm } from '../ui/confirm.tsx';
 import { Dialog } from '../ui/dialog.tsx';
 import { count } from '../ui/format.ts';
 import { Failure, Loading } from '../ui/notices.tsx';
+import { Clock } from '../ui/time.tsx';
 
 /** Ends what waits. */
 
@@ -13,6 +14,19 @@ const waitingMessages = ['pending', 'failed', 'processing'] as const;
 
 const effect =
   'It becomes a dead letter, which can be sent again. An attempt that is under way is not interrupted: if it succeeds, the receiver has it.';
+
+/** When a message was cancelled, and by whom, among the facts of its page; nothing for one that nobody has cancelled. */
+export function CancellationFacts({ made }: { made: { at: string; by: string } | undefined }): ReactElement | null {
+  if (made === undefined) return null;
+  return (
+    <>
+      <dt>Cancelled</dt>
+      <dd>
+        <Clock at={made.at} /> by {made.by}
+      </dd>
+    </>
+  );
+}
 
 /** Cancels a delivery that has not ended; nothing for any other. */
 export function CancelDelivery({ id, status }: { id: string; status: string | undefined }): ReactElement | null {
@@ -136,18 +150,19 @@ function CancelList({ what, step }: CancelListProps): ReactElement {
   );
 }
 
-type Walk = { at: 'counting' | 'counted' | 'cancelling' | 'done'; sum: Omit<Step, 'nextCursor'> };
+/** `cursor`: of the next step. */
+type Walk = { at: 'counting' | 'counted' | 'cancelling' | 'done'; sum: Omit<Step, 'nextCursor'>; cursor: string | undefined };
 const none = { matched: 0, cancelled: 0, cancelling: 0, skipped: 0 };
+const beginning = { sum: none, cursor: undefined };
 
-/** Counts first, then cancels, step by step; closing the dialog ends it after the step that is under way. */
+/** Counts first, then cancels, step by step; closing the dialog ends it after the step that is under way. After a failure it goes on with the step that failed. */
 function CancelWalk({ what, step, close }: CancelListProps & { close: () => void }): ReactElement {
-  const [{ at, sum }, setWalk] = useState<Walk>({ at: 'counting', sum: none });
+  const [{ at, sum, cursor: next }, setWalk] = useState<Walk>({ at: 'counting', ...beginning });
   const [failure, setFailure] = useState<string | null>(null);
   const isGone = useRef(false);
-  const walk = async (dryRun: boolean): Promise<void> => {
+  const walk = async (dryRun: boolean, from: Pick<Walk, 'sum' | 'cursor'>): Promise<void> => {
     setFailure(null);
-    let soFar = none;
-    let cursor: string | undefined;
+    let { sum: soFar, cursor } = from;
     try {
       do {
         const { nextCursor, ...done } = await step({ dryRun, cursor });
@@ -160,23 +175,23 @@ function CancelWalk({ what, step, close }: CancelListProps & { close: () => void
         };
         cursor = nextCursor ?? undefined;
         const isOver = cursor === undefined;
-        setWalk({ at: dryRun ? (isOver ? 'counted' : 'counting') : isOver ? 'done' : 'cancelling', sum: soFar });
+        setWalk({ at: dryRun ? (isOver ? 'counted' : 'counting') : isOver ? 'done' : 'cancelling', sum: soFar, cursor });
       } while (cursor !== undefined);
     } catch (error) {
-      setFailure(error instanceof Error ? error.message : String(error));
+      if (!isGone.current) setFailure(error instanceof Error ? error.message : String(error));
     }
   };
   // biome-ignore lint/correctness/useExhaustiveDependencies: counts once, when the dialog opens
   useEffect(() => {
     isGone.current = false;
-    void walk(true);
+    void walk(true, beginning);
     return () => {
       isGone.current = true;
     };
   }, []);
   const cancel = (): void => {
-    setWalk({ at: 'cancelling', sum: none });
-    void walk(false);
+    setWalk({ at: 'cancelling', ...beginning });
+    void walk(false, beginning);
   };
   const text = {
     counting: `${count(sum.matched)} so far.`,
@@ -185,7 +200,7 @@ function CancelWalk({ what, step, close }: CancelListProps & { close: () => void
         ? 'Nothing that waits matches the filters of the list.'
         : `${count(sum.matched)} ${what} match the filters of the list.`,
     cancelling: `${count(sum.cancelled)} are cancelled so far.`,
-    done: `${count(sum.cancelled)} are cancelled. ${count(sum.cancelling)} end with the attempt that is under way, ${count(sum.skipped)} had ended.`,
+    done: `${count(sum.cancelled)} are cancelled. ${count(sum.cancelling)} end with the attempt that is under way, ${count(sum.skipped)} are left alone: they had ended, are gone, or are on their way to another shard.`,
   };
   return (
     <>
@@ -197,7 +212,9 @@ function CancelWalk({ what, step, close }: CancelListProps & { close: () => void
           left alone.
         </p>
       ) : null}
-      {failure === null ? null : <Failure message={failure} />}
+      {failure === null ? null : (
+        <Failure message={failure} {...(at === 'counting' && { retry: () => void walk(true, { sum, cursor: next }) })} />
+      )}
       <div className="btn-row is-end">
         <button type="button" className="btn is-quiet" onClick={close}>
           {at === 'done' ? 'Close' : at === 'cancelling' ? 'Stop' : 'Keep them'}
@@ -208,7 +225,7 @@ function CancelWalk({ what, step, close }: CancelListProps & { close: () => void
           </button>
         ) : null}
         {at === 'cancelling' && failure !== null ? (
-          <button type="button" className="btn is-danger" onClick={cancel}>
+          <button type="button" className="btn is-danger" onClick={() => void walk(false, { sum, cursor: next })}>
             Go on
           </button>
         ) : null}

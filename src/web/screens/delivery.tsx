@@ -6,7 +6,7 @@ import { shortId } from '../ui/format.ts';
 import { State } from '../ui/state.tsx';
 import { Clock } from '../ui/time.tsx';
 import { ofDelivery } from './attempts.tsx';
-import { CancelDelivery } from './cancel.tsx';
+import { CancelDelivery, CancellationFacts } from './cancel.tsx';
 import { ReplayDelivery } from './replay-button.tsx';
 import { StoryPage } from './story-page.tsx';
 
@@ -78,6 +78,7 @@ export function DeliveryStory(): ReactElement {
                     </dd>
                   </>
                 )}
+                <CancellationFacts made={delivery.cancellation} />
                 {delivery.deadLetterReason === null ? null : (
                   <>
                     <dt>Reason</dt>

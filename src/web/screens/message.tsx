@@ -4,10 +4,13 @@ import { IdLink } from '../app/names.tsx';
 import { useOrganization, useRead } from '../app/use-api.ts';
 import { Clock } from '../ui/time.tsx';
 import { ofMessage } from './attempts.tsx';
-import { CancelMessage } from './cancel.tsx';
+import { CancellationFacts, CancelMessage } from './cancel.tsx';
 import { MessageState } from './messages.tsx';
 import { ReplayMessage } from './replay-button.tsx';
 import { StoryPage } from './story-page.tsx';
+
+/** Ends of messages that the closed list of `dlqReason` does not have. */
+const endsInLastError: ReadonlySet<string | null> = new Set(['cancelled', 'expired']);
 
 /** What became of this message to a customer's endpoint? */
 export function MessageStory(): ReactElement {
@@ -71,11 +74,12 @@ export function MessageStory(): ReactElement {
                     </dd>
                   </>
                 )}
+                <CancellationFacts made={message.cancellation} />
                 {message.dlqReason === null ? null : (
                   <>
                     <dt>Reason</dt>
                     <dd>
-                      <code>{message.lastErrorType === 'cancelled' ? message.lastErrorType : message.dlqReason}</code>
+                      <code>{endsInLastError.has(message.lastErrorType) ? message.lastErrorType : message.dlqReason}</code>
                     </dd>
                   </>
                 )}

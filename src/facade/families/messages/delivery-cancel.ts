@@ -65,6 +65,7 @@ export const cancelDeliveries = [
     summary: 'Cancel deliveries by id',
     description: `Each of them. ${cancelDescription} May be sent again.`,
     scope: 'write',
+    isScan: true,
     body: z.strictObject({ ids: z.array(z.string().min(1).max(128)).min(1).max(100).describe('Ids of deliveries.') }),
     requestExample: { ids: ['msg_00m2k3x7q4uabcdefghijklmnop'] },
     answer: {

@@ -63,6 +63,7 @@ export const cancelMessages = [
     summary: 'Cancel messages by id',
     description: `Each of them. ${cancelDescription} ${asDeadLetter} May be sent again.`,
     scope: 'write',
+    isScan: true,
     body: z.strictObject({ messageIds: z.array(id).min(1).max(100).describe('Ids of messages.') }),
     requestExample: { messageIds: ['msg_00m2k3x7q4uabcdefghijklmnop'] },
     answer: {
