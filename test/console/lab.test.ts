@@ -137,7 +137,7 @@ test('the Lab keeps what was typed and not saved, and nothing else', async () =>
   await page.getByLabel('Name').fill('Copy of it');
   await page.getByRole('button', { name: 'Save as new' }).click();
   await create.isSent;
-  expect([await code.isEditable(), await page.getByLabel('Language').isEnabled()]).toEqual([false, false]);
+  await eventually(async () => expect([await code.isEditable(), await page.getByLabel('Language').isEnabled()]).toEqual([false, false]));
   create.release();
   await page.waitForURL((url) => (url.searchParams.get('id') ?? id) !== id);
   await codeIs('"sent"');
