@@ -14,10 +14,11 @@
 -- @include "../queue/includes/finish.lua"
 -- @include "../queue/includes/cancelled.lua"
 -- @include "../queue/includes/retries.lua"
--- @include "../queue/includes/lanes.lua"
+-- @include "../queue/includes/leave-batch.lua"
+-- @include "../queue/includes/leave-lane.lua"
 
 local org, who = ARGV[1], ARGV[2]
--- A message is mostly queued by the script that gives it its last stamp, so that its entry has one of the next numbers of the shard.
+-- The script that gives a message its last stamp usually queues it, too: its entry has one of the next numbers of the shard.
 local entries_near = 4
 
 -- The entry of a message between two ids of a lane; nil: it is not there.
@@ -52,27 +53,11 @@ local function place_in_lanes(id, n, stamp, place, has_retries)
   return nil
 end
 
--- Takes the bytes of an event out of those that were counted for the next batch of target n, where its entry was counted.
-local function uncount_bytes(n, entry, event)
-  local counted = call('HMGET', P .. 't:' .. n, 'bl', 'bs')
-  if counted[1] and tonumber(string.match(entry, '^%d+')) <= tonumber(string.match(counted[1], '^%d+')) then
-    call('HSET', P .. 't:' .. n, 'bs', math.max(0, tonumber(counted[2] or '0') - call('STRLEN', P .. 'e:' .. event)))
-  end
-end
-
--- Leaves a member out of the attempts of its batch that follow, where none is under way; it ends with the batch (end-batches.lua).
-local function leave_out(id, batch)
-  local b = call('HMGET', P .. 'm:' .. batch, 's', 'n')
-  if b[1] and b[1] ~= 'a' and b[1] ~= 'e' then
-    call('HSETNX', P .. 'bu:' .. batch, id, 'q' .. cancelled.reason .. '/' .. (b[2] or '0'))
-  end
-end
-
 local function cancel(id, place)
   local key = P .. 'm:' .. id
-  local m = call('HMGET', key, 't', 's', 'e', 'q', 'bt', 'i', 'j', 'u')
+  local m = call('HMGET', key, 't', 's', 'e', 'q', 'bt', 'i', 'j', 'le')
   local n, state = m[1], m[2]
-  local t = n and call('HMGET', P .. 't:' .. n, 'o', 'rl', 'bt') or {}
+  local t = n and call('HMGET', P .. 't:' .. n, 'o', 'rl') or {}
   if t[1] ~= org then
     return 'gone'
   elseif state == 'm' then
@@ -84,20 +69,17 @@ local function cancel(id, place)
   elseif state == 'a' or m[5] then
     cancelled.note(id, who)
     if m[5] then
-      leave_out(id, m[5])
+      leave_batch(id, m[5], cancelled.reason)
     end
     return 'noted'
   end
   if not retry_over(n, id) then
-    local lane, entry = place_in_lanes(id, n, m[7] or m[6], place, t[2])
+    local noted = m[8] and m[8] ~= '' and m[8]
+    local lane, entry = place_in_lanes(id, n, m[7] or m[6], noted or place, t[2])
     if not lane then
       return 'seek ' .. n .. (t[2] and ' r' or '')
     end
-    remove_entry(lane, entry)
-    if t[3] and lane == n then
-      uncount_bytes(n, entry, m[3])
-    end
-    remove_drained(n)
+    leave_lane(lane, entry, m[3])
   end
   cancelled.note(id, who)
   bury(id, org, cancelled.reason)

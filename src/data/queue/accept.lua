@@ -36,8 +36,6 @@
 -- @include "../shard/includes/hints.lua"
 -- @include "../shard/includes/packed.lua"
 -- @include "../feed/includes/feed.lua"
--- @include "includes/retries.lua"
--- @include "includes/expiry.lua"
 
 local state = call('HMGET', ctl, 'full', 'over', 'lease')
 if state[1] then
@@ -299,7 +297,7 @@ if opened > 0 then
   call('HINCRBY', ctl, 'open', opened)
 end
 activate_all(touched)
-if hints.ends == 1 or scheduled.is_next or expiry.is_next then
+if hints.ends == 1 or hints.is_sooner then
   -- Else an idle worker would look half a minute later.
   ring_all()
 end

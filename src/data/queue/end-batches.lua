@@ -86,8 +86,8 @@ local function move_member(message, batch)
   activate(batch.target)
 end
 
--- An expired member ends with the attempts that were made before its time.
-local function end_expired(message, event, batch, reason, tried)
+-- Ends a member that has expired or was cancelled, with the attempts that were made before.
+local function end_early(message, event, batch, reason, tried)
   local fields = attempts_fields(message, batch, tried)
   for _, value in ipairs({ finish(message, event, batch.org, batch.target, batch.destination, 'q', reason) }) do
     fields[#fields + 1] = value
@@ -108,7 +108,7 @@ local function end_member(message, batch)
     local how, why = string.sub(unsent, 1, 1), string.sub(unsent, 2)
     local reason, tried = string.match(why, '^([%l_]+)/(%d+)$')
     if how == 'q' and reason then
-      end_expired(message, m[4], batch, reason, tonumber(tried))
+      end_early(message, m[4], batch, reason, tonumber(tried))
     elseif how == 'q' then
       call('HSET', key, finish(message, m[4], batch.org, batch.target, batch.destination, how, why))
     else
@@ -122,7 +122,7 @@ local function end_member(message, batch)
   end
   local before = tonumber(m[2] or '0')
   if batch.how == 'f' and not m[6] and expiry.is_over(m[5]) then
-    end_expired(message, m[4], batch, expiry.reason(batch.org), batch.attempts)
+    end_early(message, m[4], batch, expiry.reason(batch.org), batch.attempts)
     expiry.forget(message)
     closed = closed + 1
     return
@@ -144,7 +144,7 @@ local function end_member(message, batch)
     return
   end
   feed.attempt(before + batch.attempts, batch.short[batch.attempts], batch.long)
-  local ending = { finish(message, m[4], batch.org, batch.target, batch.destination, how, why, how == 'd' and 'o' or nil) }
+  local ending = { finish(message, m[4], batch.org, batch.target, batch.destination, how, why, nil, how == 'd' and 'o' or nil) }
   if how == 'd' and batch.has_alerts then
     note_success(message, batch.route, batch.destination)
   end

@@ -18,8 +18,7 @@
 -- @include "includes/event-copy.lua"
 -- @include "includes/outbox-entries.lua"
 -- @include "includes/ring-pools.lua"
--- @include "includes/retries.lua"
--- @include "includes/expiry.lua"
+-- @include "../shard/includes/hints.lua"
 
 local event, text, entry = ARGV[1], ARGV[2], ARGV[3]
 local org = string.match(text, '^%S+ %S+ (%S+) ')
@@ -86,7 +85,7 @@ write_counts()
 write_status_counts()
 write_unfinished()
 activate_all(touched)
-if scheduled.is_next or expiry.is_next then
+if hints.is_sooner then
   ring_all()
 end
 return made

@@ -21,8 +21,6 @@
 -- @include "../shard/includes/hints.lua"
 -- @include "includes/attempt-details.lua"
 -- @include "includes/ring-pools.lua"
--- @include "includes/retries.lua"
--- @include "includes/expiry.lua"
 
 local id, event, text, from, org = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local key = P .. 'm:' .. id
@@ -114,7 +112,7 @@ write_counts()
 write_status_counts()
 write_unfinished()
 ring_woken()
-if scheduled.is_next or expiry.is_next then
+if hints.is_sooner then
   ring_all()
 end
 return hints.outbox == 1 and 2 or 1

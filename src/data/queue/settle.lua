@@ -144,26 +144,6 @@ local function place_of(target, id, outcome, detail, attempts_here)
   return failover.candidate(m, target.failover, false), is_open and 'circuit_open' or 'failed_attempts', m
 end
 
--- Whether a message that was held, and that expires `at` (ms), ends as expired: it was not delivered, and its time is over now or before its next attempt.
-function expiry.ends_failed(at, outcome, detail, is_rejected)
-  if outcome == 'r' then
-    return at <= now + tonumber(detail)
-  elseif outcome == 'q' then
-    return at <= now and not is_rejected and (detail == 'max_retries_exceeded' or detail == 'circuit_breaker_exhausted')
-  end
-  return outcome == 'b' and at <= now
-end
-
--- Returns the fields to write into its hash.
-function expiry.finish(id, event, target)
-  local reason, error_type = expiry.reason(target.org)
-  local fields = { finish(id, event, target.org, target.n, target.destination, 'q', reason) }
-  if error_type then
-    fields[#fields + 1], fields[#fields + 2] = 'er', error_type
-  end
-  return fields
-end
-
 local function hear_circuit(target, said)
   local sign, generation = string.match(said, '^([+-])(%d+)$')
   if not sign then
@@ -264,7 +244,7 @@ for k = 1, count do
       elseif outcome == 'q' then
         changes = { finish(id, m[1], target.org, target.n, target.destination, 'q', detail) }
       elseif outcome == 'x' then
-        changes = expiry.finish(id, m[1], target)
+        changes = { finish(id, m[1], target.org, target.n, target.destination, 'q', expiry.reason(target.org)) }
       elseif outcome == 'u' then
         changes = { finish_unsent(id, m[1], target.org, target.n, string.sub(detail, 1, 1), string.sub(detail, 2)) }
       elseif outcome == 'r' then

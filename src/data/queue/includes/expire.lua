@@ -1,6 +1,8 @@
 -- @include "expiry.lua"
 -- @include "finish.lua"
 -- @include "lanes.lua"
+-- @include "leave-batch.lua"
+-- @include "leave-lane.lua"
 -- @include "retries.lua"
 -- @include "../../shard/includes/shard.lua"
 -- @include "../../shard/includes/target.lua"
@@ -14,45 +16,32 @@ do
   -- An entry that a worker of the release before has made is looked for in the lanes: in so many of their entries, for so many messages per call.
   local max_looked_at, looks = 1000, 8
 
-  local function remove_unread(lane, entry)
-    if call('XDEL', P .. 'w:' .. lane, entry) == 0 then
-      return false
-    end
-    -- The bytes of the batch that gathers there are counted anew.
-    call('HDEL', P .. 't:' .. number_of_lane(lane), 'bl', 'bs')
-    return true
-  end
-
-  local function look_for(n, id)
+  local function look_for(n, id, event)
     looks = looks - 1
     for _, lane in ipairs({ n, retry_lane(n) }) do
       for _, found in ipairs(unread(lane, max_looked_at)) do
         if found[2][2] == id then
-          return remove_unread(lane, found[1])
+          return leave_lane(lane, found[1], event)
         end
       end
     end
   end
 
-  -- Takes a message out of what it waits in. An entry that is not found is dropped by whoever reads it (expiry.has_ended).
-  local function take_out(n, id, stands_in)
+  -- Takes a message out of `due` or its lane. Scripts that read an entry which was not found drop it (expiry.has_ended).
+  local function take_out(n, id, stands_in, event)
     if retry_over(n, id) or stands_in == '' then
       return
     end
     local lane, entry = string.match(stands_in or '', '^(%d+r?)/(.+)$')
-    if not (lane and remove_unread(lane, entry)) and looks > 0 then
-      look_for(n, id)
+    if not (lane and leave_lane(lane, entry, event)) and looks > 0 then
+      look_for(n, id, event)
     end
-    remove_drained(n)
   end
 
-  -- A member of a batch is left out of the attempts that follow, and ends with the batch.
   local function expire_member(id, batch, org)
-    local b = call('HMGET', P .. 'm:' .. batch, 's', 'n')
-    if b[1] == 'a' then
+    local reason = expiry.reason(org)
+    if leave_batch(id, batch, reason) == 'a' then
       call('ZADD', P .. 'exp', whole(now + batch_again_ms), id)
-    elseif b[1] and b[1] ~= 'e' then
-      call('HSETNX', P .. 'bu:' .. batch, id, 'q' .. expiry.reason(org) .. '/' .. (b[2] or '0'))
     end
   end
 
@@ -62,14 +51,14 @@ do
       call('ZREM', P .. 'exp', unpack(ids))
     end
     for _, id in ipairs(ids) do
-      local m = call('HMGET', P .. 'm:' .. id, 's', 't', 'bt', 'le')
+      local m = call('HMGET', P .. 'm:' .. id, 's', 't', 'bt', 'le', 'e')
       local org = m[2] and call('HGET', P .. 't:' .. m[2], 'o')
       -- One that is held ends when it is settled, or is watched again when it is put back.
       if org and (m[1] == 'p' or m[1] == 'r') then
         if m[3] then
           expire_member(id, m[3], org)
         else
-          take_out(m[2], id, m[4])
+          take_out(m[2], id, m[4], m[5])
           bury(id, org, expiry.reason(org))
         end
       end

@@ -1,3 +1,4 @@
+-- @include "../../shard/includes/hints.lua"
 -- @include "../../shard/includes/shard.lua"
 
 -- Expiry: a message that has not been delivered by its time is given up. In a message's hash: xp when it expires (ms), le its entry in a lane as
@@ -6,11 +7,7 @@
 -- `exp` has the messages that expire by their time, until they end, move to another shard, or are held by a worker at that time: whoever puts a held one back
 -- watches it again. In the sorted set `waiting` the name `~x` stands for the first of them, at its time or before it, so that hints.lua need not
 -- look at `exp`; promote.lua works it off. Workers of the release before delete that name, and the next message that is watched restores it.
-local expiry = {
-  mark = '~x',
-  -- Whether a message of this call is the first thing that the shard has to do.
-  is_next = false,
-}
+local expiry = { mark = '~x' }
 do
   local marked_at = nil
   local ended = { d = true, q = true, x = true, f = true, t = true, v = true }
@@ -33,6 +30,17 @@ do
     return 'expired', nil
   end
 
+  -- Whether a message that a worker held, and that expires `at` (ms), ends as expired with this outcome of its attempt (settle.lua): its time is over now, or
+  -- before its next attempt.
+  function expiry.ends_failed(at, outcome, detail, is_rejected)
+    if outcome == 'r' then
+      return at <= now + tonumber(detail)
+    elseif outcome == 'q' then
+      return at <= now and not is_rejected and (detail == 'max_retries_exceeded' or detail == 'circuit_breaker_exhausted')
+    end
+    return outcome == 'b' and at <= now
+  end
+
   function expiry.watch(id, at)
     call('ZADD', P .. 'exp', at, id)
     at = tonumber(at)
@@ -43,7 +51,7 @@ do
     if call('ZADD', P .. 'waiting', 'LT', 'CH', whole(at), expiry.mark) == 1 then
       local first = call('ZRANGE', P .. 'exp', 0, 0, 'WITHSCORES')
       call('ZADD', P .. 'waiting', 'LT', first[2], expiry.mark)
-      expiry.is_next = expiry.is_next or call('ZRANGE', P .. 'waiting', 0, 0)[1] == expiry.mark
+      hints.is_sooner = hints.is_sooner or call('ZRANGE', P .. 'waiting', 0, 0)[1] == expiry.mark
     end
   end
 

@@ -12,9 +12,10 @@
 -- @include "cancelled.lua"
 -- @include "expiry.lua"
 
--- Ends a message, of this event, of target n that is not held: `d` delivered, `q` dead letter (with reason); `how` as count_end has it. History entries `fin` and `dead` are
+-- Ends a message, of this event, of target n that is not held: `d` delivered, `q` dead letter with its reason, and the type of error that is noted of it where no attempt and no reason
+-- says it; `how` as count_end has it. History entries `fin` and `dead` are
 -- what pruning walks; `i:fail:<route>` lists the failed messages of a route, `i:bad:<org>` (failures-index.lua) those of an organization. Returns the fields to write into the message's hash.
-local function finish(id, event, org, n, destination, status, reason, how)
+local function finish(id, event, org, n, destination, status, reason, error_type, how)
   local stamp = new_stamp()
   feed.message(status, org, id, event, n, destination, reason)
   hold_event(event, org, -1)
@@ -37,6 +38,9 @@ local function finish(id, event, org, n, destination, status, reason, how)
     end
     if t[3] and not is_cancelled then
       note_own('q', org, t[1], destination, id, reason)
+    end
+    if error_type then
+      return 's', status, 'c', stamp, 'q', reason, 'er', error_type
     end
     return 's', status, 'c', stamp, 'q', reason
   end
@@ -73,8 +77,7 @@ local function finish_unsent(id, event, org, n, status, why)
   return 's', status, 'c', stamp, 'fm', why
 end
 
--- Sends an unfinished message that nobody holds to the dead letters; of a batch each member. `error_type`: what ended it, where that is no attempt and
--- the reason does not say it; nil: nothing else.
+-- Sends an unfinished message that nobody holds to the dead letters; of a batch each member. `error_type` as in finish.
 local function bury(id, org, reason, error_type)
   if call('HGET', P .. 'm:' .. id, 'e') == batch_marker then
     batch_end(id, 'q', reason)
@@ -87,9 +90,6 @@ local function bury(id, org, reason, error_type)
   if m[4] then
     expiry.forget(id)
   end
-  call('HSET', P .. 'm:' .. id, finish(id, m[3], org, n, call('HGET', P .. 't:' .. n, 'd') or '', 'q', reason))
-  if error_type then
-    call('HSET', P .. 'm:' .. id, 'er', error_type)
-  end
+  call('HSET', P .. 'm:' .. id, finish(id, m[3], org, n, call('HGET', P .. 't:' .. n, 'd') or '', 'q', reason, error_type))
   call('HINCRBY', ctl, 'open', -1)
 end

@@ -1,3 +1,4 @@
+-- @include "../../shard/includes/hints.lua"
 -- @include "../../shard/includes/shard.lua"
 -- @include "../../shard/includes/target.lua"
 
@@ -32,7 +33,7 @@ function scheduled.add(n, id, due)
     call('HINCRBY', P .. 'retries', n, 1)
     call('HINCRBY', P .. 'scheduled', n, 1)
   end
-  scheduled.is_next = scheduled.is_next or call('ZRANGE', P .. 'due', 0, 0)[1] == member
+  hints.is_sooner = hints.is_sooner or call('ZRANGE', P .. 'due', 0, 0)[1] == member
 end
 
 -- Counts a scheduled message of target n that waits no longer.

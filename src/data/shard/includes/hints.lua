@@ -13,6 +13,8 @@ local hints = {
   batches = 0,
   -- 1: the alerts have something to look at.
   ends = 0,
+  -- Whether this call has put something first of what waits for its time: a worker that sleeps until then would be late. Not in the reply.
+  is_sooner = false,
 }
 
 function hints.reply()
