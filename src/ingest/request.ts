@@ -2,7 +2,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressList } from '../core/address-list.ts';
 import { clientAddress } from '../core/client-address.ts';
 import type { Clock } from '../core/clock.ts';
-import { notBeforeOfHeaders } from '../core/delivery-time.ts';
 import { isPosthornError, PosthornError } from '../core/errors.ts';
 import { EventContext } from '../core/event-context.ts';
 import { hopCount, hopHeader, maxHops } from '../core/hops.ts';
@@ -24,6 +23,7 @@ import { answerAccepted, answerError, answerHandshake, answerQuestion } from './
 import { ArrivingBody, hungUp, overloaded, overShare } from './arriving-body.ts';
 import { type BrokenSchemas, brokenSchemas, noBrokenSchemas } from './broken-schemas.ts';
 import type { Deadlined, Deadlines } from './deadlines.ts';
+import { notBeforeOfHeaders } from './delivery-time-headers.ts';
 import { sentExpirySeconds } from './expiry-header.ts';
 import { handshakeAnswer, isProbe } from './handshake.ts';
 import { judgeLarge } from './large-event.ts';
