@@ -1,12 +1,12 @@
 // Kills processes under load and proves that nothing is lost:
 //   node hack/chaos/kill.ts [rounds] [--everysec] [--faults] [--seed N] [--short]
 // Each round kills (SIGKILL) the api, ingest, one of two workers, the controller, or Redis (same disk; appendfsync always unless --everysec),
-// starts it again, and waits until an event that is sent then is accepted and delivered; all the time events are sent for three destinations over
-// four shards, and others for an ordered destination and one beside it, of which some are scheduled and some expire. With --faults the roles reach Redis through Toxiproxy, and in two rounds of three a line is disturbed for some seconds
-// beside the kill. At the end every accepted event must have arrived at each destination (with --everysec what is lost is only counted), under one
+// starts it again, and waits until a new event is accepted and delivered. Meanwhile one sender sends events to three destinations over four shards. Another
+// sends to two more destinations, of which one is ordered; some of its events are scheduled, some expire (choices.ts). With --faults the roles reach Redis through
+// Toxiproxy, and in two rounds of three a line is disturbed for some seconds beside the kill. At the end every accepted event must have arrived at each destination (with --everysec what is lost is only counted), under one
 // webhook-id each, again only what was in flight when a worker or Redis was killed or a worker's line was disturbed, and `posthorn check` must
-// have no findings. Of the others none is missing that has not expired, the ordered destination gets them in the order of acceptance, and no scheduled one comes
-// early. Every hundred rounds that is counted, and a new installation begins, whose Redis is small. --short keeps no figures.
+// have no findings. An event of the other sender may be missing only if it has expired. The ordered destination must get its events in the order of
+// acceptance, and no scheduled event may come early. Every hundred rounds that is counted, and a new installation begins, whose Redis is small. --short keeps no figures.
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { checkShards } from '../../src/data/check/shard-check.ts';

@@ -41,8 +41,8 @@ interface Sought {
 type Said = CancelResult | { lanes: string[] };
 
 /**
- * Cancels messages by steps of one shard each. Where a message stands in a lane, the stamp that it was given with its entry mostly says. Where that does not, as of a retry,
- * the lane is looked through from its newest entry on, in pieces and for all messages of the lane at once.
+ * Cancels messages in steps of one shard each. A message in a lane is found by its note of the entry, if it expires, or near its last stamp. Where neither leads to
+ * the entry, a search reads the lane from its newest entry on, in pieces and for all messages of the lane at once.
  */
 export class RedisMessageCanceller implements MessageCanceller {
   readonly #redis: RedisClient;

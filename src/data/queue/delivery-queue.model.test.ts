@@ -96,7 +96,7 @@ class Run {
   readonly #places = new Map<string, Place>();
   /** What was cancelled while it was held. */
   readonly #noted = new Set<string>();
-  /** What has ended for a cancel. */
+  /** Messages that have ended as cancelled. */
   readonly #cancelled = new Set<string>();
   /** Messages whose time has come. */
   readonly #expired = new Set<string>();

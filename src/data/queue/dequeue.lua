@@ -126,7 +126,7 @@ local function read(n, has_retries, count)
   return found, no_fresh and no_retries
 end
 
--- Reads the next message of a target whose messages go out in order, and of which none is under way: a retry before a fresh one. Returns as read.
+-- Reads the next message of an ordered target that has none under way: a retry before a fresh one. Returns the same as read.
 local function read_in_order(n, has_retries)
   local retry = has_retries and (read_lane(retry_lane(n), 1) or {})[1]
   if retry then

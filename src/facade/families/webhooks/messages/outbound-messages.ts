@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { isPosthornError, PosthornError } from '../../../../core/errors.ts';
 import { webhookOrganization } from '../../../../core/webhook.ts';
+import { endErrorTypes } from '../../../../data/shard/message-conditions.ts';
 import type { WebhookMessageView } from '../../../../data/webhooks/webhook-message-view.ts';
 import { text } from '../../../../resources/text.ts';
 import { type Call, type Family, operation } from '../../../http/operation.ts';
@@ -20,16 +21,7 @@ export const messageFilterQuery = {
   eventType: text(1, 100).optional().describe('Name of the event type.'),
   applicationId: id.optional().describe('Only of this application.'),
   endpointId: id.optional().describe('Only to this endpoint.'),
-  errorType: errorTypeQuery([
-    'circuit_open',
-    'secret_decryption_failed',
-    'disabled',
-    'cancelled',
-    'expired',
-    'filtered',
-    'schema_failed',
-    'transform_failed',
-  ]),
+  errorType: errorTypeQuery(['circuit_open', ...endErrorTypes]),
   ...messageFilterParameters,
   ...timeRangeQuery,
 };
