@@ -184,7 +184,7 @@ async function adviceOn(call: Call, message: Message): Promise<Advice[]> {
   const { id, isForWebhook, waitingFor, deadLetter, isDeadLetter, unsentFor, eventId } = message;
   if (waitingFor !== null) return await adviceOnWait(call, waitingFor, message);
   if (isDeadLetter && deadLetter !== null) {
-    const isCancelled = deadLetter.isCancelled;
+    const isCancelled = deadLetter.cause === 'cancelled';
     const again = isForWebhook
       ? advise(
           isCancelled ? 'Send it again to undo the cancel.' : 'Send it again once the cause is repaired.',
@@ -205,11 +205,10 @@ function unsentReason(said: string | null): Message['unsentFor'] {
 function deadLetterOf(
   reason: DeadLetter['reason'],
   { attempts, maxAttempts, lastErrorType }: Pick<Message, 'attempts' | 'maxAttempts'> & { lastErrorType: string | null },
-): Pick<DeadLetter, 'reason' | 'isExpired' | 'isRejected' | 'isCancelled'> {
-  const isCancelled = lastErrorType === 'cancelled';
-  const isExpired = reason === 'expired' || lastErrorType === 'expired';
-  const isRejected = reason === 'max_retries_exceeded' && attempts < maxAttempts && !isCancelled && !isExpired;
-  return { reason, isCancelled, isExpired, isRejected };
+): DeadLetter {
+  const said = lastErrorType === 'cancelled' || lastErrorType === 'expired' || lastErrorType === 'disabled' ? lastErrorType : null;
+  const isRejected = reason === 'max_retries_exceeded' && attempts < maxAttempts;
+  return { reason, cause: reason === 'expired' ? 'expired' : (said ?? (isRejected ? 'rejected' : null)) };
 }
 
 function fromDelivery(view: DeliveryView): Message {
@@ -221,8 +220,7 @@ function fromDelivery(view: DeliveryView): Message {
     isDeadLetter: status === 'dlq',
     isDelivered: status === 'delivered',
     unsentFor: unsentReason(status),
-    deadLetter:
-      reason === null ? null : { ...deadLetterOf(reason, view), isForDisabled: false, atMs: deadSinceMs ?? completedAtMs ?? createdAtMs },
+    deadLetter: reason === null ? null : { ...deadLetterOf(reason, view), atMs: deadSinceMs ?? completedAtMs ?? createdAtMs },
   };
 }
 
@@ -238,10 +236,7 @@ function fromMessage(view: WebhookMessageView): Message {
     isDeadLetter: status === 'dlq',
     isDelivered: status === 'success',
     unsentFor: isUnsent ? unsentReason(lastErrorType) : null,
-    deadLetter:
-      deadLetter === null
-        ? null
-        : { ...deadLetterOf(deadLetter.reason, view), isForDisabled: lastErrorType === 'disabled', atMs: deadLetter.movedAtMs },
+    deadLetter: deadLetter === null ? null : { ...deadLetterOf(deadLetter.reason, view), atMs: deadLetter.movedAtMs },
     failedOverFrom: null,
   };
 }

@@ -137,26 +137,21 @@ const deadReasons: Record<DeadLetterReason | WebhookDeadLetterReason, string> = 
   expired: 'it expired: it was not delivered before its deadline',
 };
 
+const causes = {
+  cancelled: deadReasons.cancelled,
+  expired: deadReasons.expired,
+  disabled: 'its endpoint or its application was disabled for too long',
+  rejected: 'its receiver rejected it and allows no further attempt',
+};
+
 export interface DeadLetter {
   reason: DeadLetterReason | WebhookDeadLetterReason;
-  /** The endpoint or its application was disabled for too long. */
-  isForDisabled: boolean;
-  /** It was not delivered by its deadline. */
-  isExpired: boolean;
-  /** Its receiver allowed no further attempt, with retries left. */
-  isRejected: boolean;
-  isCancelled: boolean;
+  /** What the reason does not tell apart; null: nothing. */
+  cause: keyof typeof causes | null;
 }
 
-export function deadLetterText({ reason, isForDisabled, isExpired, isRejected, isCancelled }: DeadLetter): string {
-  if (isCancelled) return `It is a dead letter, because ${deadReasons.cancelled}.`;
-  const usual = isExpired
-    ? deadReasons.expired
-    : isRejected
-      ? 'its receiver rejected it and allows no further attempt'
-      : deadReasons[reason];
-  const why = isForDisabled ? 'its endpoint or its application was disabled for too long' : usual;
-  return `It is a dead letter, because ${why}.`;
+export function deadLetterText({ reason, cause }: DeadLetter): string {
+  return `It is a dead letter, because ${cause === null ? deadReasons[reason] : causes[cause]}.`;
 }
 
 function longerExpiry({ destinationId, isForWebhook }: Goal): Advice {
@@ -168,10 +163,10 @@ function longerExpiry({ destinationId, isForWebhook }: Goal): Advice {
 }
 
 /** What helps before a dead letter is sent again; empty: it can be sent again. */
-export async function repairOf(call: Call, { reason, isForDisabled, isExpired, isCancelled }: DeadLetter, goal: Goal): Promise<Advice[]> {
-  if (isCancelled) return [];
-  if (isExpired) return [...(await adviceOnWait(call, 'retry', goal)), longerExpiry(goal)];
-  if (isForDisabled)
+export async function repairOf(call: Call, { reason, cause }: DeadLetter, goal: Goal): Promise<Advice[]> {
+  if (cause === 'cancelled') return [];
+  if (cause === 'expired') return [...(await adviceOnWait(call, 'retry', goal)), longerExpiry(goal)];
+  if (cause === 'disabled')
     return [
       advise(
         'Read which of them is disabled, and enable it before the message is sent again.',

@@ -1,29 +1,28 @@
 import { z } from 'zod';
-import { celLimits, compileCelSearch } from '../../../core/cel-filter.ts';
-import { isPosthornError, PosthornError } from '../../../core/errors.ts';
+import { compileCelSearch } from '../../../core/cel-filter.ts';
+import { isPosthornError } from '../../../core/errors.ts';
 import { replayedDeliveryStatuses, replayedEventStatuses, replayedMessageStatuses } from '../../../core/replay-statuses.ts';
 import { attemptErrorTypes } from '../../../data/shard/attempt-record.ts';
 import { endErrorTypes } from '../../../data/shard/message-conditions.ts';
 import type { PosthornObject, SpecInputOf } from '../../../resources/kinds.ts';
 import { text } from '../../../resources/text.ts';
 import type { Call } from '../../http/operation.ts';
-import { queryTime } from '../../http/query.ts';
 import { filterId } from '../../records/filter-ids.ts';
 import { idOf, inCache } from '../../records/lookup.ts';
 import { idOrSlug, isoTime } from '../../records/record-fields.ts';
 import { reference } from '../../records/references.ts';
-import { messageFilterOf, responseStatus } from '../shared/message-filters.ts';
+import { messageFilterOf } from '../shared/message-filters.ts';
+import { inFilterWords, sentIds, sentOutcome, wrongInFilter } from '../shared/sent-filter.ts';
 
 /** The filter of a replay in the words of the lists of deliveries and of messages. */
 
 type Spec = PosthornObject<'Replay'>['spec'];
 
 const id = text(1, 128);
-const attempts = z.int().min(0).max(1000);
 const errorTypes: readonly string[] = [...attemptErrorTypes, 'circuit_open', ...endErrorTypes];
 
 const fields = {
-  id: z.array(id).min(1).max(100).describe('Ids.'),
+  id: sentIds,
   status: z
     .array(z.enum([...new Set([...replayedDeliveryStatuses, ...replayedMessageStatuses, ...replayedEventStatuses])]))
     .min(1)
@@ -36,14 +35,7 @@ const fields = {
   endpointId: id.describe('Of messages only.'),
   eventType: text(1, 128).describe('Name of an event type; of messages only.'),
   errorType: z.array(text(1, 64)).min(1).max(16).describe('Values of `lastErrorType`.'),
-  responseStatus: z.array(responseStatus).min(1).max(20).describe('Statuses or classes of the last response.'),
-  attemptsMin: attempts.describe('At least so many attempts.'),
-  attemptsMax: attempts.describe('At most so many attempts.'),
-  from: queryTime.describe('Created then or later.'),
-  to: queryTime.describe('Created then or earlier.'),
-  failedFrom: queryTime.describe('An attempt that began then or later failed.'),
-  failedTo: queryTime.describe('An attempt that began then or earlier failed.'),
-  where: text(1, celLimits.sourceLength).describe('CEL over event, labels, metadata and headers.'),
+  ...sentOutcome,
 };
 
 export const replayFilter = z.strictObject(fields).partial().meta({
@@ -57,7 +49,7 @@ export async function filterToSpec(call: Call, sent: Sent): Promise<SpecInputOf<
   const { id, status, errorType, responseStatus, sourceId, routeId, destinationId, applicationId, endpointId, where, ...rest } = sent;
   const { eventType, attemptsMin, attemptsMax } = rest;
   const unknown = errorType?.find((each) => !errorTypes.includes(each));
-  if (unknown !== undefined) throw wrong('errorType', `"${unknown}" is no type of error; there are ${errorTypes.join(', ')}`);
+  if (unknown !== undefined) throw wrongInFilter('errorType', `"${unknown}" is no type of error; there are ${errorTypes.join(', ')}`);
   const times = inFilterWords(() => {
     if (where !== undefined) compileCelSearch(where);
     return messageFilterOf(rest);
@@ -79,26 +71,12 @@ export async function filterToSpec(call: Call, sent: Sent): Promise<SpecInputOf<
   };
 }
 
-function wrong(name: string, complaint: string): PosthornError {
-  return new PosthornError('VALIDATION_FAILED', `filter.${name} ${complaint}.`, { details: { [`filter.${name}`]: [complaint] } });
-}
-
-/** What is wrong with a parameter of a list is wrong with the field of the filter. */
-function inFilterWords<T>(work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    const [[name, [complaint = '']] = ['', []]] = isPosthornError(error, 'INVALID_QUERY') ? Object.entries(error.details ?? {}) : [];
-    throw name === '' ? error : wrong(name, complaint);
-  }
-}
-
 async function webhookId(call: Call, kind: 'WebhookApplication' | 'WebhookEndpoint', name: string, sent: string): Promise<string> {
   try {
     return (await filterId(call, kind, sent)) ?? sent;
   } catch (error) {
     if (!isPosthornError(error, 'RESOURCE_NOT_FOUND')) throw error;
-    throw wrong(name, `is none that the organization has: ${error.message.replace(/\.$/, '')}`);
+    throw wrongInFilter(name, `is none that the organization has: ${error.message.replace(/\.$/, '')}`);
   }
 }
 

@@ -1,15 +1,15 @@
 import { z } from 'zod';
-import { celLimits, compileCelSearch } from '../../../core/cel-filter.ts';
+import { compileCelSearch } from '../../../core/cel-filter.ts';
 import { isPosthornError, PosthornError } from '../../../core/errors.ts';
 import { attemptErrorTypes } from '../../../data/shard/attempt-record.ts';
 import { cursorOf, cursorText } from '../../../data/shard/cursor.ts';
 import type { MessageFilter, PayloadFilter } from '../../../data/shard/message-filter.ts';
 import type { Cancellation, CancelResult, PageQuery, ScannedPage } from '../../../data/shard/messages.ts';
-import { text } from '../../../resources/text.ts';
 import type { Call } from '../../http/operation.ts';
 import { queryTime } from '../../http/query.ts';
 import { isoTime, timestamp } from '../../records/record-fields.ts';
-import { messageFilterOf, responseStatus, takingTurns } from './message-filters.ts';
+import { messageFilterOf, takingTurns } from './message-filters.ts';
+import { inFilterWords, sentIds, sentOutcome } from './sent-filter.ts';
 
 /** The cancel of deliveries and of messages to endpoints, in the words of both. */
 
@@ -17,10 +17,8 @@ const perPage = 100;
 /** So many pages one request cancels, and for so long at most. */
 const maxPages = 5;
 const longestMs = 3000;
-const attempts = z.int().min(0).max(1000);
 
 const count = z.int().min(0);
-const id = text(1, 128);
 
 /** Cancels messages of `org` for the caller. */
 export function cancelFor({ services, caller }: Call, org: string, ids: readonly string[]): Promise<Map<string, CancelResult>> {
@@ -73,20 +71,14 @@ export function countsOf(results: Iterable<CancelResult>): z.output<z.ZodObject<
 
 /** What the filters of both have. */
 export const cancelFilterFields = {
-  id: z.array(id).min(1).max(perPage).describe('Ids.'),
+  id: sentIds,
   errorType: z
     .array(z.enum([...attemptErrorTypes, 'circuit_open']))
     .min(1)
     .max(8)
     .describe('Values of `lastErrorType`.'),
-  responseStatus: z.array(responseStatus).min(1).max(20).describe('Statuses or classes of the last response.'),
-  attemptsMin: attempts.describe('At least so many attempts.'),
-  attemptsMax: attempts.describe('At most so many attempts.'),
-  from: queryTime.describe('Created then or later.'),
+  ...sentOutcome,
   to: queryTime.describe('Created then or earlier. Default: the time of the first request.'),
-  failedFrom: queryTime.describe('An attempt that began then or later failed.'),
-  failedTo: queryTime.describe('An attempt that began then or earlier failed.'),
-  where: text(1, celLimits.sourceLength).describe('CEL over event, labels, metadata and headers.'),
 };
 
 /** The body of a cancel by filter. */
@@ -196,22 +188,6 @@ async function hasPaid({ charge }: Call): Promise<boolean> {
   } catch (error) {
     if (isPosthornError(error, 'RATE_LIMITED')) return false;
     throw error;
-  }
-}
-
-/** What is wrong with a parameter of a list is wrong with a field of the body. */
-function inFilterWords<T>(work: () => T): T {
-  const inWords = (error: unknown): never => {
-    const [[name, [complaint = '']] = ['', []]] = isPosthornError(error, 'INVALID_QUERY') ? Object.entries(error.details ?? {}) : [];
-    if (name === '') throw error;
-    const field = name === 'cursor' ? name : `filter.${name}`;
-    throw new PosthornError('VALIDATION_FAILED', `${field} ${complaint}.`, { details: { [field]: [complaint] } });
-  };
-  try {
-    const made = work();
-    return made instanceof Promise ? (made.catch(inWords) as T) : made;
-  } catch (error) {
-    return inWords(error);
   }
 }
 
