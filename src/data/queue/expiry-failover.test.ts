@@ -1,57 +1,40 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { acceptOnly } from '../../../test/support/accept-only.ts';
 import { type Death, dieEverywhere } from '../../../test/support/dying-client.ts';
 import { expireMessages } from '../../../test/support/expire-messages.ts';
-import { FailoverQueues } from '../../../test/support/failover-queues.ts';
+import { failoverSuite } from '../../../test/support/failover-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { dead, delivered, failure, settleAll } from '../../../test/support/queue-worker.ts';
-import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { newTimedId } from '../../core/ids.ts';
 import type { RedisClient } from '../../redis/connection.ts';
 import { checkShards } from '../check/shard-check.ts';
-import { RedisMessageReader } from '../history/message-reader.ts';
 import type { DeliveryView } from '../shard/messages.ts';
 import { messagesAtOnce } from './accept-batch.ts';
 import type { Outcome } from './delivery-queue.ts';
 import { OutboxCarrier } from './outbox-carrier.ts';
 import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
 
-const prefix = 'test:';
 const shards = 2;
 const hourMs = 3_600_000;
 const failover = { destinations: [{ id: 'dst_b', shard: 1 }], afterAttempts: 1 };
 const expiredLetter = { status: 'dlq', deadLetterReason: 'expired' };
 
-let redis: RedisServer;
-let queues: FailoverQueues;
-let reader: RedisMessageReader;
-
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
-beforeEach(async () => {
-  queues = new FailoverQueues(redis.client, prefix, shards);
-  reader = new RedisMessageReader({ redis: redis.client, prefix, shards: () => shards });
-  await queues.begin();
-});
-afterEach(async () => {
-  expect((await checkShards({ redis: redis.client, prefix, shards })).findings).toEqual([]);
-});
+const suite = failoverSuite({ shards });
+const { prefix } = suite;
 
 async function accept(expiresAtMs = Date.now() + hourMs): Promise<string> {
   const [messageId, id] = [newTimedId('msg_', 0, Date.now()), newTimedId('evt_', 0, Date.now())];
   const target = { messageId, routeId: 'rte_a', destinationId: 'dst_a', shard: 0, maxAttempts: 3, expiresAtMs };
-  await acceptOnly(redis.client, prefix, newEvent({ id, targets: [target] }));
+  await acceptOnly(suite.redis.client, prefix, newEvent({ id, targets: [target] }));
   return messageId;
 }
-const view = async (id: string): Promise<DeliveryView | null> => await reader.delivery('org_a', id);
-const expire = (shard: number) => expireMessages(redis.client, queues.base(shard));
+const view = async (id: string): Promise<DeliveryView | null> => await suite.reader.delivery('org_a', id);
+const expire = (shard: number) => expireMessages(suite.redis.client, suite.queues.base(shard));
 const retry: Outcome = { type: 'retry', attempt: failure, delayMs: 0 };
 /** Fails at its first destination, and moves to the other shard. */
 async function fail(): Promise<void> {
-  await settleAll(queues.of(0), 'w1', await queues.take(0, { failover }), retry);
+  await settleAll(suite.queues.of(0), 'w1', await suite.queues.take(0, { failover }), retry);
 }
 
 describe('a message that expires and has failed over to another shard', () => {
@@ -59,21 +42,21 @@ describe('a message that expires and has failed over to another shard', () => {
     const id = await accept();
     const { expiresAtMs } = (await view(id)) ?? {};
     await fail();
-    await queues.carry(0);
+    await suite.queues.carry(0);
     expect(await view(id)).toMatchObject({ destinationId: 'dst_b', expiresAtMs });
-    expect(await redis.client.exists(`${queues.base(0)}exp`)).toBe(0);
+    expect(await suite.redis.client.exists(`${suite.queues.base(0)}exp`)).toBe(0);
     await expire(1);
-    await queues.of(1).promote();
+    await suite.queues.of(1).promote();
     expect(await view(id)).toMatchObject({ ...expiredLetter, destinationId: 'dst_b', attempts: 1 });
-    expect(await queues.take(1)).toEqual([]);
+    expect(await suite.queues.take(1)).toEqual([]);
   });
 
   test('is a dead letter as soon as it arrives when it has expired on its way', async () => {
     const id = await accept(Date.now() + 60);
     await fail();
-    expect(await redis.client.exists(`${queues.base(0)}exp`)).toBe(0);
+    expect(await suite.redis.client.exists(`${suite.queues.base(0)}exp`)).toBe(0);
     await sleep(80);
-    await queues.carry(0);
+    await suite.queues.carry(0);
     expect(await view(id)).toMatchObject({ ...expiredLetter, destinationId: 'dst_b', attempts: 1 });
   });
 });
@@ -81,28 +64,28 @@ describe('a message that expires and has failed over to another shard', () => {
 describe('a message that has expired does not fail over', () => {
   test('when it fails after its time', async () => {
     const id = await accept();
-    const jobs = await queues.take(0, { failover });
+    const jobs = await suite.queues.take(0, { failover });
     await expire(0);
-    await settleAll(queues.of(0), 'w1', jobs, dead);
+    await settleAll(suite.queues.of(0), 'w1', jobs, dead);
     expect(await view(id)).toMatchObject({ ...expiredLetter, destinationId: 'dst_a' });
   });
 
   test('when it waits for an open circuit', async () => {
     const id = await accept();
-    await queues.put(0, 'dst_a', { failover });
-    await queues.setCircuit(0, 'dst_a', 'open');
+    await suite.queues.put(0, 'dst_a', { failover });
+    await suite.queues.setCircuit(0, 'dst_a', 'open');
     await expire(0);
-    expect(await queues.take(0)).toEqual([]);
-    await queues.of(0).promote();
+    expect(await suite.queues.take(0)).toEqual([]);
+    await suite.queues.of(0).promote();
     expect(await view(id)).toMatchObject({ ...expiredLetter, destinationId: 'dst_a' });
   });
 
   test('when its destination does not serve any more', async () => {
     const id = await accept();
-    await queues.put(0, 'dst_a', { failover, movesOn: 'all' });
+    await suite.queues.put(0, 'dst_a', { failover, movesOn: 'all' });
     await expire(0);
-    expect(await queues.take(0)).toEqual([]);
-    await queues.of(0).promote();
+    expect(await suite.queues.take(0)).toEqual([]);
+    await suite.queues.of(0).promote();
     expect(await view(id)).toMatchObject({ ...expiredLetter, destinationId: 'dst_a' });
   });
 });
@@ -115,8 +98,8 @@ test('messages that go through the outbox expire where they are made, those that
     const messageId = newTimedId('msg_', shard, Date.now());
     return { messageId, routeId: 'rte_a', destinationId: `dst_${i}`, shard, maxAttempts: 3, expiresAtMs: times[i % 4 < 2 ? 0 : 1] ?? 0 };
   });
-  await acceptOnly(redis.client, prefix, newEvent({ id: evt, targets }));
-  await queues.carry(0);
+  await acceptOnly(suite.redis.client, prefix, newEvent({ id: evt, targets }));
+  await suite.queues.carry(0);
   for (const [i, { messageId }] of targets.entries())
     expect(await view(messageId)).toMatchObject(i % 4 < 2 ? { status: 'pending', expiresAtMs: times[0] } : expiredLetter);
 });
@@ -126,21 +109,21 @@ describe('a process that', () => {
     'ends messages that have expired, and dies %s any of its commands, leaves each in one place, and the next one ends it',
     async (moment) => {
       let deaths = 0;
-      await dieEverywhere(redis.client, moment, {
+      await dieEverywhere(suite.redis.client, moment, {
         prepare: async () => {
-          await queues.begin();
+          await suite.queues.begin();
           const ids = [await accept(), await accept()];
-          await settleAll(queues.of(0), 'w1', (await queues.take(0)).slice(0, 1), { ...retry, delayMs: 60_000 });
-          await queues.of(0).reclaim(['w1']);
+          await settleAll(suite.queues.of(0), 'w1', (await suite.queues.take(0)).slice(0, 1), { ...retry, delayMs: 60_000 });
+          await suite.queues.of(0).reclaim(['w1']);
           await expire(0);
           return ids;
         },
         work: (client) => new RedisDeliveryQueue({ redis: client, prefix, shard: 0 }).promote(),
         look: async (ids) => {
-          expect((await checkShards({ redis: redis.client, prefix, shards })).findings).toEqual([]);
-          await queues.of(0).promote();
+          expect((await checkShards({ redis: suite.redis.client, prefix, shards })).findings).toEqual([]);
+          await suite.queues.of(0).promote();
           for (const id of ids) expect(await view(id)).toMatchObject(expiredLetter);
-          expect((await queues.of(0).figures()).unfinished).toBe(0);
+          expect((await suite.queues.of(0).figures()).unfinished).toBe(0);
           deaths++;
         },
       });
@@ -151,22 +134,22 @@ describe('a process that', () => {
   test.each<Death>(['before', 'after'])(
     'carries messages to another shard, and dies %s any of its commands, loses no time of theirs',
     async (moment) => {
-      await dieEverywhere(redis.client, moment, {
+      await dieEverywhere(suite.redis.client, moment, {
         prepare: async () => {
-          await queues.begin();
+          await suite.queues.begin();
           const id = await accept();
           await fail();
           return id;
         },
         work: (client: RedisClient) => new OutboxCarrier({ redis: client, prefix }).carry(0),
         look: async (id) => {
-          await queues.carry(0);
+          await suite.queues.carry(0);
           expect(await view(id)).toMatchObject({ destinationId: 'dst_b', status: 'retrying', expiresAtMs: expect.any(Number) });
           await expire(1);
-          await queues.of(1).promote();
+          await suite.queues.of(1).promote();
           expect(await view(id)).toMatchObject(expiredLetter);
-          await settleAll(queues.of(1), 'w1', await queues.take(1), delivered);
-          expect(await checkShards({ redis: redis.client, prefix, shards })).toMatchObject({ findings: [], unfinished: 0 });
+          await settleAll(suite.queues.of(1), 'w1', await suite.queues.take(1), delivered);
+          expect(await checkShards({ redis: suite.redis.client, prefix, shards })).toMatchObject({ findings: [], unfinished: 0 });
         },
       });
     },

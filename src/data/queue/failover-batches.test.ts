@@ -1,48 +1,29 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { FailoverQueues } from '../../../test/support/failover-queues.ts';
+import { describe, expect, test } from '@jest/globals';
+import { failoverSuite } from '../../../test/support/failover-suite.ts';
 import { dead, delivered, settleAll } from '../../../test/support/queue-worker.ts';
-import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { Script } from '../../redis/script.ts';
-import { checkShards } from '../check/shard-check.ts';
-import { RedisMessageReader } from '../history/message-reader.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
 
-const prefix = 'test:';
-const shards = 2;
 const batch = { layout: '{}', records: 3, bytes: 1_000_000, ageMs: 3_600_000 };
 const forgetTargets = new Script(new URL('../history/forget-targets.lua', import.meta.url));
 
-let redis: RedisServer;
-let queues: FailoverQueues;
-let reader: RedisMessageReader;
-
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
-beforeEach(async () => {
-  queues = new FailoverQueues(redis.client, prefix, shards);
-  reader = new RedisMessageReader({ redis: redis.client, prefix, shards: () => shards });
-  await queues.begin();
-});
-afterEach(async () => {
-  expect((await checkShards({ redis: redis.client, prefix, shards })).findings).toEqual([]);
-});
+const suite = failoverSuite();
+const { prefix } = suite;
 
 /** Three messages whose batch has failed for good, and whose failover destination dst_b has been deleted before they followed it. */
 async function failedBatch(others: { id: string; shard: number }[]): Promise<string[]> {
-  const ids = [await queues.send('dst_w', 0), await queues.send('dst_w', 0), await queues.send('dst_w', 0)];
+  const ids = [await suite.queues.send('dst_w', 0), await suite.queues.send('dst_w', 0), await suite.queues.send('dst_w', 0)];
   const failover = { destinations: [{ id: 'dst_b', shard: 0 }, ...others], afterAttempts: null };
-  const jobs = await queues.take(0, { batch, failover });
+  const jobs = await suite.queues.take(0, { batch, failover });
   expect(jobs).toMatchObject([{ isBatch: true }]);
-  await settleAll(queues.of(0), 'w1', jobs, dead);
-  expect(await forgetTargets.run(redis.client, shardKeys(prefix, 0).declared, ['org_a', 'rte_a', 'dst_b', '', '1'])).toBe(1);
-  while ((await queues.of(0).endBatches()).hasEndedBatches);
+  await settleAll(suite.queues.of(0), 'w1', jobs, dead);
+  expect(await forgetTargets.run(suite.redis.client, shardKeys(prefix, 0).declared, ['org_a', 'rte_a', 'dst_b', '', '1'])).toBe(1);
+  while ((await suite.queues.of(0).endBatches()).hasEndedBatches);
   return ids;
 }
 
 const destinationsOf = async (ids: readonly string[]) =>
-  await Promise.all(ids.map(async (id) => (await reader.delivery('org_a', id))?.destinationId));
+  await Promise.all(ids.map(async (id) => (await suite.reader.delivery('org_a', id))?.destinationId));
 
 describe('members of a batch whose failover destination was deleted meanwhile', () => {
   test.each([
@@ -50,8 +31,8 @@ describe('members of a batch whose failover destination was deleted meanwhile', 
     ['another shard', 1],
   ])('members of a batch whose failover destination was deleted meanwhile go to the next one, in %s', async (_, shard) => {
     const ids = await failedBatch([{ id: 'dst_c', shard }]);
-    await queues.carry(0);
-    const jobs = await queues.take(shard);
+    await suite.queues.carry(0);
+    const jobs = await suite.queues.take(shard);
     expect(jobs.map(({ messageId }) => messageId).sort()).toEqual([...ids].sort());
     expect(jobs[0]).toMatchObject({ attempts: 1, failover: { originalDestinationId: 'dst_w', reason: 'max_retries_exceeded' } });
     expect(await destinationsOf(ids)).toEqual(['dst_c', 'dst_c', 'dst_c']);
@@ -60,11 +41,11 @@ describe('members of a batch whose failover destination was deleted meanwhile', 
   test('members of a batch whose failover destination was deleted meanwhile are queued again, with the attempts of the batch, where there is no other', async () => {
     const ids = await failedBatch([]);
     expect(await destinationsOf(ids)).toEqual(['dst_w', 'dst_w', 'dst_w']);
-    for (const id of ids) expect(await reader.delivery('org_a', id)).toMatchObject({ status: 'retrying', attempts: 1 });
-    const jobs = await queues.take(0);
+    for (const id of ids) expect(await suite.reader.delivery('org_a', id)).toMatchObject({ status: 'retrying', attempts: 1 });
+    const jobs = await suite.queues.take(0);
     expect(jobs).toMatchObject([{ isBatch: true }]);
-    await settleAll(queues.of(0), 'w1', jobs, delivered);
-    while ((await queues.of(0).endBatches()).hasEndedBatches);
-    for (const id of ids) expect(await reader.delivery('org_a', id)).toMatchObject({ status: 'delivered', attempts: 2 });
+    await settleAll(suite.queues.of(0), 'w1', jobs, delivered);
+    while ((await suite.queues.of(0).endBatches()).hasEndedBatches);
+    for (const id of ids) expect(await suite.reader.delivery('org_a', id)).toMatchObject({ status: 'delivered', attempts: 2 });
   });
 });

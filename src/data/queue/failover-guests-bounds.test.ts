@@ -1,55 +1,37 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { FailoverQueues } from '../../../test/support/failover-queues.ts';
+import { describe, expect, test } from '@jest/globals';
+import { failoverSuite } from '../../../test/support/failover-suite.ts';
 import { inBatches } from '../../../test/support/in-batches.ts';
 import { dead, failure, settleAll } from '../../../test/support/queue-worker.ts';
-import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
 import { field } from '../../../test/support/redis-fields.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
-import { checkShards } from '../check/shard-check.ts';
-import { RedisMessageReader } from '../history/message-reader.ts';
 import type { Outcome, Target, TargetSetting } from './delivery-queue.ts';
 
-const prefix = 'test:';
 const later: Outcome = { type: 'retry', attempt: failure, delayMs: 3_600_000 };
 const looksPerScript = 100;
 /** Reads of a visit, and of the script, that are not of messages. */
 const otherReads = 12;
 const failover = { destinations: [{ id: 'dst_w', shard: 0 }], afterAttempts: null };
 
-let redis: RedisServer;
-let queues: FailoverQueues;
-let reader: RedisMessageReader;
-
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
-beforeEach(async () => {
-  queues = new FailoverQueues(redis.client, prefix, 1);
-  reader = new RedisMessageReader({ redis: redis.client, prefix, shards: () => 1 });
-  await queues.begin();
-});
-afterEach(async () => {
-  expect((await checkShards({ redis: redis.client, prefix, shards: 1 })).findings).toEqual([]);
-});
+const suite = failoverSuite({ shards: 1 });
+const { prefix } = suite;
 
 const base = `${prefix}{s0}:`;
 const keyOf = (id: string): string => `${base}m:${id.slice('msg_00'.length)}`;
-const sendMany = (destinationId: string, count: number): Promise<string[]> => inBatches(count, () => queues.send(destinationId, 0));
-const destinationOf = async (id: string): Promise<string | null | undefined> => (await reader.delivery('org_a', id))?.destinationId;
+const sendMany = (destinationId: string, count: number): Promise<string[]> => inBatches(count, () => suite.queues.send(destinationId, 0));
+const destinationOf = async (id: string): Promise<string | null | undefined> => (await suite.reader.delivery('org_a', id))?.destinationId;
 
 /** How many hashes a step reads. */
 async function reads(step: () => Promise<unknown>): Promise<number> {
-  await redis.client.config('RESETSTAT');
+  await suite.redis.client.config('RESETSTAT');
   await step();
-  return Number(/^cmdstat_hmget:calls=(\d+)/m.exec(await redis.client.info('commandstats'))?.[1] ?? '0');
+  return Number(/^cmdstat_hmget:calls=(\d+)/m.exec(await suite.redis.client.info('commandstats'))?.[1] ?? '0');
 }
 
 /** The reads of each dequeue until no work is ready. */
 async function visits(): Promise<number[]> {
   const counts: number[] = [];
-  do counts.push(await reads(() => queues.take(0)));
-  while ((await queues.of(0).tend('w1', 1000)).hasReadyWork && counts.length < 200);
+  do counts.push(await reads(() => suite.queues.take(0)));
+  while ((await suite.queues.of(0).tend('w1', 1000)).hasReadyWork && counts.length < 200);
   return counts;
 }
 
@@ -57,28 +39,28 @@ async function visits(): Promise<number[]> {
 async function visitAgain(destinationIds: readonly string[]): Promise<number> {
   for (const id of destinationIds) {
     const n = await numberOf(id);
-    await redis.client.hdel(`${base}t:${n}`, field.target.blockedBy);
-    await redis.client.zadd(`${base}ready:org_a`, 0, n);
-    await redis.client.zadd(`${base}ready`, 0, 'org_a');
+    await suite.redis.client.hdel(`${base}t:${n}`, field.target.blockedBy);
+    await suite.redis.client.zadd(`${base}ready:org_a`, 0, n);
+    await suite.redis.client.zadd(`${base}ready`, 0, 'org_a');
   }
-  return await reads(() => queues.take(0));
+  return await reads(() => suite.queues.take(0));
 }
 
 async function numberOf(destinationId: string): Promise<string> {
-  return (await redis.client.hget(`${base}tn:org_a`, `rte_a ${destinationId}`)) ?? '';
+  return (await suite.redis.client.hget(`${base}tn:org_a`, `rte_a ${destinationId}`)) ?? '';
 }
 
 async function targetOf(destinationId: string): Promise<Target[]> {
-  return (await queues.of(0).targets(1)).targets.filter((each) => each.destinationId === destinationId);
+  return (await suite.queues.of(0).targets(1)).targets.filter((each) => each.destinationId === destinationId);
 }
 
 const rate = { mode: 'rate', rateLimit: 1, rateUnit: 'hour', maxConcurrency: null, queueLimit: null } as const;
 const oneAtOnce = { mode: 'concurrency', rateLimit: null, rateUnit: null, maxConcurrency: 1, queueLimit: null } as const;
 /** What keeps a target from sending. */
 const blocks: Record<string, { setting: Partial<TargetSetting>; begin: () => Promise<unknown> }> = {
-  circuit: { setting: {}, begin: () => queues.setCircuit(0, 'dst_w', 'open') },
-  rate: { setting: { throttle: rate }, begin: async () => settleAll(queues.of(0), 'w1', await queues.take(0), later) },
-  concurrency: { setting: { throttle: oneAtOnce }, begin: () => queues.take(0) },
+  circuit: { setting: {}, begin: () => suite.queues.setCircuit(0, 'dst_w', 'open') },
+  rate: { setting: { throttle: rate }, begin: async () => settleAll(suite.queues.of(0), 'w1', await suite.queues.take(0), later) },
+  concurrency: { setting: { throttle: oneAtOnce }, begin: () => suite.queues.take(0) },
 };
 
 describe.each(Object.entries(blocks))(
@@ -86,13 +68,13 @@ describe.each(Object.entries(blocks))(
   (_, { setting, begin }) => {
     test('each message is looked at once, so many per dequeue, and those from elsewhere leave behind however many others', async () => {
       await sendMany('dst_w', 1150);
-      await queues.put(0, 'dst_w', { paused: true });
+      await suite.queues.put(0, 'dst_w', { paused: true });
       const guests = await sendMany('dst_a', 2);
-      await settleAll(queues.of(0), 'w1', await queues.take(0, { failover }), dead);
-      await queues.put(0, 'dst_w', setting);
+      await settleAll(suite.queues.of(0), 'w1', await suite.queues.take(0, { failover }), dead);
+      await suite.queues.put(0, 'dst_w', setting);
       await begin();
       for (const id of guests) expect(await destinationOf(id)).toBe('dst_w');
-      await queues.put(0, 'dst_w', { ...setting, movesOn: 'guests' });
+      await suite.queues.put(0, 'dst_w', { ...setting, movesOn: 'guests' });
       const counts = await visits();
       for (const id of guests) expect(await destinationOf(id)).toBe('dst_a');
       expect(counts.length).toBeGreaterThan(10);
@@ -106,8 +88,8 @@ test('many destinations that their route names no more share the looks of a dequ
   const names = Array.from({ length: 12 }, (_, k) => `dst_${k}`);
   for (const name of names) await sendMany(name, 30);
   for (const name of names) {
-    await queues.setCircuit(0, name, 'open');
-    await queues.put(0, name, { movesOn: 'guests' });
+    await suite.queues.setCircuit(0, name, 'open');
+    await suite.queues.put(0, name, { movesOn: 'guests' });
   }
   const counts = await visits();
   expect(Math.max(...counts)).toBeLessThanOrEqual(looksPerScript + names.length * otherReads);
@@ -123,35 +105,35 @@ describe('of batches', () => {
   async function waiting(count: number, change: (id: string) => Promise<unknown>): Promise<string[]> {
     const ids = await sendMany('dst_w', count * members);
     for (const id of ids) await change(id);
-    for (let jobs = await queues.take(0, { batch }); jobs.length > 0; jobs = await queues.take(0))
-      await settleAll(queues.of(0), 'w1', jobs, later);
-    expect(await redis.client.zcard(`${base}due`)).toBe(count);
+    for (let jobs = await suite.queues.take(0, { batch }); jobs.length > 0; jobs = await suite.queues.take(0))
+      await settleAll(suite.queues.of(0), 'w1', jobs, later);
+    expect(await suite.redis.client.zcard(`${base}due`)).toBe(count);
     return ids;
   }
 
   /** Makes the retries due while the circuit is open. */
   async function queueThem(): Promise<void> {
-    await queues.setCircuit(0, 'dst_w', 'open');
-    for (const member of await redis.client.zrange(`${base}due`, '0', '-1')) await redis.client.zadd(`${base}due`, 1, member);
-    await queues.of(0).promote();
+    await suite.queues.setCircuit(0, 'dst_w', 'open');
+    for (const member of await suite.redis.client.zrange(`${base}due`, '0', '-1')) await suite.redis.client.zadd(`${base}due`, 1, member);
+    await suite.queues.of(0).promote();
   }
 
   const own: [whose: string, change: (id: string) => Promise<unknown>][] = [
     ['were sent there', async () => {}],
-    ['have come back there', (id) => redis.client.hset(keyOf(id), field.message.moves, 2)],
+    ['have come back there', (id) => suite.redis.client.hset(keyOf(id), field.message.moves, 2)],
   ];
 
   test.each(own)('whose members %s no member is read when their route names the destination no more, and they stay', async (_, change) => {
     await waiting(4, change);
     const setting = { batch, movesOn: 'guests' } as const;
     const targets = await targetOf('dst_w');
-    for (const each of targets) await queues.of(0).configure(each, targetSetting(setting));
-    expect(await reads(() => queues.of(0).endWaits(targets, '0'))).toBeLessThanOrEqual(4 + otherReads);
-    expect(await redis.client.zcard(`${base}due`)).toBe(4);
+    for (const each of targets) await suite.queues.of(0).configure(each, targetSetting(setting));
+    expect(await reads(() => suite.queues.of(0).endWaits(targets, '0'))).toBeLessThanOrEqual(4 + otherReads);
+    expect(await suite.redis.client.zcard(`${base}due`)).toBe(4);
     await queueThem();
-    await queues.put(0, 'dst_w', setting);
+    await suite.queues.put(0, 'dst_w', setting);
     for (const count of await visits()) expect(count).toBeLessThanOrEqual(4 + otherReads);
-    expect(await redis.client.xlen(`${base}w:${await numberOf('dst_w')}r`)).toBe(4);
+    expect(await suite.redis.client.xlen(`${base}w:${await numberOf('dst_w')}r`)).toBe(4);
   });
 
   test.each([
@@ -163,15 +145,16 @@ describe('of batches', () => {
     const setting = { batch: { ...batch, records: 4 } };
     const ids = await sendMany('dst_w', 4);
     for (const [i, id] of ids.entries())
-      if (fromElsewhere[i]) await redis.client.hset(keyOf(id), { [field.message.firstDestination]: 'dst_a', [field.message.moves]: 1 });
-    await queues.put(0, 'dst_w', setting);
-    const [job] = (await queues.take(0)).filter((each) => each.isBatch);
-    const whole = job && (await queues.of(0).batch(job));
+      if (fromElsewhere[i])
+        await suite.redis.client.hset(keyOf(id), { [field.message.firstDestination]: 'dst_a', [field.message.moves]: 1 });
+    await suite.queues.put(0, 'dst_w', setting);
+    const [job] = (await suite.queues.take(0)).filter((each) => each.isBatch);
+    const whole = job && (await suite.queues.of(0).batch(job));
     const [, last, first] = whole?.members ?? [];
     if (job === undefined || last === undefined || first === undefined) throw new Error('there is no batch');
-    expect(await queues.of(0).cut('w1', job, { last, first })).toBe(true);
-    const [cut] = await queues.take(0);
-    const flags = [job, cut].map((each) => redis.client.hget(`${base}m:${each?.messageKey}`, field.message.hasGuests));
+    expect(await suite.queues.of(0).cut('w1', job, { last, first })).toBe(true);
+    const [cut] = await suite.queues.take(0);
+    const flags = [job, cut].map((each) => suite.redis.client.hget(`${base}m:${each?.messageKey}`, field.message.hasGuests));
     expect((await Promise.all(flags)).map((flag) => flag === '1')).toEqual(expected);
   });
 });
