@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
+import { clusterSuite } from '../../test/support/cluster-suite.ts';
 import { eventually } from '../../test/support/eventually.ts';
 import { silentLogger } from '../../test/support/logger.ts';
 import { newEvent } from '../../test/support/new-event.ts';
@@ -7,7 +8,6 @@ import { patientSandbox } from '../../test/support/patient-sandbox.ts';
 import { dead, settleAll, takeFrom } from '../../test/support/queue-worker.ts';
 import { RecordRegistry } from '../../test/support/record-registry.ts';
 import { organizationRecord, routeRecord, sourceRecord } from '../../test/support/records.ts';
-import { clusterClient, type RedisGroup, startRedisCluster } from '../../test/support/redis-group.ts';
 import { carryOn, replayParts, replayRecord } from '../../test/support/replays.ts';
 import { newWebhookEndpoint } from '../../test/support/webhooks.ts';
 import { newTimedId } from '../core/ids.ts';
@@ -24,25 +24,15 @@ import { ownSourcesKey } from '../data/registry/own-sources.ts';
 import { registryKeys } from '../data/registry/registry-keys.ts';
 import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
 import { acceptOwnEvent } from '../ingest/own-event.ts';
-import type { RedisClient } from '../redis/connection.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { Notifier } from './notifier.ts';
 
 const prefix = 'test:';
 const shards = 6;
-let cluster: RedisGroup;
-let redis: RedisClient;
-
-beforeAll(async () => {
-  cluster = await startRedisCluster();
-  redis = await clusterClient(cluster);
-});
-afterAll(async () => {
-  redis.disconnect();
-  await cluster.stop();
-});
+const suite = clusterSuite();
 
 test('on a Redis Cluster what happens in each shard becomes one own event for the targets of another shard', async () => {
+  const { redis } = suite;
   const registry = new RecordRegistry();
   registry.put('organization', organizationRecord());
   registry.put('source', sourceRecord({ id: 'src_own', slug: 'posthorn', provider: 'posthorn' }));

@@ -1,9 +1,8 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
+import { clusterSuite } from '../../../test/support/cluster-suite.ts';
 import { eventForShards } from '../../../test/support/new-event.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
-import { clusterClient, type RedisGroup, startRedisCluster } from '../../../test/support/redis-group.ts';
-import type { RedisClient } from '../../redis/connection.ts';
 import { checkShards } from '../check/shard-check.ts';
 import { RedisMessageAcceptor } from '../queue/message-acceptor.ts';
 import { OutboxCarrier } from '../queue/outbox-carrier.ts';
@@ -13,19 +12,10 @@ import { RedisMessageReader } from './message-reader.ts';
 
 const prefix = 'test:';
 const shards = 6;
-let cluster: RedisGroup;
-let redis: RedisClient;
-
-beforeAll(async () => {
-  cluster = await startRedisCluster();
-  redis = await clusterClient(cluster);
-});
-afterAll(async () => {
-  redis.disconnect();
-  await cluster.stop();
-});
+const suite = clusterSuite();
 
 test('messages of an event are cancelled in a Cluster, whichever shards they are in; those that are not made yet have no id', async () => {
+  const { redis } = suite;
   const queues = Array.from({ length: shards }, (_, shard) => new RedisDeliveryQueue({ redis, prefix, shard }));
   for (const queue of queues) await queue.tend('w1', 1000);
   const canceller = new RedisMessageCanceller({ redis, prefix, shards: () => shards });

@@ -1,27 +1,17 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
+import { clusterSuite } from '../../../test/support/cluster-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { clusterClient, type RedisGroup, startRedisCluster } from '../../../test/support/redis-group.ts';
 import { newTimedId } from '../../core/ids.ts';
-import type { RedisClient } from '../../redis/connection.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
 import { RedisMessageAcceptor } from './message-acceptor.ts';
 
 const prefix = 'test:';
 const shards = 6;
-let cluster: RedisGroup;
-let redis: RedisClient;
-
-beforeAll(async () => {
-  cluster = await startRedisCluster();
-  redis = await clusterClient(cluster);
-});
-afterAll(async () => {
-  redis.disconnect();
-  await cluster.stop();
-});
+const suite = clusterSuite();
 
 test('events for the shards of other servers are stored in time while a server of the Cluster does not answer', async () => {
+  const { cluster, redis } = suite;
   const [first] = await cluster.masters();
   const isOn = async (shard: number): Promise<boolean> =>
     (await first?.client.exists(shardKeys(prefix, shard).declared[0]).then(

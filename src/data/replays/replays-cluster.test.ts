@@ -1,14 +1,13 @@
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import { allPages } from '../../../test/support/all-pages.ts';
+import { clusterSuite } from '../../../test/support/cluster-suite.ts';
 import { patientClock } from '../../../test/support/patient-clock.ts';
 import { dead, settleEverything } from '../../../test/support/queue-worker.ts';
-import { clusterClient, type RedisGroup, startRedisCluster } from '../../../test/support/redis-group.ts';
 import { carryOn, replayParts, replayRecord } from '../../../test/support/replays.ts';
 import { newWebhookEvent } from '../../../test/support/webhook-messages.ts';
 import { newTimedId } from '../../core/ids.ts';
 import { shardOf } from '../../core/shard-of.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
-import type { RedisClient } from '../../redis/connection.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { FeedReader } from '../feed/feed-reader.ts';
 import { parseFeedRow } from '../feed/feed-row.ts';
@@ -19,19 +18,10 @@ import { RedisDeliveryQueue } from '../queue/redis-delivery-queue.ts';
 
 const prefix = 'test:';
 const shards = 6;
-let cluster: RedisGroup;
-let redis: RedisClient;
-
-beforeAll(async () => {
-  cluster = await startRedisCluster();
-  redis = await clusterClient(cluster);
-});
-afterAll(async () => {
-  redis.disconnect();
-  await cluster.stop();
-});
+const suite = clusterSuite();
 
 test('messages to the endpoints of one application are replayed in a Cluster, whichever shards they are in', async () => {
+  const { redis } = suite;
   const org = webhookOrganization('org_a');
   const queues = Array.from({ length: shards }, (_, shard) => new RedisDeliveryQueue({ redis, prefix, shard }));
   for (const queue of queues) await queue.tend('w1', 1000);
