@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { type MessageQueue, startMessageQueue } from '../../../test/support/message-queue.ts';
+import { expect, test } from '@jest/globals';
+import { messageQueueSuite } from '../../../test/support/message-queue-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { delivered, settleEverything } from '../../../test/support/queue-worker.ts';
 import { base32 } from '../../core/ids.ts';
@@ -13,17 +13,7 @@ const prefix = 'test:';
 const org = 'org_a';
 const everything = { finishedMs: -1000, deadLettersMs: -1000 };
 
-let redis: MessageQueue['redis'];
-let queue: MessageQueue['queue'];
-let acceptor: MessageQueue['acceptor'];
-let reader: MessageQueue['reader'];
-let reset: MessageQueue['reset'];
-
-beforeAll(async () => {
-  ({ redis, queue, acceptor, reader, reset } = await startMessageQueue(prefix));
-});
-afterAll(() => redis.stop());
-beforeEach(() => reset());
+const suite = messageQueueSuite(prefix);
 
 /** Their last characters differ as those of real ids do. */
 const routesOf = (count: number): string[] =>
@@ -34,17 +24,17 @@ const routesOf = (count: number): string[] =>
 
 async function accept(routes: readonly string[], changes: Partial<NewEvent> & { destinations?: string[] } = {}): Promise<NewEvent> {
   const event = newEvent({ destinations: [], filteredRoutes: [...routes], ...changes });
-  await acceptor.accept(event);
+  await suite.acceptor.accept(event);
   return event;
 }
 
 const idsOf = (event: NewEvent): string[] => event.filtered.map((_, i) => resultId(event.id, i));
 
-async function allOf(filter: Parameters<typeof reader.deliveries>[1], limit: number): Promise<DeliveryView[]> {
+async function allOf(filter: Parameters<typeof suite.reader.deliveries>[1], limit: number): Promise<DeliveryView[]> {
   const all: DeliveryView[] = [];
   let cursor: string | undefined;
   do {
-    const page: ViewPage<DeliveryView> = await reader.deliveries(org, filter, { limit, ...(cursor !== undefined && { cursor }) });
+    const page: ViewPage<DeliveryView> = await suite.reader.deliveries(org, filter, { limit, ...(cursor !== undefined && { cursor }) });
     expect(page.items.length).toBeLessThanOrEqual(limit);
     all.push(...page.items);
     cursor = page.nextCursor ?? undefined;
@@ -53,9 +43,9 @@ async function allOf(filter: Parameters<typeof reader.deliveries>[1], limit: num
 }
 
 async function commandsOf(act: () => Promise<unknown>): Promise<number> {
-  await redis.client.config('RESETSTAT');
+  await suite.redis.client.config('RESETSTAT');
   await act();
-  const stats = await redis.client.info('commandstats');
+  const stats = await suite.redis.client.info('commandstats');
   return [...stats.matchAll(/calls=(\d+)/g)].reduce((sum, [, calls]) => sum + Number(calls), 0);
 }
 
@@ -77,11 +67,11 @@ test.each([1, 2, 7, 40, 1000])('each of %i routes that filter an event has a del
   const event = await accept(routes);
   const ids = idsOf(event);
   expect(new Set(ids).size).toBe(count);
-  const deliveries = await reader.deliveriesOfEvent(org, event.id);
+  const deliveries = await suite.reader.deliveriesOfEvent(org, event.id);
   expect(deliveries.map(({ id, routeId, status }) => [id, routeId, status])).toEqual(ids.map((id, i) => [id, routes[i], 'filtered']));
-  expect(await reader.event(org, event.id)).toMatchObject({ status: 'filtered', deliveryCount: count });
+  expect(await suite.reader.event(org, event.id)).toMatchObject({ status: 'filtered', deliveryCount: count });
   for (const [i, view] of [...deliveries.entries()].filter(([i]) => i % 97 === 0)) {
-    expect(await reader.delivery(org, ids[i] ?? '')).toEqual(view);
+    expect(await suite.reader.delivery(org, ids[i] ?? '')).toEqual(view);
     expect(view).toMatchObject({
       org,
       eventId: event.id,
@@ -90,10 +80,10 @@ test.each([1, 2, 7, 40, 1000])('each of %i routes that filter an event has a del
       maxAttempts: 0,
       completedAtMs: view.createdAtMs,
     });
-    expect(await reader.attempts(org, view.id)).toEqual([]);
+    expect(await suite.reader.attempts(org, view.id)).toEqual([]);
   }
-  expect(await reader.delivery('org_b', ids[0] ?? '')).toBeNull();
-  expect(await reader.delivery(org, resultId(event.id, count))).toBeNull();
+  expect(await suite.reader.delivery('org_b', ids[0] ?? '')).toBeNull();
+  expect(await suite.reader.delivery(org, resultId(event.id, count))).toBeNull();
 });
 
 test.each([1, 3, 50, 100])(
@@ -107,7 +97,7 @@ test.each([1, 3, 50, 100])(
           ...newEvent({ filteredRoutes: [...(i === 1 ? routes.slice(0, 5) : routes)] }),
         }),
       );
-    await settleEverything(queue, 'w1', delivered);
+    await settleEverything(suite.queue, 'w1', delivered);
     const expected = events.flatMap((event) => [...idsOf(event), ...event.targets.map(({ messageId }) => messageId)]);
     const all = await allOf({}, limit);
     expect(all.map(({ id }) => id).toSorted()).toEqual(expected.toSorted());
@@ -120,10 +110,10 @@ test.each([1, 3, 50, 100])(
       expect((await allOf({ routeId: routes[at] ?? '' }, limit)).map(({ id }) => id)).toEqual(ofRoute.toReversed());
       expect((await allOf({ routeId: routes[at] ?? '', statuses: ['filtered'] }, limit)).map(({ id }) => id)).toEqual(ofRoute.toReversed());
       expect(await allOf({ routeId: routes[at] ?? '', statuses: ['delivered'] }, limit)).toEqual([]);
-      expect(await reader.hasHistory(org, routes[at] ?? '', 'deliveries')).toBe(true);
+      expect(await suite.reader.hasHistory(org, routes[at] ?? '', 'deliveries')).toBe(true);
     }
     expect(await allOf({ routeId: 'rte_a' }, limit)).toHaveLength(3);
-    expect(await reader.hasHistory(org, 'rte_none', 'deliveries')).toBe(false);
+    expect(await suite.reader.hasHistory(org, 'rte_none', 'deliveries')).toBe(false);
     expect(await allOf({ destinationId: 'dst_a' }, limit)).toHaveLength(3);
   },
 );
@@ -131,35 +121,35 @@ test.each([1, 3, 50, 100])(
 test.each([1, 30, 2000])('%i results go with the retention of their event, and leave nothing', async (count) => {
   await accept(routesOf(count));
   await accept(routesOf(count), newEvent({ filteredRoutes: routesOf(count) }));
-  expect((await checkShards({ redis: redis.client, prefix, shards: 1 })).findings).toEqual([]);
-  await settleEverything(queue, 'w1', delivered);
-  while ((await queue.prune(everything)).hasMore);
-  const left = await redis.client.keys(`${prefix}{s0}:*`);
+  expect((await checkShards({ redis: suite.redis.client, prefix, shards: 1 })).findings).toEqual([]);
+  await settleEverything(suite.queue, 'w1', delivered);
+  while ((await suite.queue.prune(everything)).hasMore);
+  const left = await suite.redis.client.keys(`${prefix}{s0}:*`);
   expect(left.filter((key) => /:(?:[mexy]:|i:|fin|refs|ue|ub|fb)/.test(key))).toEqual([]);
 });
 
 test('results go before a message of their event that has not ended, and its bytes with them', async () => {
   const event = await accept(routesOf(300), newEvent({ filteredRoutes: routesOf(300) }));
-  while ((await queue.prune(everything)).hasMore);
-  expect((await reader.deliveriesOfEvent(org, event.id)).map(({ id }) => id)).toEqual([event.targets[0]?.messageId]);
-  expect((await checkShards({ redis: redis.client, prefix, shards: 1 })).findings).toEqual([]);
+  while ((await suite.queue.prune(everything)).hasMore);
+  expect((await suite.reader.deliveriesOfEvent(org, event.id)).map(({ id }) => id)).toEqual([event.targets[0]?.messageId]);
+  expect((await checkShards({ redis: suite.redis.client, prefix, shards: 1 })).findings).toEqual([]);
 });
 
 test('the purge of an organization removes its results', async () => {
   await accept(routesOf(300));
-  await new RedisMessagePurger({ redis: redis.client, prefix }).purgeOrganization(org, AbortSignal.timeout(60_000));
-  expect((await redis.client.keys(`${prefix}{s0}:*`)).filter((key) => /:(?:[mexy]:|i:)/.test(key))).toEqual([]);
+  await new RedisMessagePurger({ redis: suite.redis.client, prefix }).purgeOrganization(org, AbortSignal.timeout(60_000));
+  expect((await suite.redis.client.keys(`${prefix}{s0}:*`)).filter((key) => /:(?:[mexy]:|i:)/.test(key))).toEqual([]);
 });
 
 test('an archive has each result once, and the results stay until all of them are written', async () => {
-  const archive = new MessageArchive({ redis: redis.client, prefix, limits: { records: 100, bytes: 1_000_000, ageMs: 0 } });
+  const archive = new MessageArchive({ redis: suite.redis.client, prefix, limits: { records: 100, bytes: 1_000_000, ageMs: 0 } });
   await archive.set(org, 'dst_w');
   const event = await accept(routesOf(250));
   while (await archive.gather());
   const written: string[] = [];
   for (;;) {
-    expect((await reader.deliveriesOfEvent(org, event.id)).length).toBe(250);
-    expect((await checkShards({ redis: redis.client, prefix })).findings).toEqual([]);
+    expect((await suite.reader.deliveriesOfEvent(org, event.id)).length).toBe(250);
+    expect((await checkShards({ redis: suite.redis.client, prefix })).findings).toEqual([]);
     const batch = await archive.batch(org, 'w1', { layout: 'jsonl', destinationId: 'dst_w' });
     if (batch === null) break;
     let count = 0;
@@ -172,13 +162,13 @@ test('an archive has each result once, and the results stay until all of them ar
     await archive.done(org, batch.id, count);
   }
   expect(written).toEqual(idsOf(event));
-  while ((await queue.prune(everything)).hasMore);
-  expect(await reader.event(org, event.id)).toBeNull();
-  expect((await redis.client.keys(`${prefix}{s0}:*`)).filter((key) => /:(?:[mexy]:|i:|fin)/.test(key))).toEqual([]);
+  while ((await suite.queue.prune(everything)).hasMore);
+  expect(await suite.reader.event(org, event.id)).toBeNull();
+  expect((await suite.redis.client.keys(`${prefix}{s0}:*`)).filter((key) => /:(?:[mexy]:|i:|fin)/.test(key))).toEqual([]);
 });
 
 test('an event that is sent again keeps its results as they were', async () => {
   const event = await accept(routesOf(20));
-  expect(await acceptor.accept(event)).toBe(false);
+  expect(await suite.acceptor.accept(event)).toBe(false);
   expect(await allOf({}, 50)).toHaveLength(20);
 });

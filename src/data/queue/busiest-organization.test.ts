@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { type MessageQueue, startMessageQueue } from '../../../test/support/message-queue.ts';
+import { expect, test } from '@jest/globals';
+import { messageQueueSuite } from '../../../test/support/message-queue-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { settleEverything } from '../../../test/support/queue-worker.ts';
 import { blockingConnection } from '../../redis/connection.ts';
@@ -8,19 +8,10 @@ import { Doorbell, doorbellBlockSeconds } from './doorbell.ts';
 
 const prefix = 'test:';
 const slowAttempts = { slots: 1000, held: 0, byAccount: new Map() };
-let redis: MessageQueue['redis'];
-let queue: MessageQueue['queue'];
-let acceptor: MessageQueue['acceptor'];
-let reset: MessageQueue['reset'];
-
-beforeAll(async () => {
-  ({ redis, queue, acceptor, reset } = await startMessageQueue(prefix));
-});
-afterAll(() => redis.stop());
-beforeEach(() => reset());
+const suite = messageQueueSuite(prefix);
 
 const accept = async (org: string, destinations: string[]): Promise<void> => {
-  for (const destination of destinations) await acceptor.accept(newEvent({ org, destinations: [destination] }));
+  for (const destination of destinations) await suite.acceptor.accept(newEvent({ org, destinations: [destination] }));
 };
 const named = (name: string, count: number): string[] => Array.from({ length: count }, (_, i) => `dst_${name}${i}`);
 const organizationsOf = (jobs: readonly Job[]): string[] => jobs.map(({ target }) => target.org);
@@ -28,7 +19,7 @@ const organizationsOf = (jobs: readonly Job[]): string[] => jobs.map(({ target }
 /** Targets that have been delivered to before. */
 async function known(org: string, destinations: string[]): Promise<void> {
   await accept(org, destinations);
-  await settleEverything(queue, 'w1');
+  await settleEverything(suite.queue, 'w1');
 }
 
 test('the others go first, and the answer says whether more of theirs waits', async () => {
@@ -36,10 +27,10 @@ test('the others go first, and the answer says whether more of theirs waits', as
   await known('org_a', named('a', 6));
   await accept('org_busy', named('b', 20));
   await accept('org_a', named('a', 6));
-  const first = await queue.dequeue('w1', 4, slowAttempts, { busiest: 'org_busy' });
+  const first = await suite.queue.dequeue('w1', 4, slowAttempts, { busiest: 'org_busy' });
   expect(organizationsOf(first.jobs)).toEqual(['org_a', 'org_a', 'org_a', 'org_a']);
   expect(first).toMatchObject({ hasReadyWork: true, hasWorkOfOthers: true });
-  const second = await queue.dequeue('w1', 4, slowAttempts, { busiest: 'org_busy' });
+  const second = await suite.queue.dequeue('w1', 4, slowAttempts, { busiest: 'org_busy' });
   expect(organizationsOf(second.jobs)).toEqual(['org_a', 'org_a', 'org_busy', 'org_busy']);
   expect(second).toMatchObject({ hasReadyWork: true, hasWorkOfOthers: false });
 });
@@ -49,11 +40,15 @@ test('what is for the others only has nothing of the busiest, and says that it h
   await known('org_a', named('a', 2));
   await accept('org_busy', named('b', 4));
   const forOthers = { busiest: 'org_busy', without: ['org_busy'] };
-  expect(await queue.dequeue('w1', 4, slowAttempts, forOthers)).toMatchObject({ jobs: [], hasReadyWork: true, hasWorkOfOthers: false });
+  expect(await suite.queue.dequeue('w1', 4, slowAttempts, forOthers)).toMatchObject({
+    jobs: [],
+    hasReadyWork: true,
+    hasWorkOfOthers: false,
+  });
   await accept('org_a', named('a', 2));
-  const { jobs } = await queue.dequeue('w1', 4, slowAttempts, forOthers);
+  const { jobs } = await suite.queue.dequeue('w1', 4, slowAttempts, forOthers);
   expect(organizationsOf(jobs)).toEqual(['org_a', 'org_a']);
-  expect(organizationsOf((await queue.dequeue('w1', 4, slowAttempts, { busiest: 'org_busy' })).jobs)).toHaveLength(4);
+  expect(organizationsOf((await suite.queue.dequeue('w1', 4, slowAttempts, { busiest: 'org_busy' })).jobs)).toHaveLength(4);
 });
 
 test('what was passed over has no claim on the turns that it lost', async () => {
@@ -61,8 +56,8 @@ test('what was passed over has no claim on the turns that it lost', async () => 
   await known('org_a', named('a', 12));
   await accept('org_busy', named('b', 20));
   await accept('org_a', named('a', 12));
-  await queue.dequeue('w1', 8, slowAttempts, { busiest: 'org_busy' });
-  const { jobs } = await queue.dequeue('w1', 4, slowAttempts);
+  await suite.queue.dequeue('w1', 8, slowAttempts, { busiest: 'org_busy' });
+  const { jobs } = await suite.queue.dequeue('w1', 4, slowAttempts);
   expect(organizationsOf(jobs).sort()).toEqual(['org_a', 'org_a', 'org_busy', 'org_busy']);
 });
 
@@ -70,7 +65,7 @@ test('targets that cannot be served hold up no other organization', async () => 
   await known('org_z', ['dst_z']);
   await accept('org_new', named('n', 100));
   await accept('org_z', ['dst_z']);
-  const { jobs, unconfigured } = await queue.dequeue('w1', 16, slowAttempts);
+  const { jobs, unconfigured } = await suite.queue.dequeue('w1', 16, slowAttempts);
   expect(organizationsOf(jobs)).toEqual(['org_z']);
   expect(unconfigured.length).toBeGreaterThan(0);
 });
@@ -78,15 +73,15 @@ test('targets that cannot be served hold up no other organization', async () => 
 test('a target is not visited again to find out that it has nothing more', async () => {
   await known('org_a', named('a', 30));
   await accept('org_a', named('a', 30));
-  const { jobs, hasReadyWork } = await queue.dequeue('w1', 30, slowAttempts);
+  const { jobs, hasReadyWork } = await suite.queue.dequeue('w1', 30, slowAttempts);
   expect(jobs).toHaveLength(30);
   expect(hasReadyWork).toBe(false);
 });
 
 test('the doorbell says where an organization has its first work', async () => {
-  const blocking = blockingConnection(redis.url, { blockMs: doorbellBlockSeconds * 1000 });
+  const blocking = blockingConnection(suite.redis.url, { blockMs: doorbellBlockSeconds * 1000 });
   const bell = new Doorbell({ redis: blocking, prefix });
-  const rings = async (): Promise<number> => await redis.client.llen(`${prefix}{s0}:bell`);
+  const rings = async (): Promise<number> => await suite.redis.client.llen(`${prefix}{s0}:bell`);
   try {
     await known('org_busy', named('b', 2));
     await known('org_a', ['dst_a']);

@@ -1,6 +1,6 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { expireMessages } from '../../../test/support/expire-messages.ts';
-import { type MessageQueue, startMessageQueue } from '../../../test/support/message-queue.ts';
+import { messageQueueSuite } from '../../../test/support/message-queue-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
@@ -12,19 +12,9 @@ const base = `${prefix}{s0}:`;
 const hourMs = 3_600_000;
 const retry: Outcome = { type: 'retry', attempt: failure, delayMs: 0 };
 
-let redis: MessageQueue['redis'];
-let queue: MessageQueue['queue'];
-let acceptor: MessageQueue['acceptor'];
-let reader: MessageQueue['reader'];
-let reset: MessageQueue['reset'];
-
-beforeAll(async () => {
-  ({ redis, queue, acceptor, reader, reset } = await startMessageQueue(prefix));
-});
-afterAll(() => redis.stop());
-beforeEach(() => reset());
+const suite = messageQueueSuite(prefix);
 afterEach(async () => {
-  expect((await checkShards({ redis: redis.client, prefix })).findings).toEqual([]);
+  expect((await checkShards({ redis: suite.redis.client, prefix })).findings).toEqual([]);
 });
 
 /** Accepts a message; returns its id. */
@@ -32,29 +22,30 @@ async function accept(expiresInMs: number | null = hourMs, payload = Buffer.from
   const event = newEvent({ payload });
   const expiry = expiresInMs === null ? {} : { expiresAtMs: Date.now() + expiresInMs };
   const targets = event.targets.map((target) => ({ ...target, ...expiry }));
-  await acceptor.accept({ ...event, targets });
+  await suite.acceptor.accept({ ...event, targets });
   return targets[0]?.messageId ?? '';
 }
-const take = (setting: Partial<TargetSetting> = {}): Promise<Job[]> => takeFrom(queue, 'w1', 1, setting);
-const settle = async (jobs: readonly Job[], outcome: Outcome) => await settleAll(queue, 'w1', jobs, outcome);
-const view = async (id: string) => await reader.delivery('org_a', id);
+const take = (setting: Partial<TargetSetting> = {}): Promise<Job[]> => takeFrom(suite.queue, 'w1', 1, setting);
+const settle = async (jobs: readonly Job[], outcome: Outcome) => await settleAll(suite.queue, 'w1', jobs, outcome);
+const view = async (id: string) => await suite.reader.delivery('org_a', id);
 const keyOf = (id: string): string => id.slice(6);
 async function configure(setting: Partial<TargetSetting>): Promise<void> {
-  for (const target of (await queue.targets(0)).targets) await queue.configure(target, targetSetting({ revision: '2', ...setting }));
+  for (const target of (await suite.queue.targets(0)).targets)
+    await suite.queue.configure(target, targetSetting({ revision: '2', ...setting }));
 }
 async function promote(): Promise<void> {
-  while ((await queue.promote()).nextDueMs === 0);
+  while ((await suite.queue.promote()).nextDueMs === 0);
 }
 /** Lets one message expire, and ends it. */
 async function expire(id: string): Promise<void> {
-  await expireMessages(redis.client, base, [keyOf(id)]);
+  await expireMessages(suite.redis.client, base, [keyOf(id)]);
   await promote();
 }
 
 describe('a member of a batch that expires', () => {
   const batch = { layout: '{}', records: 3, bytes: 1_000_000, ageMs: hourMs };
   const endAll = async (): Promise<void> => {
-    while ((await queue.endBatches()).hasEndedBatches);
+    while ((await suite.queue.endBatches()).hasEndedBatches);
   };
   async function formed(): Promise<{ ids: string[]; jobs: Job[] }> {
     const ids = [await accept(), await accept(), await accept(null)];
@@ -63,13 +54,13 @@ describe('a member of a batch that expires', () => {
 
   test('while a worker holds the batch is delivered with it', async () => {
     const { ids, jobs } = await formed();
-    await expireMessages(redis.client, base);
-    await queue.promote();
+    await expireMessages(suite.redis.client, base);
+    await suite.queue.promote();
     await settle(jobs, delivered);
     await endAll();
     for (const id of ids) expect(await view(id)).toMatchObject({ status: 'delivered' });
     await promote();
-    expect(await redis.client.exists(`${base}exp`)).toBe(0);
+    expect(await suite.redis.client.exists(`${base}exp`)).toBe(0);
   });
 
   test('between attempts of the batch is left out of the next one, and ends with the attempts until then', async () => {
@@ -80,7 +71,7 @@ describe('a member of a batch that expires', () => {
     const again = await take();
     const [job] = again;
     if (job === undefined) throw new Error('there is no batch');
-    expect((await queue.batch(job))?.members.map(({ isUnsent }) => isUnsent)).toEqual([true, false, false]);
+    expect((await suite.queue.batch(job))?.members.map(({ isUnsent }) => isUnsent)).toEqual([true, false, false]);
     await settle(again, delivered);
     await endAll();
     expect(await view(ids[0] ?? '')).toMatchObject({
@@ -90,7 +81,7 @@ describe('a member of a batch that expires', () => {
       lastErrorType: 'http_error',
     });
     expect(await view(ids[1] ?? '')).toMatchObject({ status: 'delivered', attempts: 2 });
-    expect((await queue.figures()).unfinished).toBe(0);
+    expect((await suite.queue.figures()).unfinished).toBe(0);
   });
 
   test('is watched no more when its transform has held it back', async () => {
@@ -98,17 +89,17 @@ describe('a member of a batch that expires', () => {
     const [job] = jobs;
     if (job === undefined) throw new Error('there is no batch');
     const unsent = ids.slice(0, 2).map((id) => ({ messageKey: keyOf(id), status: 'filtered' as const, reason: null }));
-    await queue.leaveOut(job, unsent);
+    await suite.queue.leaveOut(job, unsent);
     await settle(jobs, delivered);
     await endAll();
     expect(await view(ids[0] ?? '')).toMatchObject({ status: 'filtered', expiresAtMs: null });
-    expect(await redis.client.exists(`${base}exp`)).toBe(0);
+    expect(await suite.redis.client.exists(`${base}exp`)).toBe(0);
   });
 
   test('is a dead letter where the others go back to their queue', async () => {
     const { ids, jobs } = await formed();
     await configure({ batch, failover: { destinations: [{ id: 'dst_b', shard: 0 }], afterAttempts: 1 } });
-    await expireMessages(redis.client, base, [keyOf(ids[0] ?? '')]);
+    await expireMessages(suite.redis.client, base, [keyOf(ids[0] ?? '')]);
     await settle(jobs, retry);
     await endAll();
     expect(await view(ids[0] ?? '')).toMatchObject({ status: 'dlq', deadLetterReason: 'expired', attempts: 1 });
@@ -129,10 +120,10 @@ describe('a member of a batch that expires', () => {
 
   test('is not taken into a batch, and its bytes do not count for one', async () => {
     const ids = [await accept(), await accept(), await accept(null)];
-    await expireMessages(redis.client, base, [keyOf(ids[0] ?? '')]);
+    await expireMessages(suite.redis.client, base, [keyOf(ids[0] ?? '')]);
     const [job] = await take({ batch });
     if (job === undefined) throw new Error('there is no batch');
-    expect((await queue.batch(job))?.members.map(({ messageId }) => messageId)).toEqual(ids.slice(1));
+    expect((await suite.queue.batch(job))?.members.map(({ messageId }) => messageId)).toEqual(ids.slice(1));
     await promote();
     expect(await view(ids[0] ?? '')).toMatchObject({ status: 'dlq', deadLetterReason: 'expired' });
   });

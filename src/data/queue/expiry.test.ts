@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { expireMessages } from '../../../test/support/expire-messages.ts';
-import { type MessageQueue, startMessageQueue } from '../../../test/support/message-queue.ts';
+import { messageQueueSuite } from '../../../test/support/message-queue-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { field } from '../../../test/support/redis-fields.ts';
@@ -21,19 +21,9 @@ const hourMs = 3_600_000;
 const endpoints = webhookOrganization('org_a');
 const retry = (delayMs: number): Outcome => ({ type: 'retry', attempt: failure, delayMs });
 
-let redis: MessageQueue['redis'];
-let queue: MessageQueue['queue'];
-let acceptor: MessageQueue['acceptor'];
-let reader: MessageQueue['reader'];
-let reset: MessageQueue['reset'];
-
-beforeAll(async () => {
-  ({ redis, queue, acceptor, reader, reset } = await startMessageQueue(prefix));
-});
-afterAll(() => redis.stop());
-beforeEach(() => reset());
+const suite = messageQueueSuite(prefix);
 afterEach(async () => {
-  expect((await checkShards({ redis: redis.client, prefix })).findings).toEqual([]);
+  expect((await checkShards({ redis: suite.redis.client, prefix })).findings).toEqual([]);
 });
 
 type Target = NewEvent['targets'][number];
@@ -43,22 +33,23 @@ async function accept(changes: Partial<Target> = {}, event: Partial<NewEvent> = 
   const made = newEvent(event);
   const [target] = made.targets;
   if (target === undefined) throw new Error('there is no target');
-  await acceptor.accept({ ...made, targets: [{ ...target, expiresAtMs: Date.now() + hourMs, ...changes }] });
+  await suite.acceptor.accept({ ...made, targets: [{ ...target, expiresAtMs: Date.now() + hourMs, ...changes }] });
   return target.messageId;
 }
-const take = (setting: Partial<TargetSetting> = {}, count = 1): Promise<Job[]> => takeFrom(queue, 'w1', count, setting);
-const settle = async (jobs: readonly Job[], outcome: Outcome) => await settleAll(queue, 'w1', jobs, outcome);
-const view = async (id: string, org = 'org_a') => await reader.delivery(org, id);
+const take = (setting: Partial<TargetSetting> = {}, count = 1): Promise<Job[]> => takeFrom(suite.queue, 'w1', count, setting);
+const settle = async (jobs: readonly Job[], outcome: Outcome) => await settleAll(suite.queue, 'w1', jobs, outcome);
+const view = async (id: string, org = 'org_a') => await suite.reader.delivery(org, id);
 const keyOf = (id: string): string => id.slice(6);
 async function configure(setting: Partial<TargetSetting>): Promise<void> {
-  for (const target of (await queue.targets(0)).targets) await queue.configure(target, targetSetting({ revision: '2', ...setting }));
+  for (const target of (await suite.queue.targets(0)).targets)
+    await suite.queue.configure(target, targetSetting({ revision: '2', ...setting }));
 }
 async function promote(): Promise<void> {
-  while ((await queue.promote()).nextDueMs === 0);
+  while ((await suite.queue.promote()).nextDueMs === 0);
 }
 /** Lets the messages expire, and ends them. */
 async function expire(...ids: string[]): Promise<void> {
-  await expireMessages(redis.client, base, ids.length === 0 ? undefined : ids.map(keyOf));
+  await expireMessages(suite.redis.client, base, ids.length === 0 ? undefined : ids.map(keyOf));
   await promote();
 }
 
@@ -104,8 +95,8 @@ const waits: Record<string, () => Promise<string>> = {
   },
   'after a dead worker has held it': async () => {
     const id = await accept();
-    expect(await takeFrom(queue, 'w2', 1)).toHaveLength(1);
-    expect(await queue.reclaim(['w2'])).toMatchObject({ putBack: 1 });
+    expect(await takeFrom(suite.queue, 'w2', 1)).toHaveLength(1);
+    expect(await suite.queue.reclaim(['w2'])).toMatchObject({ putBack: 1 });
     return id;
   },
   'after a worker has given it back': async () => {
@@ -118,7 +109,7 @@ const waits: Record<string, () => Promise<string>> = {
 describe('a message that expires', () => {
   test.each(Object.entries(waits))('is a dead letter when it waits %s, and is counted nowhere else', async (_, make) => {
     const id = await make();
-    const before = (await queue.figures()).unfinished;
+    const before = (await suite.queue.figures()).unfinished;
     expect(await view(id)).toMatchObject({ expiresAtMs: expect.any(Number) });
     await expire(id);
     expect(await view(id)).toMatchObject({
@@ -128,12 +119,12 @@ describe('a message that expires', () => {
       waitingFor: null,
       nextAttemptAtMs: null,
     });
-    expect((await queue.figures()).unfinished).toBe(before - 1);
-    const statistics = new RedisStatisticsReader({ redis: redis.client, prefix, clock: systemClock });
+    expect((await suite.queue.figures()).unfinished).toBe(before - 1);
+    const statistics = new RedisStatisticsReader({ redis: suite.redis.client, prefix, clock: systemClock });
     const { targets } = await statistics.ofOrganization('org_a', '1h');
     expect(targets.reduce((sum, { fresh, retries }) => sum + fresh + retries, 0)).toBe(before - 1);
-    for (const key of ['exp', 'due', 'retries', 'scheduled', 'held']) expect(await redis.client.exists(base + key)).toBe(0);
-    expect(await redis.client.zscore(`${base}waiting`, '~x')).toBeNull();
+    for (const key of ['exp', 'due', 'retries', 'scheduled', 'held']) expect(await suite.redis.client.exists(base + key)).toBe(0);
+    expect(await suite.redis.client.zscore(`${base}waiting`, '~x')).toBeNull();
     // Nobody is given it any more.
     await configure({});
     expect((await take({}, 64)).map(({ messageId }) => messageId)).not.toContain(id);
@@ -142,41 +133,41 @@ describe('a message that expires', () => {
   test('is ended by its time, of which the hints of every script tell, and not before', async () => {
     const id = await accept({ expiresAtMs: Date.now() + 300 });
     await configure({ paused: true });
-    const { nextDueMs } = await queue.dequeue('w1', 1);
+    const { nextDueMs } = await suite.queue.dequeue('w1', 1);
     expect(nextDueMs).toBeGreaterThan(0);
     expect(nextDueMs).toBeLessThanOrEqual(300);
-    expect(await queue.promote()).toMatchObject({ moved: 0 });
+    expect(await suite.queue.promote()).toMatchObject({ moved: 0 });
     expect(await view(id)).toMatchObject({ status: 'pending' });
     await sleep(320);
-    expect(await queue.promote()).toMatchObject({ moved: 1, nextDueMs: null });
+    expect(await suite.queue.promote()).toMatchObject({ moved: 1, nextDueMs: null });
     expect(await view(id)).toMatchObject({ status: 'dlq', deadLetterReason: 'expired' });
   });
 
   test('rings for an idle worker when it is the first thing to do, even if its target is paused', async () => {
     await accept({ expiresAtMs: undefined });
     await configure({ paused: true });
-    await redis.client.del(`${base}bell`);
+    await suite.redis.client.del(`${base}bell`);
     await accept({ expiresAtMs: undefined });
-    expect(await redis.client.llen(`${base}bell`)).toBe(0);
+    expect(await suite.redis.client.llen(`${base}bell`)).toBe(0);
     await accept();
-    expect(await redis.client.llen(`${base}bell`)).toBe(1);
-    await redis.client.del(`${base}bell`);
+    expect(await suite.redis.client.llen(`${base}bell`)).toBe(1);
+    await suite.redis.client.del(`${base}bell`);
     await accept({ expiresAtMs: Date.now() + 2 * hourMs });
-    expect(await redis.client.llen(`${base}bell`)).toBe(0);
+    expect(await suite.redis.client.llen(`${base}bell`)).toBe(0);
   });
 
   test('is not given out after its time, though nobody has ended it yet', async () => {
     const [over, other] = [await accept(), await accept()];
-    await expireMessages(redis.client, base, [keyOf(over)]);
-    await redis.client.del(`${base}exp`, `${base}waiting`);
+    await expireMessages(suite.redis.client, base, [keyOf(over)]);
+    await suite.redis.client.del(`${base}exp`, `${base}waiting`);
     const jobs = await take({}, 64);
     expect(jobs.map(({ messageId }) => messageId)).toEqual([other]);
     expect(await view(over)).toMatchObject({ status: 'pending' });
-    expect((await checkShards({ redis: redis.client, prefix })).findings).toEqual([]);
-    expect(await queue.promote()).toMatchObject({ moved: 1 });
+    expect((await checkShards({ redis: suite.redis.client, prefix })).findings).toEqual([]);
+    expect(await suite.queue.promote()).toMatchObject({ moved: 1 });
     expect(await view(over)).toMatchObject({ status: 'dlq', deadLetterReason: 'expired' });
     await settle(jobs, delivered);
-    expect((await queue.figures()).unfinished).toBe(0);
+    expect((await suite.queue.figures()).unfinished).toBe(0);
   });
 
   test('stays delivered when a worker holds it at its time and delivers it', async () => {
@@ -188,7 +179,7 @@ describe('a message that expires', () => {
     expect(await view(id)).toMatchObject({ status: 'delivered', expiresAtMs: null });
     await promote();
     expect(await view(id)).toMatchObject({ status: 'delivered' });
-    expect(await redis.client.exists(`${base}exp`)).toBe(0);
+    expect(await suite.redis.client.exists(`${base}exp`)).toBe(0);
   });
 
   const failures: [how: string, outcome: Outcome, attempts: number][] = [
@@ -204,7 +195,7 @@ describe('a message that expires', () => {
     expect(await view(id)).toMatchObject({ status: 'dlq', deadLetterReason: 'expired', attempts });
     // The script is sent again.
     expect(await settle(jobs, outcome)).toEqual([false]);
-    expect((await queue.figures()).unfinished).toBe(0);
+    expect((await suite.queue.figures()).unfinished).toBe(0);
   });
 
   test('keeps the reason for which a failure allows no further attempt', async () => {
@@ -224,17 +215,17 @@ describe('a message that expires', () => {
 
   test('is put back when its worker dies after its time, and then ends', async () => {
     const id = await accept();
-    await takeFrom(queue, 'w2', 1);
+    await takeFrom(suite.queue, 'w2', 1);
     await expire();
-    expect(await redis.client.exists(`${base}exp`)).toBe(0);
-    await queue.reclaim(['w2']);
+    expect(await suite.redis.client.exists(`${base}exp`)).toBe(0);
+    await suite.queue.reclaim(['w2']);
     await promote();
     expect(await view(id)).toMatchObject({ status: 'dlq', deadLetterReason: 'expired' });
   });
 
   test('to a webhook endpoint ends with a reason of the closed list and the error type expired', async () => {
     const ids = [await accept({}, { org: endpoints }), await accept({}, { org: endpoints })];
-    const counts = async () => await redis.client.hgetall(`${base}ms:${endpoints}`);
+    const counts = async () => await suite.redis.client.hgetall(`${base}ms:${endpoints}`);
     expect(await counts()).toEqual({ p: '2' });
     const jobs = await take();
     await expire();
@@ -256,7 +247,7 @@ describe('a message that expires', () => {
     const jobs = await take();
     await expire();
     await settle(jobs, retry(0));
-    const noted = (await redis.client.xrange(`${base}ends`, '-', '+')).map(([, entry]) => {
+    const noted = (await suite.redis.client.xrange(`${base}ends`, '-', '+')).map(([, entry]) => {
       const of = Object.fromEntries(Array.from({ length: entry.length / 2 }, (_, i) => [entry[2 * i], entry[2 * i + 1]]));
       return [of.k, of.m, of.y];
     });
@@ -281,43 +272,43 @@ describe('a message that expires', () => {
     await accept({ expiresAtMs: undefined });
     await configure({ paused: true });
     for (let k = 0; k < 150; k++) await accept();
-    await expireMessages(redis.client, base);
-    expect(await queue.promote()).toMatchObject({ moved: 100, nextDueMs: 0 });
-    expect(await queue.promote()).toMatchObject({ moved: 50 });
-    expect((await queue.figures()).unfinished).toBe(1);
+    await expireMessages(suite.redis.client, base);
+    expect(await suite.queue.promote()).toMatchObject({ moved: 100, nextDueMs: 0 });
+    expect(await suite.queue.promote()).toMatchObject({ moved: 50 });
+    expect((await suite.queue.figures()).unfinished).toBe(1);
   });
 
   test('is found in its lane, too, where a worker of the release before has queued it, and what it has ended there is not given out', async () => {
     const ids = [await accept(), await accept(), await accept()];
-    for (const id of ids) await redis.client.hdel(`${base}m:${keyOf(id)}`, field.message.laneEntry);
+    for (const id of ids) await suite.redis.client.hdel(`${base}m:${keyOf(id)}`, field.message.laneEntry);
     await expire(ids[1] ?? '');
-    expect(await redis.client.xlen(`${base}w:1`)).toBe(2);
-    await redis.client.hset(`${base}m:${keyOf(ids[0] ?? '')}`, field.message.laneEntry, '');
+    expect(await suite.redis.client.xlen(`${base}w:1`)).toBe(2);
+    await suite.redis.client.hset(`${base}m:${keyOf(ids[0] ?? '')}`, field.message.laneEntry, '');
     await expire(ids[0] ?? '');
-    expect(await redis.client.xlen(`${base}w:1`)).toBe(2);
+    expect(await suite.redis.client.xlen(`${base}w:1`)).toBe(2);
     const jobs = await take({}, 64);
     expect(jobs.map(({ messageId }) => messageId)).toEqual([ids[2]]);
     await settle(jobs, delivered);
-    expect((await queue.figures()).unfinished).toBe(0);
+    expect((await suite.queue.figures()).unfinished).toBe(0);
   });
 
   test('restores the name that a worker of the release before has deleted, for those before it, too', async () => {
     const first = await accept();
-    await redis.client.zrem(`${base}waiting`, '~x');
+    await suite.redis.client.zrem(`${base}waiting`, '~x');
     await accept({ expiresAtMs: Date.now() + 2 * hourMs });
-    expect(await redis.client.zscore(`${base}waiting`, '~x')).toBe(await redis.client.zscore(`${base}exp`, keyOf(first)));
+    expect(await suite.redis.client.zscore(`${base}waiting`, '~x')).toBe(await suite.redis.client.zscore(`${base}exp`, keyOf(first)));
   });
 
   test('and that was accepted too late is a dead letter at once', async () => {
     const id = await accept({ expiresAtMs: Date.now() - 1 });
     expect(await view(id)).toMatchObject({ status: 'dlq', deadLetterReason: 'expired' });
-    expect((await queue.figures()).unfinished).toBe(0);
+    expect((await suite.queue.figures()).unfinished).toBe(0);
   });
 
   test('and is sent again when it has ended does not expire any more', async () => {
     const id = await accept();
     await expire(id);
-    const replayer = new RedisMessageReplayer({ redis: redis.client, prefix, clock: systemClock });
+    const replayer = new RedisMessageReplayer({ redis: suite.redis.client, prefix, clock: systemClock });
     const replay = await replayer.replay('org_a', id);
     expect(await view(replay)).toMatchObject({ status: 'pending', expiresAtMs: null });
     await promote();
@@ -329,13 +320,13 @@ describe('a message that expires', () => {
     await accept();
     const [pruned] = [await accept()];
     await expire(pruned ?? '');
-    await queue.prune({ finishedMs: -1000, deadLettersMs: -1000 });
-    expect(await redis.client.exists(`${base}m:${keyOf(pruned ?? '')}`)).toBe(0);
-    expect(await redis.client.zcard(`${base}exp`)).toBe(1);
-    await new RedisMessagePurger({ redis: redis.client, prefix }).purgeOrganization('org_a', new AbortController().signal);
-    expect(await redis.client.exists(`${base}exp`)).toBe(0);
-    await redis.client.zadd(`${base}waiting`, 'XX', 1, '~x');
+    await suite.queue.prune({ finishedMs: -1000, deadLettersMs: -1000 });
+    expect(await suite.redis.client.exists(`${base}m:${keyOf(pruned ?? '')}`)).toBe(0);
+    expect(await suite.redis.client.zcard(`${base}exp`)).toBe(1);
+    await new RedisMessagePurger({ redis: suite.redis.client, prefix }).purgeOrganization('org_a', new AbortController().signal);
+    expect(await suite.redis.client.exists(`${base}exp`)).toBe(0);
+    await suite.redis.client.zadd(`${base}waiting`, 'XX', 1, '~x');
     await promote();
-    expect(await redis.client.exists(`${base}waiting`)).toBe(0);
+    expect(await suite.redis.client.exists(`${base}waiting`)).toBe(0);
   });
 });

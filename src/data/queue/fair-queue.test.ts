@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { type MessageQueue, startMessageQueue } from '../../../test/support/message-queue.ts';
+import { describe, expect, test } from '@jest/globals';
+import { messageQueueSuite } from '../../../test/support/message-queue-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { field } from '../../../test/support/redis-fields.ts';
@@ -12,19 +12,11 @@ import { RedisDeliveryQueue } from './redis-delivery-queue.ts';
 const prefix = 'test:';
 const off: ThrottleRecord = { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null };
 
-let redis: MessageQueue['redis'];
-let queue: MessageQueue['queue'];
-let acceptor: MessageQueue['acceptor'];
-let reset: MessageQueue['reset'];
+const suite = messageQueueSuite(prefix);
 
-beforeAll(async () => {
-  ({ redis, queue, acceptor, reset } = await startMessageQueue(prefix));
-});
-afterAll(() => redis.stop());
-beforeEach(() => reset());
-
-const dequeue = (worker = 'w1', count = 64, throttle: ThrottleRecord = off): Promise<Job[]> => takeFrom(queue, worker, count, { throttle });
-const settle = (jobs: Job[], outcome: Outcome, worker = 'w1'): Promise<boolean[]> => settleAll(queue, worker, jobs, outcome);
+const dequeue = (worker = 'w1', count = 64, throttle: ThrottleRecord = off): Promise<Job[]> =>
+  takeFrom(suite.queue, worker, count, { throttle });
+const settle = (jobs: Job[], outcome: Outcome, worker = 'w1'): Promise<boolean[]> => settleAll(suite.queue, worker, jobs, outcome);
 
 describe('fairness', () => {
   const take = async (worker = 'w1') => {
@@ -33,7 +25,7 @@ describe('fairness', () => {
     return jobs;
   };
   const acceptMany = async (count: number, destinations = ['dst_a']) => {
-    for (let i = 0; i < count; i++) await acceptor.accept(newEvent({ destinations }));
+    for (let i = 0; i < count; i++) await suite.acceptor.accept(newEvent({ destinations }));
   };
 
   test('a route with a backlog of thousands leaves another one of its organization half of each batch', async () => {
@@ -41,7 +33,7 @@ describe('fairness', () => {
       Promise.all(
         Array.from({ length: count }, () => {
           const event = newEvent({ destinations: [`dst_of_${routeId}`] });
-          return acceptor.accept({ ...event, targets: event.targets.map((target) => ({ ...target, routeId })) });
+          return suite.acceptor.accept({ ...event, targets: event.targets.map((target) => ({ ...target, routeId })) });
         }),
       );
     const batch = async (count: number): Promise<string[]> => {
@@ -82,7 +74,7 @@ describe('fairness', () => {
     const band = limit / 2;
     const ownBand = band / 4;
     const hang = async (org: string, count = 2 * slots): Promise<Job[]> => {
-      for (let i = 0; i < count; i++) await acceptor.accept(newEvent({ org, destinations: [`dst_${org.replace(/\W/, 'x')}_${i}`] }));
+      for (let i = 0; i < count; i++) await suite.acceptor.accept(newEvent({ org, destinations: [`dst_${org.replace(/\W/, 'x')}_${i}`] }));
       return await take();
     };
 
@@ -135,8 +127,8 @@ describe('fairness', () => {
       for (let more = 1; more > 0; ) {
         const own = ofOtherShards + all.length;
         const slow = { slots: workerSlots, held: others + own, byAccount: new Map([['org_a', own]]) };
-        const { jobs, unconfigured } = await queue.dequeue('w1', 64, slow);
-        for (const target of unconfigured) await queue.configure(target, targetSetting());
+        const { jobs, unconfigured } = await suite.queue.dequeue('w1', 64, slow);
+        for (const target of unconfigured) await suite.queue.configure(target, targetSetting());
         all.push(...jobs);
         more = jobs.length + unconfigured.length;
       }
@@ -149,7 +141,7 @@ describe('fairness', () => {
     await settle(await take(), delivered);
     for (let i = 0; i < 10; i++) await acceptMany(10, [`dst_hangs${i}`]);
     await take();
-    await redis.client.hset(`${prefix}{s0}:t:1`, field.target.lastSuccessMs, Date.now() - 60_000);
+    await suite.redis.client.hset(`${prefix}{s0}:t:1`, field.target.lastSuccessMs, Date.now() - 60_000);
     await acceptMany(1, ['dst_fast']);
     expect(await dequeue()).toHaveLength(1);
     await acceptMany(1, ['dst_fast']);
@@ -177,7 +169,7 @@ describe('fairness', () => {
   test('the places of a dead worker among the slow ones are taken at once', async () => {
     for (let i = 0; i < 3; i++) await acceptMany(10, [`dst_hangs${i}`]);
     await take('w1');
-    await queue.reclaim(['w1']);
+    await suite.queue.reclaim(['w1']);
     expect(new Set((await take('w2')).map(({ target }) => target.destinationId)).size).toBe(3);
   });
 
@@ -186,8 +178,8 @@ describe('fairness', () => {
     await settle(await take(), delivered);
     await acceptMany(60);
     expect(await dequeue('w1', 64)).toHaveLength(32);
-    await redis.client.hset(`${prefix}{s0}:t:1`, field.target.lastSuccessMs, Date.now() - 2000);
-    await redis.client.hdel(`${prefix}{s0}:t:1`, field.target.blockedBy);
+    await suite.redis.client.hset(`${prefix}{s0}:t:1`, field.target.lastSuccessMs, Date.now() - 2000);
+    await suite.redis.client.hdel(`${prefix}{s0}:t:1`, field.target.blockedBy);
     await acceptMany(1);
     expect(await dequeue('w1', 64)).toHaveLength(0);
   });
@@ -199,7 +191,7 @@ describe('fairness', () => {
     for (let jobs = await dequeue(); jobs.length > 0; jobs = await dequeue())
       await settle(jobs, { type: 'retry', attempt: failure, delayMs: 0 });
     await sleep(5);
-    while ((await queue.promote()).nextDueMs === 0);
+    while ((await suite.queue.promote()).nextDueMs === 0);
     await acceptMany(40);
     const jobs = await dequeue('w1', 10);
     expect(jobs).toHaveLength(10);
@@ -210,10 +202,10 @@ describe('fairness', () => {
     const throttle: ThrottleRecord = { ...off, mode: 'concurrency', maxConcurrency: 1 };
     for (const routeId of ['rte_under_way', 'rte_low', 'rte_high']) {
       const event = newEvent();
-      await acceptor.accept({ ...event, targets: event.targets.map((target) => ({ ...target, routeId })) });
+      await suite.acceptor.accept({ ...event, targets: event.targets.map((target) => ({ ...target, routeId })) });
     }
-    for (const target of (await queue.targets(1)).targets) {
-      await queue.configure(target, targetSetting({ throttle, priority: target.routeId === 'rte_high' ? 10 : 0 }));
+    for (const target of (await suite.queue.targets(1)).targets) {
+      await suite.queue.configure(target, targetSetting({ throttle, priority: target.routeId === 'rte_high' ? 10 : 0 }));
     }
     const order: string[] = [];
     for (let i = 0; i < 3; i++) {
@@ -231,8 +223,8 @@ describe('fairness', () => {
     await acceptMany(2);
     expect(await dequeue('w1', 64, throttle)).toHaveLength(1);
     expect(await dequeue('w1', 64, throttle)).toHaveLength(0);
-    await queue.reclaim(['w1']);
-    expect((await queue.dequeue('w2', 64)).jobs).toHaveLength(1);
+    await suite.queue.reclaim(['w1']);
+    expect((await suite.queue.dequeue('w2', 64)).jobs).toHaveLength(1);
   });
 
   test('a place at the destination whose time is over is free, though its worker never settled', async () => {
@@ -240,36 +232,36 @@ describe('fairness', () => {
     await acceptMany(2);
     expect(await dequeue('w1', 64, throttle)).toHaveLength(1);
     expect(await dequeue('w2', 64, throttle)).toHaveLength(0);
-    const [handle = ''] = await redis.client.zrange(`${prefix}{s0}:lease:dst_a`, '0', '-1');
-    await redis.client.zadd(`${prefix}{s0}:lease:dst_a`, 'XX', Date.now() - 1, handle);
-    await redis.client.zadd(`${prefix}{s0}:waiting`, 'XX', Date.now() - 1, 'dst_a');
-    await queue.promote();
+    const [handle = ''] = await suite.redis.client.zrange(`${prefix}{s0}:lease:dst_a`, '0', '-1');
+    await suite.redis.client.zadd(`${prefix}{s0}:lease:dst_a`, 'XX', Date.now() - 1, handle);
+    await suite.redis.client.zadd(`${prefix}{s0}:waiting`, 'XX', Date.now() - 1, 'dst_a');
+    await suite.queue.promote();
     expect(await dequeue('w2', 64, throttle)).toHaveLength(1);
   });
 });
 
 describe('a Redis that is getting full', () => {
-  const limited = (memoryLimitBytes: number) => new RedisDeliveryQueue({ redis: redis.client, prefix, memoryLimitBytes });
-  const usedBytes = async () => Number(/used_memory:(\d+)/.exec(await redis.client.info('memory'))?.[1]);
+  const limited = (memoryLimitBytes: number) => new RedisDeliveryQueue({ redis: suite.redis.client, prefix, memoryLimitBytes });
+  const usedBytes = async () => Number(/used_memory:(\d+)/.exec(await suite.redis.client.info('memory'))?.[1]);
 
   test('refuses events above 80 % of the limit and takes them again below 75 %, while deliveries go on', async () => {
-    await acceptor.accept(newEvent());
+    await suite.acceptor.accept(newEvent());
     const full = limited(Math.floor((await usedBytes()) / 0.9));
     expect((await full.tend('w1', 64)).memoryShare).toBeGreaterThan(0.8);
-    await expect(acceptor.accept(newEvent())).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfterSeconds: 10 });
+    await expect(suite.acceptor.accept(newEvent())).rejects.toMatchObject({ code: 'UNAVAILABLE', retryAfterSeconds: 10 });
     expect(await settle(await dequeue(), delivered)).toEqual([true]);
     await limited(Math.floor((await usedBytes()) / 0.77)).tend('w1', 64);
-    await expect(acceptor.accept(newEvent())).rejects.toMatchObject({ code: 'UNAVAILABLE' });
+    await expect(suite.acceptor.accept(newEvent())).rejects.toMatchObject({ code: 'UNAVAILABLE' });
     await limited(Math.floor((await usedBytes()) / 0.5)).tend('w1', 64);
-    await acceptor.accept(newEvent());
+    await suite.acceptor.accept(newEvent());
   });
 
   test('has no share without a limit', async () => {
-    expect((await queue.tend('w1', 64)).memoryShare).toBeNull();
+    expect((await suite.queue.tend('w1', 64)).memoryShare).toBeNull();
   });
 
   test('says after each step of pruning how full it is', async () => {
-    await acceptor.accept(newEvent({ payload: Buffer.alloc(500_000) }));
+    await suite.acceptor.accept(newEvent({ payload: Buffer.alloc(500_000) }));
     await settle(await dequeue(), delivered);
     const before = await usedBytes();
     const step = await limited(before * 2).prune({ finishedMs: 0, deadLettersMs: 1000 });

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { expireMessages } from '../../../test/support/expire-messages.ts';
-import { type MessageQueue, startMessageQueue } from '../../../test/support/message-queue.ts';
+import { messageQueueSuite } from '../../../test/support/message-queue-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { dead, delivered, failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { field } from '../../../test/support/redis-fields.ts';
@@ -12,13 +12,7 @@ import type { Job, Outcome, TargetSetting } from './delivery-queue.ts';
 const prefix = 'test:';
 const base = `${prefix}{s0}:`;
 const retryLater: Outcome = { type: 'retry', attempt: failure, delayMs: 3_600_000 };
-let suite: MessageQueue;
-
-beforeAll(async () => {
-  suite = await startMessageQueue(prefix);
-});
-afterAll(() => suite.redis.stop());
-beforeEach(() => suite.reset());
+const suite = messageQueueSuite(prefix);
 
 /** Accepts so many events; returns the keys of their messages. */
 async function accept(count: number): Promise<string[]> {

@@ -1,16 +1,11 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { type MessageQueue, startMessageQueue } from '../../../test/support/message-queue.ts';
+import { expect, test } from '@jest/globals';
+import { messageQueueSuite } from '../../../test/support/message-queue-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { failure, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import type { TargetSetting } from './delivery-queue.ts';
 
-let suite: MessageQueue;
-beforeAll(async () => {
-  suite = await startMessageQueue('test:');
-});
-afterAll(() => suite.redis.stop());
-beforeEach(() => suite.reset());
+const suite = messageQueueSuite('test:');
 
 const throttle = { mode: 'off', rateLimit: null, rateUnit: null, maxConcurrency: null, queueLimit: null } as const;
 

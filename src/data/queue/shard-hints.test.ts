@@ -1,20 +1,11 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { type MessageQueue, startMessageQueue } from '../../../test/support/message-queue.ts';
+import { describe, expect, test } from '@jest/globals';
+import { messageQueueSuite } from '../../../test/support/message-queue-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { delivered, failure, settleAll, settleEverything, takeFrom } from '../../../test/support/queue-worker.ts';
 import { targetSetting } from '../../../test/support/target-setting.ts';
 import type { DeliveryQueue, Job, Outcome, ShardHints, Target, TargetSetting } from './delivery-queue.ts';
 
-let redis: MessageQueue['redis'];
-let queue: MessageQueue['queue'];
-let acceptor: MessageQueue['acceptor'];
-let reset: MessageQueue['reset'];
-
-beforeAll(async () => {
-  ({ redis, queue, acceptor, reset } = await startMessageQueue('test:'));
-});
-afterAll(() => redis.stop());
-beforeEach(() => reset());
+const suite = messageQueueSuite('test:');
 
 const none: ShardHints = {
   hasReadyWork: false,
@@ -37,14 +28,14 @@ const unknown: Target = {
   isSlow: false,
 };
 
-const accept = (org = 'org_a', destinationId = 'dst_a') => acceptor.accept(newEvent({ org, destinations: [destinationId] }));
-const targets = async (): Promise<Target[]> => (await queue.targets(1)).targets;
+const accept = (org = 'org_a', destinationId = 'dst_a') => suite.acceptor.accept(newEvent({ org, destinations: [destinationId] }));
+const targets = async (): Promise<Target[]> => (await suite.queue.targets(1)).targets;
 async function taken(setting: Partial<TargetSetting> = {}, messages = 1): Promise<Job[]> {
   for (let k = 0; k < messages; k++) await accept();
-  return await takeFrom(queue, 'w1', 64, setting);
+  return await takeFrom(suite.queue, 'w1', 64, setting);
 }
 const settle = (jobs: readonly Job[], outcome: Outcome) =>
-  queue.settle(
+  suite.queue.settle(
     'w1',
     jobs.map((job) => ({ job, outcome, maxAttempts: null })),
   );
@@ -66,7 +57,7 @@ const calls: [name: string, call: (of: DeliveryQueue) => Promise<ShardHints>][] 
 ];
 
 test.each(calls)('%s reports all hints, and none of an empty shard', async (_, call) => {
-  expect(only(await call(queue))).toEqual(none);
+  expect(only(await call(suite.queue))).toEqual(none);
 });
 
 describe('ready work is reported', () => {
@@ -74,7 +65,7 @@ describe('ready work is reported', () => {
     await taken();
     await accept();
     await accept();
-    expect(await call(queue)).toMatchObject({ hasReadyWork: true, hasWorkOfOthers: false });
+    expect(await call(suite.queue)).toMatchObject({ hasReadyWork: true, hasWorkOfOthers: false });
   });
 
   test.each([
@@ -82,16 +73,16 @@ describe('ready work is reported', () => {
     ['org_b', true],
   ])('as that of others by dequeue when it is of %s', async (org, hasWorkOfOthers) => {
     await accept(org);
-    await settleEverything(queue, 'w1');
+    await settleEverything(suite.queue, 'w1');
     await accept(org);
     await accept(org);
-    expect(await queue.dequeue('w1', 1, undefined, { busiest: 'org_a' })).toMatchObject({ hasReadyWork: true, hasWorkOfOthers });
+    expect(await suite.queue.dequeue('w1', 1, undefined, { busiest: 'org_a' })).toMatchObject({ hasReadyWork: true, hasWorkOfOthers });
   });
 });
 
 test.each(calls.filter(([name]) => !/drop|endBatches/.test(name)))('%s reports when the next retry is due', async (_, call) => {
-  await settleAll(queue, 'w1', await taken(), retry);
-  const { nextDueMs } = await call(queue);
+  await settleAll(suite.queue, 'w1', await taken(), retry);
+  const { nextDueMs } = await call(suite.queue);
   expect(nextDueMs).toBeGreaterThan(3_000_000);
   expect(nextDueMs).toBeLessThanOrEqual(3_600_000);
 });
@@ -105,12 +96,12 @@ describe('entries of the outbox are reported', () => {
   });
 
   test('by drop, and for the retries by dropRetries', async () => {
-    await settleAll(queue, 'w1', await taken(), retry);
+    await settleAll(suite.queue, 'w1', await taken(), retry);
     await accept();
     const [target = unknown] = await targets();
     const gone = { target, reason: 'route_deleted' as const, failover };
-    expect(await queue.drop(gone)).toMatchObject({ hasOutbox: true, hasRetries: true });
-    expect(await queue.dropRetries([gone], '0')).toMatchObject({ hasOutbox: true });
+    expect(await suite.queue.drop(gone)).toMatchObject({ hasOutbox: true, hasRetries: true });
+    expect(await suite.queue.dropRetries([gone], '0')).toMatchObject({ hasOutbox: true });
   });
 
   test('by dequeue, when the circuit of its target is open', async () => {
@@ -122,28 +113,28 @@ describe('entries of the outbox are reported', () => {
     if (job === undefined) throw new Error('there is no job');
     await settle([job], retry);
     await accept();
-    expect(await queue.dequeue('w1', 4)).toMatchObject({ jobs: [], hasOutbox: true });
+    expect(await suite.queue.dequeue('w1', 4)).toMatchObject({ jobs: [], hasOutbox: true });
   });
 });
 
 test('an ended batch is reported by settle, by tend, and by endBatches until its members have followed', async () => {
-  await taken({}, 1).then((jobs) => settleAll(queue, 'w1', jobs, delivered));
+  await taken({}, 1).then((jobs) => settleAll(suite.queue, 'w1', jobs, delivered));
   const [target = unknown] = await targets();
-  await queue.configure(target, targetSetting({ revision: '2', batch: { ...batch, records: 201 } }));
+  await suite.queue.configure(target, targetSetting({ revision: '2', batch: { ...batch, records: 201 } }));
   for (let k = 0; k < 201; k++) await accept();
-  const { jobs } = await queue.dequeue('w1', 1);
+  const { jobs } = await suite.queue.dequeue('w1', 1);
   expect(await settle(jobs, delivered)).toMatchObject({ hasEndedBatches: true });
-  expect(await queue.tend('w1', 64)).toMatchObject({ hasEndedBatches: true });
-  expect([(await queue.endBatches()).hasEndedBatches, (await queue.endBatches()).hasEndedBatches]).toEqual([true, false]);
+  expect(await suite.queue.tend('w1', 64)).toMatchObject({ hasEndedBatches: true });
+  expect([(await suite.queue.endBatches()).hasEndedBatches, (await suite.queue.endBatches()).hasEndedBatches]).toEqual([true, false]);
 });
 
 test('ends for the alerts are reported by settle, by tend, by a dequeue without jobs, and by endBatches', async () => {
   expect(await settle(await taken({ hasAlerts: true }), delivered)).toMatchObject({ hasEnds: true });
-  expect(await queue.tend('w1', 64)).toMatchObject({ hasEnds: true });
-  expect(await queue.dequeue('w1', 1)).toMatchObject({ jobs: [], hasEnds: true });
+  expect(await suite.queue.tend('w1', 64)).toMatchObject({ hasEnds: true });
+  expect(await suite.queue.dequeue('w1', 1)).toMatchObject({ jobs: [], hasEnds: true });
   const [target = unknown] = await targets();
-  await queue.configure(target, targetSetting({ revision: '2', hasAlerts: true, batch }));
+  await suite.queue.configure(target, targetSetting({ revision: '2', hasAlerts: true, batch }));
   for (let k = 0; k < 2; k++) await accept();
-  await settle((await queue.dequeue('w1', 1)).jobs, delivered);
-  expect(await queue.endBatches()).toMatchObject({ hasEnds: true });
+  await settle((await suite.queue.dequeue('w1', 1)).jobs, delivered);
+  expect(await suite.queue.endBatches()).toMatchObject({ hasEnds: true });
 });

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { type MessageQueue, startMessageQueue } from '../../../test/support/message-queue.ts';
+import { beforeEach, describe, expect, test } from '@jest/globals';
+import { messageQueueSuite } from '../../../test/support/message-queue-suite.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { delivered, settleAll, takeFrom } from '../../../test/support/queue-worker.ts';
 import type { ThrottleRecord } from '../../core/records.ts';
@@ -36,32 +36,23 @@ test.each<[number, Unit, number, number]>([
 describe('a worker is given', () => {
   const prefix = 'test:';
   const shard = `${prefix}{s0}:`;
-  let redis: MessageQueue['redis'];
-  let queue: MessageQueue['queue'];
-  let acceptor: MessageQueue['acceptor'];
-  let reset: MessageQueue['reset'];
-
-  beforeAll(async () => {
-    ({ redis, queue, acceptor, reset } = await startMessageQueue(prefix));
-  });
-  afterAll(() => redis.stop());
+  const suite = messageQueueSuite(prefix);
   beforeEach(async () => {
-    await reset();
-    for (let i = 0; i < 50; i++) await acceptor.accept(newEvent());
+    for (let i = 0; i < 50; i++) await suite.acceptor.accept(newEvent());
   });
 
   /** How many it gets at once, and delivers. */
   const take = async (throttle: ThrottleRecord): Promise<number> => {
-    await queue.promote();
-    const jobs = await takeFrom(queue, 'w1', 64, { throttle });
-    await settleAll(queue, 'w1', jobs, delivered);
+    await suite.queue.promote();
+    const jobs = await takeFrom(suite.queue, 'w1', 64, { throttle });
+    await settleAll(suite.queue, 'w1', jobs, delivered);
     return jobs.length;
   };
   /** Moves what a limiter remembers into the past, and with it until when its target waits: the clock of Redis cannot be moved. */
   const letPass = async (ms: number): Promise<void> => {
-    await redis.client.decrby(`${shard}rate:dst_a`, ms * 1000);
-    for (const member of await redis.client.zrange(`${shard}waiting`, '0', '-1'))
-      await redis.client.zincrby(`${shard}waiting`, -ms, member);
+    await suite.redis.client.decrby(`${shard}rate:dst_a`, ms * 1000);
+    for (const member of await suite.redis.client.zrange(`${shard}waiting`, '0', '-1'))
+      await suite.redis.client.zincrby(`${shard}waiting`, -ms, member);
   };
 
   test.each<[number, Unit, number]>([
@@ -116,7 +107,7 @@ describe('a worker is given', () => {
       const taken = await take(strict);
       expect(taken).toBeLessThanOrEqual(1);
       // It notes when the next may go.
-      if (taken === 1) takenAtUs.push(Number(await redis.client.get(`${shard}rate:dst_a`)) - emissionUs);
+      if (taken === 1) takenAtUs.push(Number(await suite.redis.client.get(`${shard}rate:dst_a`)) - emissionUs);
     }
     const inSecondFrom = takenAtUs.map((from) => takenAtUs.filter((at) => at >= from && at < from + 1_000_000).length);
     expect(Math.max(...inSecondFrom)).toBeLessThanOrEqual(40);
