@@ -5,13 +5,13 @@ import { eventually } from '../../test/support/eventually.ts';
 import { newEvent } from '../../test/support/new-event.ts';
 import { patientClock } from '../../test/support/patient-clock.ts';
 import type { Program } from '../../test/support/program.ts';
+import { publishRecords } from '../../test/support/published-records.ts';
 import { startReceiver } from '../../test/support/receiver.ts';
-import { destinationRecord, organizationRecord, routeRecord } from '../../test/support/records.ts';
+import { destinationRecord, routeRecord } from '../../test/support/records.ts';
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { field } from '../../test/support/redis-fields.ts';
 import { checkShards } from '../data/check/shard-check.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
-import { RedisRegistryPublisher } from '../data/registry/registry-publisher.ts';
 
 const prefix = 'posthorn:';
 const events = 400;
@@ -48,25 +48,23 @@ test('a burst of failures is told and counted once, although one worker after th
     () => shop.close(),
     () => ops.close(),
   );
-  const publisher = new RedisRegistryPublisher(redis.client, prefix);
-  const epoch = await publisher.mintEpoch();
   const retryPolicy = { maxRetries: 0, initialDelayMs: 100, maxDelayMs: 100, backoffMultiplier: 1 };
   const circuit = { failureThreshold: 1000, cooldownSeconds: 60, probeSuccessThreshold: 1 };
   const notifications = { onFailure: true, onSuccess: false, onRecovery: false, failureThreshold: 1, channelIds: null, emails: [] };
-  await publisher.publish(epoch, 'organization', organizationRecord({ egress: { allowedCidrs: ['127.0.0.0/8'], allowedHosts: [] } }));
-  await publisher.publish(epoch, 'route', routeRecord({ circuit, notifications }));
-  await publisher.publish(epoch, 'destination', destinationRecord({ url: shop.url }, { retryPolicy }));
-  await publisher.publish(epoch, 'notificationChannel', {
-    v: 1,
-    id: 'nch_a',
-    org: 'org_a',
-    slug: 'ops',
-    name: 'Ops',
-    enabled: true,
-    channel: { type: 'webhook', url: ops.url, headers: [], signingSecrets: [] },
-    generation: 1,
+  await publishRecords(redis.client, prefix, {
+    route: routeRecord({ circuit, notifications }),
+    destination: destinationRecord({ url: shop.url }, { retryPolicy }),
+    notificationChannel: {
+      v: 1,
+      id: 'nch_a',
+      org: 'org_a',
+      slug: 'ops',
+      name: 'Ops',
+      enabled: true,
+      channel: { type: 'webhook', url: ops.url, headers: [], signingSecrets: [] },
+      generation: 1,
+    },
   });
-  await publisher.markComplete();
 
   const acceptor = new RedisMessageAcceptor({ redis: redis.client, prefix, clock: patientClock });
   let isOver = false;

@@ -2,9 +2,11 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect } from '@jest/global
 import { RedisMessageReader } from '../../src/data/history/message-reader.ts';
 import { RedisMessageAcceptor } from '../../src/data/queue/message-acceptor.ts';
 import type { Delivery, DeliveryOptions } from '../../src/delivery/start-delivery.ts';
+import { startDeliveryProgram } from './delivery-program.ts';
 import { eventually } from './eventually.ts';
 import { newEvent } from './new-event.ts';
 import { patientClock } from './patient-clock.ts';
+import type { Program } from './program.ts';
 import { type Receiver, startReceiver } from './receiver.ts';
 import { RecordRegistry } from './record-registry.ts';
 import { organizationRecord } from './records.ts';
@@ -24,6 +26,8 @@ export interface DeliverySuite {
   /** Called after the test, the last one first. */
   readonly ends: (() => Promise<unknown>)[];
   worker(own?: Partial<DeliveryOptions>): Delivery;
+  /** Starts a worker as a process of its own, which reads the records that are published in Redis. */
+  program(): Promise<Program>;
   receiver(answer?: Parameters<typeof startReceiver>[0]): Promise<Receiver>;
   /** Accepts an event for the route `rte_a` and the destination `dst_a`; answers the id of its message. */
   send(): Promise<string>;
@@ -73,6 +77,11 @@ export function deliverySuite({ shards = 1 } = {}): DeliverySuite {
       const delivery = startTestDelivery(redis, { shards, prefix, registry, ...own });
       ends.push(() => delivery.stop(1000));
       return delivery;
+    },
+    async program() {
+      const program = await startDeliveryProgram(redis.url, { POSTHORN_REDIS_KEY_PREFIX: prefix, POSTHORN_SHARDS: String(shards) });
+      ends.push(() => program.stop());
+      return program;
     },
     async receiver(answer) {
       const started = await startReceiver(answer);

@@ -1,9 +1,8 @@
 import { beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { startDeliveryProgram } from '../../../test/support/delivery-program.ts';
 import { deliverySuite } from '../../../test/support/delivery-suite.ts';
-import { destinationRecord, organizationRecord, routeRecord } from '../../../test/support/records.ts';
+import { publishRecords } from '../../../test/support/published-records.ts';
+import { destinationRecord, routeRecord } from '../../../test/support/records.ts';
 import { RedisMessageCanceller } from '../../data/history/message-canceller.ts';
-import { RedisRegistryPublisher } from '../../data/registry/registry-publisher.ts';
 
 const suite = deliverySuite();
 const { prefix, receiver, worker } = suite;
@@ -38,24 +37,17 @@ test('a delivery that is cancelled during an attempt ends though its worker is k
   const to = await receiver((response, number) => {
     if (number > 1) response.end();
   });
-  const publisher = new RedisRegistryPublisher(suite.redis.client, prefix);
-  const epoch = await publisher.mintEpoch();
-  await publisher.publish(epoch, 'organization', organizationRecord({ egress: { allowedCidrs: ['127.0.0.0/8'], allowedHosts: [] } }));
-  await publisher.publish(epoch, 'route', routeRecord({}));
-  await publisher.publish(epoch, 'destination', destinationRecord({ url: to.url }, { retryPolicy }));
-  await publisher.markComplete();
-  const start = async () => {
-    const program = await startDeliveryProgram(suite.redis.url, { POSTHORN_REDIS_KEY_PREFIX: prefix, POSTHORN_SHARDS: '1' });
-    suite.ends.push(() => program.stop());
-    return program;
-  };
-  const first = await start();
+  await publishRecords(suite.redis.client, prefix, {
+    route: routeRecord(),
+    destination: destinationRecord({ url: to.url }, { retryPolicy }),
+  });
+  const first = await suite.program();
   const id = await suite.send();
   await to.arrived(1);
   expect(await cancel(id)).toBe('cancelling');
   first.signal('SIGKILL');
   await first.ended;
-  await start();
+  await suite.program();
   await suite.becomes(id, { status: 'dlq', deadLetterReason: 'cancelled', attempts: 0 });
   const next = await suite.send();
   await suite.becomes(next, { status: 'delivered' });

@@ -1,13 +1,13 @@
 import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { createCertificateAuthority } from '../../../test/support/certificate-authority.ts';
 import { testKeyring } from '../../../test/support/controllers.ts';
-import { startDeliveryProgram } from '../../../test/support/delivery-program.ts';
 import { deliverySuite } from '../../../test/support/delivery-suite.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { largeJson, mebibyte } from '../../../test/support/large-payloads.ts';
 import { MemoryDirectory, webhookApplication, webhookEndpoint } from '../../../test/support/memory-directory.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { destinationRecord, organizationRecord, routeRecord } from '../../../test/support/records.ts';
+import { publishRecords } from '../../../test/support/published-records.ts';
+import { destinationRecord, routeRecord } from '../../../test/support/records.ts';
 import { expectShortTurns } from '../../../test/support/short-work.ts';
 import { startTlsReceiver } from '../../../test/support/tls-receiver.ts';
 import { signaturesOf, verifiesV1a } from '../../../test/support/v1a-verification.ts';
@@ -18,7 +18,6 @@ import { recordLayoutVersion } from '../../core/records.ts';
 import { recordSealingContext, webhookSecretSealingContext } from '../../core/sealing-contexts.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import { RedisMessageReplayer } from '../../data/history/message-replayer.ts';
-import { RedisRegistryPublisher } from '../../data/registry/registry-publisher.ts';
 import type { WebhookEndpoint } from '../../data/webhooks/webhooks.ts';
 import { systemClock } from '../../runtime/clock.ts';
 
@@ -154,23 +153,13 @@ describe('a destination', () => {
     const to = await receiver((response, number) => {
       if (number > 1) response.end();
     });
-    const publisher = new RedisRegistryPublisher(suite.redis.client, prefix);
-    const epoch = await publisher.mintEpoch();
-    await publisher.publish(epoch, 'organization', organizationRecord({ egress: { allowedCidrs: ['127.0.0.0/8'], allowedHosts: [] } }));
-    await publisher.publish(epoch, 'route', routeRecord());
-    await publisher.publish(epoch, 'destination', record(to.url, [secret, key]));
-    await publisher.markComplete();
-    const start = async () => {
-      const program = await startDeliveryProgram(suite.redis.url, { POSTHORN_REDIS_KEY_PREFIX: prefix, POSTHORN_SHARDS: '1' });
-      ends.push(() => program.stop());
-      return program;
-    };
-    const first = await start();
+    await publishRecords(suite.redis.client, prefix, { route: routeRecord(), destination: record(to.url, [secret, key]) });
+    const first = await suite.program();
     const id = await send();
     await to.arrived(1);
     first.signal('SIGKILL');
     await first.ended;
-    await start();
+    await suite.program();
     for (const request of await to.arrived(2))
       expect([request.headers['webhook-id'], verifies(request, secret), verifiesV1a(request, publicKey)]).toEqual([id, true, true]);
   }, 120_000);

@@ -1,14 +1,13 @@
 import { beforeAll, beforeEach, expect, test } from '@jest/globals';
-import { startDeliveryProgram } from '../../../test/support/delivery-program.ts';
 import { deliverySuite } from '../../../test/support/delivery-suite.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { largePayload } from '../../../test/support/large-payloads.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
+import { publishRecords } from '../../../test/support/published-records.ts';
 import type { Receiver } from '../../../test/support/receiver.ts';
-import { destinationRecord, organizationRecord, routeRecord } from '../../../test/support/records.ts';
+import { destinationRecord, routeRecord } from '../../../test/support/records.ts';
 import { recordLayoutVersion } from '../../core/records.ts';
 import { RedisMessageReplayer } from '../../data/history/message-replayer.ts';
-import { RedisRegistryPublisher } from '../../data/registry/registry-publisher.ts';
 import { systemClock } from '../../runtime/clock.ts';
 
 let replayer: RedisMessageReplayer;
@@ -133,23 +132,16 @@ test('a worker that takes over from one that was killed in an attempt sends the 
   const to = await receiver((response, number) => {
     if (number > 1) response.end();
   });
-  const publisher = new RedisRegistryPublisher(suite.redis.client, prefix);
-  const epoch = await publisher.mintEpoch();
-  await publisher.publish(epoch, 'organization', organizationRecord({ egress: { allowedCidrs: ['127.0.0.0/8'], allowedHosts: [] } }));
-  await publisher.publish(epoch, 'route', routeRecord({}));
-  await publisher.publish(epoch, 'destination', destinationRecord({ url: to.url, forwardHeaders: ['x-shop-topic', 'x-shop-tag'] }));
-  await publisher.markComplete();
-  const start = async () => {
-    const program = await startDeliveryProgram(suite.redis.url, { POSTHORN_REDIS_KEY_PREFIX: prefix, POSTHORN_SHARDS: '1' });
-    suite.ends.push(() => program.stop());
-    return program;
-  };
-  const first = await start();
+  await publishRecords(suite.redis.client, prefix, {
+    route: routeRecord(),
+    destination: destinationRecord({ url: to.url, forwardHeaders: ['x-shop-topic', 'x-shop-tag'] }),
+  });
+  const first = await suite.program();
   const id = await send();
   await to.arrived(1);
   first.signal('SIGKILL');
   await first.ended;
-  await start();
+  await suite.program();
   expect(await forwarded(to, 2)).toEqual(Array(2).fill({ 'x-shop-topic': 'orders/paid', 'x-shop-tag': 'a, b' }));
   await eventually(async () => expect(await suite.reader.delivery('org_a', id)).toMatchObject({ status: 'delivered' }), 60_000);
   expect(new Set(to.requests.map(({ headers: { 'webhook-id': sent } }) => sent))).toEqual(new Set([id]));

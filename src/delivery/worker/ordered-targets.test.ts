@@ -1,23 +1,22 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { testKeyring } from '../../../test/support/controllers.ts';
 import { startDeliveryProgram } from '../../../test/support/delivery-program.ts';
 import { deliverySuite } from '../../../test/support/delivery-suite.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { silentLogger } from '../../../test/support/logger.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import type { Program } from '../../../test/support/program.ts';
+import { publishRecords } from '../../../test/support/published-records.ts';
 import type { Receiver } from '../../../test/support/receiver.ts';
-import { destinationRecord, organizationRecord, routeRecord, sourceRecord } from '../../../test/support/records.ts';
+import { destinationRecord, routeRecord, sourceRecord } from '../../../test/support/records.ts';
 import { newWebhookEvent } from '../../../test/support/webhook-messages.ts';
+import { sealWebhookSecret } from '../../../test/support/webhook-program-suite.ts';
 import { newWebhookEndpoint } from '../../../test/support/webhooks.ts';
 import type { HttpDestinationRecord } from '../../core/records.ts';
-import { webhookSecretSealingContext } from '../../core/sealing-contexts.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import { checkShards } from '../../data/check/shard-check.ts';
 import { RedisMessageReader } from '../../data/history/message-reader.ts';
 import { RedisMessageAcceptor } from '../../data/queue/message-acceptor.ts';
-import { RedisRegistryPublisher } from '../../data/registry/registry-publisher.ts';
 import { RedisWebhookStore } from '../../data/webhooks/redis-webhook-store.ts';
 import { systemClock } from '../../runtime/clock.ts';
 
@@ -206,18 +205,6 @@ describe('worker processes', () => {
     for (const program of programs.splice(0)) await program.stop();
   });
 
-  async function publish(url: string | null): Promise<void> {
-    const publisher = new RedisRegistryPublisher(suite.redis.client, prefix);
-    const epoch = await publisher.mintEpoch();
-    await publisher.publish(epoch, 'organization', organizationRecord());
-    if (url !== null) {
-      await publisher.publish(epoch, 'source', sourceRecord());
-      await publisher.publish(epoch, 'route', routeRecord());
-      await publisher.publish(epoch, 'destination', destinationRecord({ url, timeoutMs: 60_000 }, { ordered: true, retryPolicy }));
-    }
-    await publisher.markComplete();
-  }
-
   test('workers that are killed in an attempt, and between two, leave the order as it is: what they held comes before what was accepted later', async () => {
     const unanswered = [5, 20];
     const to = await counting((response, number) => {
@@ -225,7 +212,8 @@ describe('worker processes', () => {
       if (number % 7 === 0) response.writeHead(500).end();
       else setTimeout(() => response.end(), 20);
     });
-    await publish(to.url);
+    const destination = destinationRecord({ url: to.url, timeoutMs: 60_000 }, { ordered: true, retryPolicy });
+    await publishRecords(suite.redis.client, prefix, { source: sourceRecord(), route: routeRecord(), destination });
     const acceptor = new RedisMessageAcceptor({ redis: suite.redis.client, prefix, clock: systemClock });
     await start();
     await start();
@@ -248,7 +236,7 @@ describe('worker processes', () => {
   test('a webhook endpoint gets the messages of all its subscriptions in order', async () => {
     const org = 'org_a';
     const to = await counting((response, number) => response.writeHead(number % 4 === 0 ? 500 : 200).end());
-    await publish(null);
+    await publishRecords(suite.redis.client, prefix);
     const store = new RedisWebhookStore({ redis: suite.redis.client, prefix, clock: systemClock, logger: silentLogger });
     const { id } = await store.createApplication({
       org,
@@ -256,13 +244,7 @@ describe('worker processes', () => {
       shard: 0,
       rateLimits: { perSecond: 0, perMinute: 0, perHour: 0 },
     });
-    const sealSecret = (endpointId: string) => ({
-      sealed: testKeyring.seal(`whsec_${Buffer.alloc(32, 1).toString('base64')}`, webhookSecretSealingContext(org, endpointId)),
-      prefix: 'whsec_AQEB',
-      version: 1,
-      previous: [],
-    });
-    const endpoint = await store.createEndpoint(newWebhookEndpoint(id, { url: to.url, sealSecret, ordered: true }));
+    const endpoint = await store.createEndpoint(newWebhookEndpoint(id, { url: to.url, sealSecret: sealWebhookSecret, ordered: true }));
     await start();
     await start();
     const acceptor = new RedisMessageAcceptor({ redis: suite.redis.client, prefix, clock: systemClock });
