@@ -79,6 +79,18 @@ test('a Destination has the headers that it forwards in lower case, an empty lis
   expect(compiled({ http: { url } }).record).not.toHaveProperty('http.forwardHeaders');
 });
 
+test('a Destination has its header templates as they are, and is refused when one takes a credential of the sender', () => {
+  const templated = (...headerTemplates: { name: string; template: string }[]) => compiled({ http: { url, headerTemplates } });
+  const template = { name: 'X-Topic', template: '{{ headers.X-Topic }}' };
+  expect(templated(template).record).toMatchObject({ http: { headerTemplates: [template] } });
+  for (const spec of [{ url }, { url, headerTemplates: [] }])
+    expect(compiled({ http: spec }).record).not.toHaveProperty('http.headerTemplates');
+  expect(templated(template, { name: 'X-A', template: 'a {{ headers.X-Api-Key }}' }).refusal).toEqual({
+    reason: 'InvalidHeader',
+    message: expect.stringContaining('header X-A in spec.http.headerTemplates must not take the header x-api-key of the event'),
+  });
+});
+
 test('a Destination is ordered where its spec says so', () => {
   expect(compiled({ http: { url }, ordered: true }).record).toMatchObject({ ordered: true });
   for (const spec of [{ http: { url } }, { http: { url }, ordered: false }]) expect(compiled(spec).record).not.toHaveProperty('ordered');

@@ -1,3 +1,4 @@
+import { forbiddenHeaderIn } from '../core/header-template.ts';
 import { resourceId } from '../core/ids.ts';
 import { plainSecret } from '../core/plain-secret.ts';
 import {
@@ -46,6 +47,11 @@ export function destinationRefusal(spec: SpecOf<'Destination'>): Refusal | null 
   const { signatureScheme = defaultSignatureScheme, signingSecretRef } = http;
   if (signatureScheme !== defaultSignatureScheme && signingSecretRef === undefined)
     return { reason: 'Incomplete', message: `spec.http.signatureScheme ${signatureScheme} needs spec.http.signingSecretRef` };
+  for (const { name, template } of http.headerTemplates ?? []) {
+    const problem = forbiddenHeaderIn(template);
+    if (problem !== null)
+      return { reason: 'InvalidHeader', message: `the template of the header ${name} in spec.http.headerTemplates ${problem}` };
+  }
   return null;
 }
 
@@ -122,6 +128,7 @@ function compileHttp(
         url: http.url,
         method: http.method,
         headers: compiledHeaders.record,
+        ...(http.headerTemplates !== undefined && http.headerTemplates.length > 0 && { headerTemplates: http.headerTemplates }),
         auth: auth.record,
         timeoutMs: http.timeoutMs,
         ...(tls.record !== null && { tls: tls.record }),

@@ -1,4 +1,5 @@
 import { signingKeyPrefix } from '../core/ed25519-keys.ts';
+import type { HeaderTemplate } from '../core/header-template.ts';
 import { resourceId } from '../core/ids.ts';
 import type { HeaderRecord } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
@@ -34,6 +35,7 @@ export interface ManagedEndpoint {
   url: string;
   description: string | null;
   headers: HeaderRecord[];
+  headerTemplates: readonly HeaderTemplate[];
   timeoutSeconds: number;
   rateLimitPerSecond: number;
   rateLimitStrict: boolean;
@@ -123,6 +125,7 @@ export function compileWebhookEndpoint(
       url: spec.url,
       description: spec.description ?? null,
       headers: headers.record,
+      headerTemplates: spec.headerTemplates ?? [],
       timeoutSeconds: spec.timeoutSeconds,
       rateLimitPerSecond: spec.rateLimitPerSecond,
       rateLimitStrict: spec.rateLimitStrict ?? false,

@@ -1,3 +1,4 @@
+import type { HeaderTemplate } from './header-template.ts';
 import type { SignatureScheme } from './providers/descriptor.ts';
 import type { Handshake, Provider } from './providers/providers.ts';
 import type { ReplayRecord } from './replay-record.ts';
@@ -248,6 +249,7 @@ export interface HttpDestinationRecord extends AnyDestinationRecord {
     tls?: TlsRecord;
     useStaticIp?: boolean;
     forwardQuery?: boolean;
+    headerTemplates?: readonly HeaderTemplate[];
     /** Names in lower case of the headers of an event that are sent on; absent: all that are kept with it. */
     forwardHeaders?: readonly string[];
   };

@@ -2,6 +2,7 @@ import type { z } from 'zod';
 import type { Rule } from './definition.ts';
 import type { destinationSpec } from './destination-spec.ts';
 import { forwardedHeaderRules } from './forwarded-header.ts';
+import { headerTemplateRules } from './header-template.ts';
 import { settableHeaderRule, staticHeaderRules } from './http-header.ts';
 
 type Spec = z.output<typeof destinationSpec>;
@@ -123,6 +124,15 @@ export const destinationRules: readonly Rule[] = [
   tlsRule,
   settableHeaderRule('http.auth.headerName'),
   ...staticHeaderRules('http.headers'),
+  ...headerTemplateRules('http'),
+  {
+    at: 'http',
+    cel: '!has(self.auth) || !has(self.auth.headerName) || !has(self.headerTemplates) || !self.headerTemplates.exists(one, one.name.lowerAscii() == self.auth.headerName.lowerAscii())',
+    message: 'must not name the header of auth',
+    fieldPath: '.headerTemplates',
+    check: ({ auth, headerTemplates = [] }: Http) =>
+      !headerTemplates.some(({ name }) => name.toLowerCase() === auth?.headerName?.toLowerCase()),
+  },
   ...forwardedHeaderRules,
   ...throttleRules,
   {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { defaultSignatureScheme, signatureSchemes } from '../core/signature-scheme.ts';
 import { description, displayName, expiresAfterSeconds, secretKeyRef } from './fields.ts';
 import { forwardedHeaderNames } from './forwarded-header.ts';
+import { headerTemplates } from './header-template.ts';
 import { headerName, staticHeaders } from './http-header.ts';
 import { controls, line, text } from './text.ts';
 import { bucketName, httpsUrl, httpUrl } from './url.ts';
@@ -37,6 +38,9 @@ const http = z.strictObject({
   url: httpUrl.describe('Absolute http or https URL without user and password.'),
   method: z.enum(['POST', 'PUT', 'PATCH']).default('POST').describe('Method of the requests.'),
   headers: staticHeaders(50).optional().describe('Sent with every delivery.'),
+  headerTemplates: headerTemplates(50, 'destination')
+    .optional()
+    .describe('Headers whose values are made of the message for every attempt. One without a value is left out.'),
   auth: auth.optional().describe('Authentication at the endpoint.'),
   timeoutMs: z.int().min(100).max(60_000).default(30_000).describe('One deadline over connect, headers and body, in milliseconds.'),
   tls: tls.optional().describe('Private certificate authority and mutual TLS.'),

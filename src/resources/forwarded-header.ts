@@ -27,6 +27,17 @@ const isCredential = [
 
 const at = 'http.forwardHeaders';
 
+/** The rule that the name of a header at `where` is not that of a credential. */
+export function notCredentialRule(where: string, message: string): Rule {
+  return {
+    at: where,
+    cel: `${isHarmless.join(' || ')} || !(${isCredential.join(' || ')})`,
+    message,
+    sparesStored: true,
+    check: (self: string) => !isCredentialHeader(self.toLowerCase()),
+  };
+}
+
 /** What holds for the list of a destination, which `forwardedHeaderNames` describes. */
 export const forwardedHeaderRules: readonly Rule[] = [
   {
@@ -38,14 +49,10 @@ export const forwardedHeaderRules: readonly Rule[] = [
       return !refusedNames.includes(name) && !reservedPrefixes.some((prefix) => name.startsWith(prefix));
     },
   },
-  {
-    at: `${at}[]`,
-    cel: `${isHarmless.join(' || ')} || !(${isCredential.join(' || ')})`,
-    message:
-      'must not name a credential: those of the sender are neither stored nor forwarded, and the receiver gets its own from the destination',
-    sparesStored: true,
-    check: (self: string) => !isCredentialHeader(self.toLowerCase()),
-  },
+  notCredentialRule(
+    `${at}[]`,
+    'must not name a credential: those of the sender are neither stored nor forwarded, and the receiver gets its own from the destination',
+  ),
   distinctHeadersRule(at, ''),
   {
     at: 'http',

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { defaultSignatureScheme, signatureSchemes } from '../core/signature-scheme.ts';
 import { defineKind, type Rule } from './definition.ts';
 import { circuitStatus, commonStatus, disableAfterHours, expiresAfterSeconds, reference, secretKeyRef } from './fields.ts';
+import { headerTemplateRules, headerTemplates } from './header-template.ts';
 import { staticHeaderRules, staticHeaders } from './http-header.ts';
 import { ageColumn, enabledColumn, readyColumns } from './printer-columns.ts';
 import { paragraph } from './text.ts';
@@ -30,6 +31,9 @@ const spec = z.strictObject({
       `Signatures in webhook-signature: hmac-sha256 (v1, by the whsec_ secrets), ed25519 (v1a, by the whsk_ keys) or both. Default: ${defaultSignatureScheme}.`,
     ),
   headers: staticHeaders(20).optional().describe('Sent with every message.'),
+  headerTemplates: headerTemplates(20, 'endpoint')
+    .optional()
+    .describe('Headers whose values are made of the message for every attempt. One without a value is left out.'),
   timeoutSeconds: z.int().min(1).max(120).default(30).describe('One deadline over connect, headers and body, in seconds.'),
   rateLimitPerSecond: z
     .int()
@@ -100,12 +104,15 @@ const rules: readonly Rule[] = [
     check: (self: string, oldSelf: string) => self === oldSelf,
   },
   ...staticHeaderRules('headers'),
-  {
-    at: 'headers[].name',
-    cel: `!(self.lowerAscii() in [${endpointOwnHeaders.map((name) => `'${name}'`).join(', ')}])`,
-    message: `is set by Posthorn: not ${endpointOwnHeaders.join(', ')}`,
-    check: (self: string) => !endpointOwnHeaders.includes(self.toLowerCase()),
-  },
+  ...headerTemplateRules(''),
+  ...['headers', 'headerTemplates'].map(
+    (list): Rule => ({
+      at: `${list}[].name`,
+      cel: `!(self.lowerAscii() in [${endpointOwnHeaders.map((name) => `'${name}'`).join(', ')}])`,
+      message: `is set by Posthorn: not ${endpointOwnHeaders.join(', ')}`,
+      check: (self: string) => !endpointOwnHeaders.includes(self.toLowerCase()),
+    }),
+  ),
   disabledReasonRule,
 ];
 

@@ -9,6 +9,7 @@ import { coreCases } from './cases/core.ts';
 import { deliveryPoolCases } from './cases/delivery-pool.ts';
 import { destinationCases } from './cases/destination.ts';
 import { filterCases } from './cases/filter.ts';
+import { headerTemplateCases } from './cases/header-templates.ts';
 import { httpCronJobCases } from './cases/http-cron-job.ts';
 import { metadataCases } from './cases/metadata.ts';
 import { notificationChannelCases } from './cases/notification-channel.ts';
@@ -41,6 +42,7 @@ const posthornCases = [
   ...webhookEventTypeCases,
   ...webhookApplicationCases,
   ...webhookEndpointCases,
+  ...headerTemplateCases,
   ...webhookSubscriptionCases,
   ...deliveryPoolCases,
   ...metadataCases,

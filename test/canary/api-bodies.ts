@@ -24,6 +24,7 @@ export function bodiesWithSecrets(url: string): BodyWithSecrets[] {
     }),
     http('Headers', (secret) => ({
       headers: { Authorization: `Bearer ${secret('headerValue')}`, 'X-Team': 'shop' },
+      headerTemplates: { 'X-Order': '{{ payload.order.id }}' },
       forwardHeaders: ['X-Shop-Topic'],
     })),
     {

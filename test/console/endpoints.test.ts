@@ -9,7 +9,8 @@ const { made, open, expectSound } = suite;
 test('the facts of an endpoint say when it is tried again, when messages expire, what counts as success, and whether messages go out in order', async () => {
   const applicationId = await made('webhook-applications', { name: 'Acme' });
   const own = { retryDelays: [5, 60], expiresAfterSeconds: 3600, successStatusCodes: ['2xx', 409] };
-  const endpoint = await made('webhook-endpoints', { applicationId, url: 'https://customer.example/', ...own });
+  const headerTemplates = [{ name: 'X-Order', template: 'no {{ payload.order.id }}' }];
+  const endpoint = await made('webhook-endpoints', { applicationId, url: 'https://customer.example/', headerTemplates, ...own });
   const page = await open(`o/default/targets/${endpoint}`);
   const facts = page.getByRole('region', { name: 'Facts' });
   const fact = (name: string) => facts.locator(`dt:text-is("${name}") + dd`);
@@ -18,14 +19,17 @@ test('the facts of an endpoint say when it is tried again, when messages expire,
   expect(await fact('Success').textContent()).toBe('2xx, 409');
   expect(await fact('Expiry').textContent()).toBe('messages expire after 1 h');
   expect(await fact('Order').count()).toBe(0);
+  expect(await fact('Templated headers').textContent()).toBe('X-Order: no {{ payload.order.id }}');
   await suite.rest.send('PATCH', `/api/webhook-endpoints/${endpoint}`, {
     retryDelays: null,
     expiresAfterSeconds: null,
     successStatusCodes: null,
     ordered: true,
+    headerTemplates: [],
   });
   await page.reload();
   await facts.waitFor();
+  expect(await fact('Templated headers').count()).toBe(0);
   expect(await fact('Retries').textContent()).toBe('as the installation has them');
   expect(await fact('Success').textContent()).toBe('any 2xx');
   expect(await fact('Expiry').textContent()).toBe('messages do not expire');
@@ -78,5 +82,40 @@ test('the facts of a destination have the public key of what signs; without a se
     expect(await facts.locator('dt:text-is("Signatures") + dd').textContent()).toBe(signatures);
     expect(await facts.locator('dt:text-is("Public key") + dd code').allTextContents()).toEqual(publicKeys);
   }
+  expectSound();
+});
+
+test('the forms of a destination and of an endpoint set templated headers, and say at the field what is wrong with one', async () => {
+  const target = await made('destinations', { name: 'Templated', url: 'https://shop.example/in' });
+  const applicationId = await made('webhook-applications', { name: 'Templated' });
+  const endpoint = await made('webhook-endpoints', { applicationId, url: 'https://customer.example/' });
+  const page = await open(`o/default/destinations/${target}/edit`);
+  const save = page.getByRole('button', { name: 'Save', exact: true });
+  await page.getByText('Further settings').click();
+  const templates = page.getByRole('group', { name: 'Header templates' });
+  await templates.getByRole('button', { name: 'Add' }).click();
+  await templates.getByLabel('Name 1').fill('X-Order');
+  await templates.getByLabel('Value 1').fill('{{ payload.order.id');
+  await save.click();
+  await page.locator('.error', { hasText: 'has a placeholder that is not closed' }).waitFor();
+  await templates.getByLabel('Value 1').fill('{{ payload.order.id }}');
+  await save.click();
+  await page.waitForURL('**/targets?at=*');
+  await page.getByText('X-Order: {{ payload.order.id }}').waitFor();
+
+  await page.goto(page.url().replace(/targets\?.*/, `endpoints/${endpoint}/edit`));
+  await page.getByText('Further settings').click();
+  await page.getByRole('button', { name: 'Add to header templates' }).click();
+  await page.getByLabel('Name *').fill('X-Type');
+  await page.getByLabel('Template *').fill('{{ source }}');
+  await save.click();
+  await page.locator('.error', { hasText: 'has the unknown path "source"' }).waitFor();
+  await page.getByLabel('Template *').fill('{{ event.type }}');
+  await save.click();
+  await page.waitForURL('**/targets?at=*');
+  await page.getByText('X-Type: {{ event.type }}').waitFor();
+  expect(await accessibilityViolations(page)).toEqual([]);
+  await page.setViewportSize({ width: 320, height: 800 });
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);
   expectSound();
 });

@@ -40,8 +40,8 @@ const bodyOf = (operationId: string): Schema =>
   members(members(members(members(named.get(operationId)?.['requestBody'])['content'])['application/json'])['schema']);
 const queryOf = (operationId: string): Schema[] => list(named.get(operationId)?.['parameters']).map(members);
 
-test('the OpenAPI document has at most 3.2 kB per operation', () => {
-  expect(Buffer.byteLength(text) / operations.length).toBeLessThanOrEqual(3200);
+test('the OpenAPI document has at most 3.3 kB per operation', () => {
+  expect(Buffer.byteLength(text) / operations.length).toBeLessThanOrEqual(3300);
 });
 
 describe('names in the OpenAPI document', () => {

@@ -91,9 +91,17 @@ describe('config', () => {
       headers: {},
       url: '',
       forwardHeaders: null,
+      headerTemplates: {},
     };
     expect((await create({ name: 'With defaults', type: 's3', config: s3, ...defaults })).status).toBe(201);
-    const others = { method: 'PUT', authType: 'bearer', timeoutMs: 10_000, useStaticIp: true, forwardHeaders: ['X-A'] };
+    const others = {
+      method: 'PUT',
+      authType: 'bearer',
+      timeoutMs: 10_000,
+      useStaticIp: true,
+      forwardHeaders: ['X-A'],
+      headerTemplates: { 'X-A': 'a' },
+    };
     for (const [field, value] of Object.entries(others)) {
       const { status, body } = await create({ name: 'x', type: 's3', config: s3, ...defaults, [field]: value });
       expect([status, body.message]).toEqual([400, `${field} does not belong to type s3.`]);

@@ -103,6 +103,7 @@ export function webhookEndpoint(changes: Partial<WebhookEndpoint> & Pick<Webhook
     applicationId: 'app_a',
     description: null,
     headers: [],
+    headerTemplates: [],
     timeoutSeconds: 30,
     rateLimitPerSecond: 0,
     rateLimitStrict: false,

@@ -23,6 +23,16 @@ test('order, delays, expiry and success statuses of an endpoint are read as they
   expect([m, r, j, o, known]).toEqual([1, [5, 60], 60, ['2xx', 409], JSON.parse(earlier)]);
 });
 
+test('header templates of an endpoint are read as they were written, and ignored by what does not know them', () => {
+  const before = decodeEndpoint(earlier);
+  expect(before.headerTemplates).toEqual([]);
+  const headerTemplates = [{ name: 'X-Order', template: '{{ payload.order.id }}' }];
+  const json = encodeEndpoint({ ...before, headerTemplates });
+  expect(decodeEndpoint(json)).toEqual({ ...before, headerTemplates });
+  const { H, ...known } = JSON.parse(json);
+  expect([H, known]).toEqual([[['X-Order', '{{ payload.order.id }}']], JSON.parse(earlier)]);
+});
+
 test('signature scheme and Ed25519 keys of an endpoint are read as they were written; what does not know them reads a secret that signs', () => {
   const previous = [{ sealed: 'sealed before', publicKey: 'whpk_old', validUntilMs: 5 }];
   const before = decodeEndpoint(earlier);

@@ -35,7 +35,7 @@ const applicationJson = z.object({
   s: z.number().optional(),
 });
 /**
- * h: headers as they are. s: sealed ones, each with its place among all. r: seconds between attempts. m: in order, one at a time. j: seconds after which messages
+ * h: headers as they are. s: sealed ones, each with its place among all. H: templates of headers. r: seconds between attempts. m: in order, one at a time. j: seconds after which messages
  * expire. o: what counts as success. k, p: secret and previous ones. n: signature scheme. e, f: Ed25519 key and previous ones.
  */
 const endpointJson = z.object({
@@ -45,6 +45,7 @@ const endpointJson = z.object({
   d: z.string().optional(),
   h: z.array(z.tuple([z.string(), z.string()])).optional(),
   s: z.array(z.tuple([z.number(), z.string(), z.string()])).optional(),
+  H: z.array(z.tuple([z.string(), z.string()])).optional(),
   t: z.number().optional(),
   l: z.number().optional(),
   y: z.literal(1).optional(),
@@ -101,6 +102,7 @@ export function newEndpointContent(endpoint: NewWebhookEndpoint, id: string, now
     url,
     description: description ?? null,
     headers: endpoint.sealHeaders?.(id) ?? endpoint.headers ?? [],
+    headerTemplates: endpoint.headerTemplates ?? [],
     timeoutSeconds: timeoutSeconds ?? defaultTimeoutSeconds,
     rateLimitPerSecond: rateLimitPerSecond ?? 0,
     rateLimitStrict: rateLimitStrict ?? false,
@@ -178,6 +180,7 @@ export function encodeEndpoint({
   url,
   description,
   headers,
+  headerTemplates,
   timeoutSeconds,
   rateLimitPerSecond,
   rateLimitStrict,
@@ -196,6 +199,7 @@ export function encodeEndpoint({
     a: url,
     d: description ?? undefined,
     ...encodeHeaders(headers),
+    H: headerTemplates.length === 0 ? undefined : headerTemplates.map(({ name, template }): [string, string] => [name, template]),
     t: timeoutSeconds === defaultTimeoutSeconds ? undefined : timeoutSeconds,
     l: rateLimitPerSecond === 0 ? undefined : rateLimitPerSecond,
     y: rateLimitStrict ? 1 : undefined,
@@ -225,6 +229,7 @@ export function decodeEndpoint(json: string): EndpointContent {
     url: stored.a,
     description: stored.d ?? null,
     headers: decodeHeaders(stored),
+    headerTemplates: (stored.H ?? []).map(([name, template]) => ({ name, template })),
     timeoutSeconds: stored.t ?? defaultTimeoutSeconds,
     rateLimitPerSecond: stored.l ?? 0,
     rateLimitStrict: stored.y === 1,

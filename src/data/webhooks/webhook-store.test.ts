@@ -151,6 +151,7 @@ describe('an endpoint', () => {
       url: 'https://customer.example/hooks',
       description: null,
       headers: [{ name: 'x-a', value: '1' }],
+      headerTemplates: [],
       timeoutSeconds: 30,
       rateLimitPerSecond: 9,
       rateLimitStrict: false,

@@ -1,3 +1,4 @@
+import type { HeaderTemplate } from '../../core/header-template.ts';
 import type { HeaderRecord } from '../../core/records.ts';
 import type { SignatureScheme } from '../../core/signature-scheme.ts';
 import type { SuccessStatus } from '../../core/success-status.ts';
@@ -39,6 +40,8 @@ export interface WebhookEndpoint {
   description: string | null;
   /** Sealed ones by the caller (`webhookHeaderSealingContext`). */
   headers: HeaderRecord[];
+  /** Headers whose values are made of the message. */
+  headerTemplates: readonly HeaderTemplate[];
   timeoutSeconds: number;
   /** 0: unlimited. */
   rateLimitPerSecond: number;
@@ -140,6 +143,7 @@ export type NewWebhookEndpoint = Pick<WebhookEndpoint, 'org' | 'applicationId' |
       WebhookEndpoint,
       | 'description'
       | 'headers'
+      | 'headerTemplates'
       | 'timeoutSeconds'
       | 'rateLimitPerSecond'
       | 'rateLimitStrict'

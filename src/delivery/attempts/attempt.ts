@@ -9,6 +9,7 @@ import type { Job, Settlement } from '../../data/queue/delivery-queue.ts';
 import type { ReadyHttpPlan, ReadyPlan } from '../plans/delivery-plan.ts';
 import { exchange } from '../targets/http/http-exchange.ts';
 import { lookingUpFor } from '../targets/http/name-lookups.ts';
+import { withTemplates } from '../targets/http/own-templates.ts';
 import { requestHeaders } from '../targets/http/request-headers.ts';
 import { type AlertReport, attemptAlert } from './alert-attempt.ts';
 import { attemptOutcome, attemptRecord } from './attempt-outcome.ts';
@@ -62,9 +63,14 @@ async function attemptHttp(job: Job, plan: ReadyHttpPlan, context: AttemptContex
   const timestampSeconds = Math.floor(startedAtMs / 1000);
   const isLarge = event.payload.length > wholePayloadBytes;
   const signature = isLarge ? await largeSignature(job, http.headers.signingKeys, timestampSeconds) : null;
-  const headers = requestHeaders(http.headers, event, {
-    messageId: job.messageId,
-    eventId: job.eventId,
+  const { messageId, eventId } = job;
+  const own =
+    http.templates === null
+      ? http.headers
+      : withTemplates(http.headers, http.templates, { ...event, source: event.sourceSlug, messageId, eventId, attempt: number });
+  const headers = requestHeaders(own, event, {
+    messageId,
+    eventId,
     number,
     timestampSeconds,
     ...(signature !== null && { signature }),

@@ -3,6 +3,7 @@ import type { AttemptDetailMode } from '../../core/attempt-detail-mode.ts';
 import { retryCount } from '../../core/backoff.ts';
 import type { Clock } from '../../core/clock.ts';
 import { isPosthornError } from '../../core/errors.ts';
+import { templatedHeaders } from '../../core/header-template.ts';
 import type { Job, Outcome, Settlement } from '../../data/queue/delivery-queue.ts';
 import type { StoredEvent } from '../../data/shard/event-text.ts';
 import type { DeliveryMetrics } from '../metrics.ts';
@@ -77,7 +78,7 @@ interface Sent {
   /** Of the endpoint. */
   own: readonly [string, string][];
   keys: readonly KeyObject[];
-  event: Pick<StoredEvent, 'contentType' | 'payload' | 'sourceSlug'>;
+  event: Pick<StoredEvent, 'contentType' | 'payload' | 'receivedAtMs' | 'sourceSlug'>;
   identity: Parameters<typeof webhookHeaders>[3];
 }
 
@@ -88,8 +89,17 @@ export async function exchangeWithEndpoint(
   { clock, signal }: Pick<Context, 'clock' | 'signal'>,
 ): Promise<HttpResult> {
   if (plan.isForbidden) return { type: 'error', error: new InsecureUrlError() };
-  const headers = webhookHeaders(own, keys, event, identity);
+  const headers = webhookHeaders(plan.templates === null ? own : [...own, ...made(plan.templates, event, identity)], keys, event, identity);
   const { origin, path, timeoutMs, sentSecrets } = plan;
   const request = { origin, path, method: 'POST' as const, headers, body: event.payload, secrets: sentSecrets };
   return await exchange(plan.dispatcher(), request, { timeoutMs, clock, signal });
+}
+
+/** Messages to endpoints have no headers of a sender. */
+function made(
+  templates: NonNullable<WebhookPlan['templates']>,
+  event: Sent['event'],
+  { number, ...ids }: Sent['identity'],
+): [string, string][] {
+  return templatedHeaders(templates, { ...event, ...ids, source: event.sourceSlug, headers: [], attempt: number });
 }

@@ -185,7 +185,7 @@ async function makePlan(sources: PlanSources, org: string, placed: PlacedRoute, 
     if (warehouse === null) return { state: 'impossible', reason: 'secret_decryption_failed', setting };
     return { state: 'ready', type: 'warehouse', setting, retryPolicy, transform, warehouse };
   }
-  const http = httpPlan(destination, { ...sources, egress });
+  const http = httpPlan(destination, { ...sources, egress, route: route.slug });
   if (http === null) return { state: 'impossible', reason: 'secret_decryption_failed', setting };
   return { state: 'ready', type: 'http', setting, retryPolicy, transform, expectedResponse: route.expectedResponse, http };
 }

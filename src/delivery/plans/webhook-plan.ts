@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache';
 import type { Dispatcher } from 'undici';
 import type { RetrySchedule } from '../../core/backoff.ts';
 import { type EgressRules, egressRules, type InstallationEgress } from '../../core/egress-policy.ts';
+import type { ReadyTemplate } from '../../core/header-template.ts';
 import type { OrganizationRecord, RouteRecord, ThrottleRecord, TransformRecord } from '../../core/records.ts';
 import type { Keyring } from '../../core/sealing.ts';
 import { webhookHeaderSealingContext, webhookSecretSealingContext } from '../../core/sealing-contexts.ts';
@@ -20,9 +21,10 @@ import type { WebhookDirectory } from '../../data/webhooks/webhook-directory.ts'
 import type { WebhookApplication, WebhookEndpoint, WebhookSecret } from '../../data/webhooks/webhooks.ts';
 import type { Dispatchers } from '../targets/http/dispatchers.ts';
 import { httpTarget } from '../targets/http/http-target.ts';
+import { ownTemplates } from '../targets/http/own-templates.ts';
 import { openedHeaders } from '../targets/http/request-headers.ts';
 import { SentSecrets } from '../targets/http/sent-secrets.ts';
-import { endpointHeaders } from '../targets/http/webhook-headers.ts';
+import { endpointHeaders, isEndpointHeader } from '../targets/http/webhook-headers.ts';
 import { heldBack } from './held-back.ts';
 
 /** How requests to a webhook endpoint are made. */
@@ -38,6 +40,8 @@ export interface WebhookPlan {
   timeoutMs: number;
   /** Null: one of them does not open. */
   headers: readonly [string, string][] | null;
+  /** Of headers whose values are made for each attempt; null: there are none. */
+  templates: readonly ReadyTemplate[] | null;
   secrets: readonly EndpointSecret[];
   /** The signing secrets and credentials that replies must not repeat. */
   sentSecrets: SentSecrets;
@@ -172,6 +176,7 @@ export class WebhookPlans {
       path,
       timeoutMs: endpoint.timeoutSeconds * 1000,
       headers,
+      templates: ownTemplates(endpoint.headerTemplates, headers ?? [], isEndpointHeader, { application: application.id, endpoint: id }),
       secrets,
       sentSecrets: new SentSecrets(texts, secretNames),
       dispatcher: dispatchers.forRules({ egress, tls: null, usesProxy: false }),

@@ -10,6 +10,7 @@ import { attemptRecord, wishOfTest } from '../attempts/attempt-outcome.ts';
 import type { PlanSources } from '../plans/delivery-plan.ts';
 import { exchange } from '../targets/http/http-exchange.ts';
 import { httpPlan } from '../targets/http/http-plan.ts';
+import { withTemplates } from '../targets/http/own-templates.ts';
 import { requestHeaders } from '../targets/http/request-headers.ts';
 import { BatchObjects } from '../targets/warehouse/batch-objects.ts';
 import { upload } from '../targets/warehouse/upload.ts';
@@ -42,18 +43,17 @@ async function testHttp(
   const startedAtMs = clock.now();
   const body = Buffer.from(payload ?? JSON.stringify(sampleEvent(destination, startedAtMs)));
   const id = base32(randomBytes(10));
-  const headers = requestHeaders(
-    target.headers,
-    { headers: [], contentType: 'application/json', payload: body },
-    {
-      messageId: `test_${id}`,
-      eventId: `test_${id}`,
-      number: 1,
-      timestampSeconds: Math.floor(startedAtMs / 1000),
-      userAgent,
-      failover: null,
-    },
-  );
+  const event = { headers: [], contentType: 'application/json', payload: body };
+  const ids = { messageId: `test_${id}`, eventId: `test_${id}` };
+  const message = { ...event, ...ids, source: 'test', receivedAtMs: startedAtMs, attempt: 1 };
+  const own = target.templates === null ? target.headers : withTemplates(target.headers, target.templates, message);
+  const headers = requestHeaders(own, event, {
+    ...ids,
+    number: 1,
+    timestampSeconds: Math.floor(startedAtMs / 1000),
+    userAgent,
+    failover: null,
+  });
   headers.push('x-posthorn-test', 'true');
   const request = { origin: target.origin, path: target.path, method: target.method, headers, body, secrets: target.secrets };
   const result = await exchange(target.dispatcher(), request, { timeoutMs: target.timeoutMs, clock, signal });

@@ -31,6 +31,7 @@ export function endpointTestHandler(
     const event = {
       contentType: 'application/json',
       sourceSlug: eventType ?? testEventType,
+      receivedAtMs: startedAtMs,
       payload: Buffer.from(payload ?? JSON.stringify(sample(endpointId, startedAtMs))),
     };
     const identity = { messageId: id, eventId: id, number: 1, timestampSeconds: Math.floor(startedAtMs / 1000), userAgent };

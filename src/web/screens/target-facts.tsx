@@ -14,6 +14,7 @@ import { SignatureFacts } from './signature-facts.tsx';
 import { Subscriptions } from './subscriptions.tsx';
 import { destinationState, endpointState, isEndpointId, targetWord, useCircuits } from './target-data.ts';
 import { DestinationSwitch, EndpointSwitch } from './target-switch.tsx';
+import { TemplateFacts } from './template-facts.tsx';
 import { TestSend } from './test-send.tsx';
 
 type Destination = Answer<'GET /destinations/{id}'>;
@@ -117,7 +118,7 @@ export function DestinationState({ destination: { id, enabled } }: { destination
 
 /** Circuits, what waits, how it has done, and why attempts failed. */
 export function DestinationFacts({ destination }: { destination: Destination }): ReactElement {
-  const { id, url, type, throttle, retryPolicy, expiresAfterSeconds, timeoutMs, forwardHeaders, ordered } = destination;
+  const { id, url, type, throttle, retryPolicy, expiresAfterSeconds, timeoutMs, forwardHeaders, headerTemplates, ordered } = destination;
   const { signatureScheme, publicKey, previousPublicKeys, signingSecret } = destination;
   const circuits = useCircuits([id]);
   const from = useDayBegin();
@@ -170,6 +171,7 @@ export function DestinationFacts({ destination }: { destination: Destination }):
             />
           )}
           {ordered === true ? <Order /> : null}
+          <TemplateFacts templates={Object.entries(headerTemplates ?? {}).map(([name, template]) => ({ name, template }))} />
           {forwardHeaders === undefined ? null : (
             <>
               <dt>Headers of events</dt>
@@ -228,6 +230,7 @@ export function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactElemen
           <dt>Expiry</dt>
           <dd>{expiryWords(expiresAfterSeconds)}</dd>
           {endpoint.ordered ? <Order /> : null}
+          <TemplateFacts templates={endpoint.headerTemplates} />
           <dt>Success</dt>
           <dd>{successStatusCodes === null ? 'any 2xx' : successStatusCodes.join(', ')}</dd>
           <SignatureFacts signing={endpoint} isSigned />

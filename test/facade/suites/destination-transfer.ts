@@ -51,6 +51,7 @@ export function describeDestinationTransfer(start: () => Promise<FacadeWorld>): 
             url,
             method: 'POST',
             headers: {},
+            headerTemplates: {},
             authType: 'bearer',
             authConfig: '***REDACTED***',
             timeoutMs: 30_000,

@@ -60,6 +60,7 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
         description: null,
         method: 'POST',
         headers: {},
+        headerTemplates: {},
         authType: 'none',
         authConfig: null,
         timeoutMs: 30_000,

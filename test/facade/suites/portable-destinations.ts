@@ -20,6 +20,11 @@ export const portableRequests: readonly object[] = [
   { name: 'Forwarding', forwardQuery: true, forwardHeaders: ['X-GitHub-Event', 'x-shop-topic'] },
   { name: 'Forwarding nothing', forwardHeaders: [] },
   { name: 'In order', ordered: true },
+  {
+    name: 'Templated',
+    headers: { 'X-A': 'a' },
+    headerTemplates: { 'X-Order': 'order {{ payload.order.id }}', 'X-B': '{{ headers.x-b }}' },
+  },
 ];
 
 const mapping = [

@@ -53,6 +53,9 @@ const destination = fc
         headers: fc
           .uniqueArray(fc.tuple(headerName, headerValue), { selector: ([header]) => header.toLowerCase(), maxLength: 4 })
           .map((entries) => Object.fromEntries(entries)),
+        headerTemplates: fc.option(
+          fc.dictionary(fc.stringMatching(/^x-t[a-z]{0,8}$/), fc.constantFrom('{{ event.id }}', 'a { {{payload.a[0]}} }}'), { maxKeys: 4 }),
+        ),
         timeoutMs: fc.integer({ min: 100, max: 60_000 }),
         throttle,
         retryPolicy: fc.record(

@@ -22,6 +22,7 @@ beforeAll(async () => {
     expiresAfterSeconds: 3600,
     successStatusCodes: ['2xx', 409],
     ordered: true,
+    headerTemplates: [{ name: 'X-Order', template: '{{ payload.order.id }}' }],
   });
   declared.subscription = await apply('WebhookSubscription', 'paid', {
     endpointRef: { name: 'hooks' },
@@ -56,6 +57,7 @@ test('what resources declare is listed and shown as what the API makes, its secr
     expiresAfterSeconds: 3600,
     successStatusCodes: ['2xx', 409],
     ordered: true,
+    headerTemplates: [{ name: 'X-Order', template: '{{ payload.order.id }}' }],
     circuitState: 'closed',
     subscriptionCount: 1,
   });

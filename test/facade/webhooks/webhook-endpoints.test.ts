@@ -63,6 +63,7 @@ describe('creating an endpoint', () => {
       url,
       description: null,
       headers: [],
+      headerTemplates: [],
       timeoutSeconds: 30,
       rateLimitPerSecond: 0,
       rateLimitStrict: false,
@@ -111,6 +112,7 @@ describe('creating an endpoint', () => {
     const sent = {
       description: 'x'.repeat(500),
       headers: Array.from({ length: 20 }, (_, n) => ({ name: `X-Tenant-${n}`, value: 'acme' })),
+      headerTemplates: Array.from({ length: 20 }, (_, n) => ({ name: `X-Order-${n}`, template: 't'.repeat(1024) })),
       timeoutSeconds: 120,
       rateLimitPerSecond: 5,
       rateLimitStrict: true,

@@ -1,12 +1,14 @@
 import type { Dispatcher } from 'undici';
 import type { EgressRules } from '../../../core/egress-policy.ts';
+import type { ReadyTemplate } from '../../../core/header-template.ts';
 import type { HttpAuthRecord, HttpDestinationRecord } from '../../../core/records.ts';
 import type { Keyring } from '../../../core/sealing.ts';
 import { recordSealingContext, type SealedRecordField } from '../../../core/sealing-contexts.ts';
 import { signingKey, withoutPrefix } from '../../../core/signing.ts';
 import type { ConnectionRules, Dispatchers } from './dispatchers.ts';
 import { httpTarget } from './http-target.ts';
-import { authHeaders, type DestinationHeaders, destinationHeaders, openedHeaders } from './request-headers.ts';
+import { ownTemplates } from './own-templates.ts';
+import { authHeaders, type DestinationHeaders, destinationHeaders, isOwnHeader, openedHeaders } from './request-headers.ts';
 import { SentSecrets, secretsInHeader, secretsInQuery } from './sent-secrets.ts';
 
 /** How requests to an endpoint are made. */
@@ -18,16 +20,18 @@ export interface HttpPlan {
   method: HttpDestinationRecord['http']['method'];
   timeoutMs: number;
   headers: DestinationHeaders;
+  /** Of headers whose values are made for each attempt; null: there are none. */
+  templates: readonly ReadyTemplate[] | null;
   /** What requests carry or are signed with. */
   secrets: SentSecrets;
   /** Asked for each attempt: pools that were not used for long are closed. */
   dispatcher: () => Dispatcher;
 }
 
-/** Null when a secret does not open or is no signing secret. */
+/** Null when a secret does not open or is no signing secret. `route`: the slug of the route; empty: the request is for none. */
 export function httpPlan(
-  { org, id, http }: HttpDestinationRecord,
-  { keyring, dispatchers, egress }: { keyring: Keyring; dispatchers: Dispatchers; egress: EgressRules },
+  { org, id, slug, http }: HttpDestinationRecord,
+  { keyring, dispatchers, egress, route = '' }: { keyring: Keyring; dispatchers: Dispatchers; egress: EgressRules; route?: string },
 ): HttpPlan | null {
   const opened = openedSecrets((sealed, field) => keyring.open(sealed, recordSealingContext(org, 'destination', id, field)), http);
   if (opened === null) return null;
@@ -39,6 +43,7 @@ export function httpPlan(
     method: http.method,
     timeoutMs: http.timeoutMs,
     headers: opened.headers,
+    templates: ownTemplates(http.headerTemplates, opened.headers.own, isOwnHeader, { route, destination: slug }),
     secrets: new SentSecrets([...opened.secrets, ...secretsInQuery(query)], opened.secretNames),
     dispatcher: dispatchers.forRules({ egress, tls: opened.tls, usesProxy: http.useStaticIp ?? false }),
   };

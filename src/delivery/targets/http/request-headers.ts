@@ -56,15 +56,19 @@ export function openedHeaders(
   return { headers: opened, secrets, secretNames };
 }
 
+/** Whether a destination may have the header, with a name in lower case. */
+export function isOwnHeader(name: string): boolean {
+  return name === 'user-agent' || !(isDeniedHeader(name) || signatureHeaders.has(name));
+}
+
 export function destinationHeaders(
   headers: readonly { name: string; value: string }[],
   auth: HttpAuthRecord,
   signingKeys: readonly KeyObject[],
   forwardHeaders?: readonly string[],
 ): DestinationHeaders {
-  const isAllowed = (name: string): boolean => name === 'user-agent' || !(isDeniedHeader(name) || signatureHeaders.has(name));
   const own = new Map([...headers.map(({ name, value }) => [name.toLowerCase(), value] as const), ...authHeaders(auth)]);
-  const allowed = [...own].filter(([name]) => isAllowed(name));
+  const allowed = [...own].filter(([name]) => isOwnHeader(name));
   const forwarded = forwardHeaders === undefined ? null : new Set([...payloadHeaders, ...forwardHeaders]);
   return { own: allowed, names: new Set(allowed.map(([name]) => name)), signingKeys, forwarded };
 }

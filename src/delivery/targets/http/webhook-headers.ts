@@ -6,9 +6,12 @@ import { isDeniedHeader } from './request-headers.ts';
 
 /** Names in lower case, without what an endpoint may not set. */
 export function endpointHeaders(headers: readonly { name: string; value: string }[]): [string, string][] {
-  return headers
-    .map(({ name, value }): [string, string] => [name.toLowerCase(), value])
-    .filter(([name]) => name !== 'content-type' && !isDeniedHeader(name) && !signatureHeaders.has(name));
+  return headers.map(({ name, value }): [string, string] => [name.toLowerCase(), value]).filter(([name]) => isEndpointHeader(name));
+}
+
+/** Whether an endpoint may have the header, with a name in lower case. */
+export function isEndpointHeader(name: string): boolean {
+  return name !== 'content-type' && !isDeniedHeader(name) && !signatureHeaders.has(name);
 }
 
 /** Returns all headers of one attempt at a webhook endpoint, names and values in turn: ours, then the endpoint's own. */

@@ -18,6 +18,7 @@ import { headerObject, redactedHeaders, revealedHeaders } from '../shared/static
 import { authConfig, authToRecord, authType } from './destination-auth.ts';
 import { destinationManifests, secretComment } from './destination-manifests.ts';
 import { expiryRecord, retryPolicyRecord, retryPolicyToRecord, throttleRecord, throttleToRecord } from './destination-pace.ts';
+import { templatesRecord, templatesToRecord } from './destination-templates.ts';
 import { tlsRecord, tlsToRecord } from './destination-tls.ts';
 import { fieldMapping, shownCredential, warehouseConfig, warehouseToRecord } from './destination-warehouse.ts';
 
@@ -45,6 +46,7 @@ const portableDestination = z
     url: z.string().describe('Empty for warehouse destinations.'),
     method: shownField(http.method),
     headers: z.record(z.string(), z.string()).describe(`Credentials among them are ${redacted} without includeSensitive.`),
+    headerTemplates: templatesRecord,
     authType,
     authConfig: z
       .union([z.literal(redacted), authConfig])
@@ -160,6 +162,7 @@ async function portableHttp(object: PosthornObject<'Destination'>, settings: Htt
     url,
     method,
     headers,
+    headerTemplates,
     auth,
     timeoutMs,
     tls,
@@ -174,6 +177,7 @@ async function portableHttp(object: PosthornObject<'Destination'>, settings: Htt
     url,
     method,
     headers: headerObject(await (includeSensitive ? revealedHeaders(headers, reveal) : redactedHeaders(headers))),
+    headerTemplates: templatesToRecord(headerTemplates),
     authType: auth?.type ?? 'none',
     authConfig: includeSensitive ? (await authToRecord(auth, reveal)).authConfig : redacted,
     timeoutMs,

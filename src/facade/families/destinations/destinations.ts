@@ -55,6 +55,7 @@ import {
   throttleToSpec,
 } from './destination-pace.ts';
 import { signingBody, signingRecord, signingToRecord, signingToSpec } from './destination-signing.ts';
+import { templatesBody, templatesRecord, templatesToRecord, templatesToSpec } from './destination-templates.ts';
 import { destinationTestOperation } from './destination-test.ts';
 import { keepsClientKey, shownPem, tlsBody, tlsRecord, tlsToRecord, tlsToSpec } from './destination-tls.ts';
 import {
@@ -99,6 +100,7 @@ const shownForwardHeaders = z.array(z.string()).nullable().describe(`${forwardHe
 const record = item
   .extend({
     headers: z.record(z.string(), z.string()).optional().describe('Sent with every delivery; credentials among them are masked.'),
+    headerTemplates: templatesRecord,
     authConfig: authConfig.nullable().optional().describe('Credentials, masked; null with authType none.'),
     tls: tlsRecord.nullable().optional().describe('Private certificate authority and mutual TLS.'),
     forwardQuery: shownField(http.forwardQuery).optional(),
@@ -127,6 +129,7 @@ const body = z.strictObject({
     .describe('Absolute http or https URL without user and password; https recommended.'),
   method: specField(http.method),
   headers: headers.nullable().optional(),
+  headerTemplates: templatesBody,
   authType: authType.optional().meta({ default: 'none' }),
   authConfig: authConfig.nullable().optional().describe('Credentials; the fields depend on authType.'),
   timeoutMs: specField(http.timeoutMs),
@@ -168,6 +171,7 @@ const definition = resourceDefinition({
       avgLatency: 84.25,
       deliveriesCount: 1200,
       headers: {},
+      headerTemplates: {},
       authConfig: { token: '••••oken' },
       description: null,
       timeoutMs: 30_000,
@@ -267,6 +271,7 @@ const httpFields = [
   'url',
   'method',
   'headers',
+  'headerTemplates',
   'authType',
   'authConfig',
   'timeoutMs',
@@ -283,6 +288,7 @@ const httpFields = [
 function isUnused(field: (typeof httpFields)[number], value: unknown): boolean {
   const unused: Readonly<Record<string, unknown>> = {
     ...unusedFields,
+    headerTemplates: {},
     useStaticIp: false,
     forwardQuery: false,
     ordered: false,
@@ -313,6 +319,7 @@ async function httpToRecord(object: PosthornObject<'Destination'>, call: Call) {
   if (settings === undefined) return {};
   return {
     headers: headerObject(await shownHeaders(call, object, settings.headers)),
+    headerTemplates: templatesToRecord(settings.headerTemplates),
     ...(await authToRecord(settings.auth, (ref) => readMasked(call, object, ref))),
     tls: await tlsToRecord(settings.tls, shownPem),
     forwardQuery: settings.forwardQuery ?? false,
@@ -355,6 +362,7 @@ async function httpToSpec({ call, body: sent, current, secrets }: SpecInput<'Des
     url,
     method: sent.method ?? settings?.method,
     headers,
+    headerTemplates: templatesToSpec(call, sent.headerTemplates, settings?.headerTemplates),
     auth,
     timeoutMs: sent.timeoutMs ?? settings?.timeoutMs,
     tls: await tlsToSpec(sent.tls, current, { call, secrets }),

@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import { isCredentialHeader } from '../../../../core/credential-names.ts';
 import { PosthornError } from '../../../../core/errors.ts';
 import { defaultSignatureScheme } from '../../../../core/signature-scheme.ts';
+import type { WebhookEndpoint } from '../../../../data/webhooks/webhooks.ts';
 import { headerName, isSettableHeader } from '../../../../resources/http-header.ts';
 import { paragraph, text } from '../../../../resources/text.ts';
 import { endpointOwnHeaders, webhookEndpoint } from '../../../../resources/webhook-endpoint.ts';
@@ -8,6 +10,7 @@ import { settingNotHad } from '../../../http/setting-not-had.ts';
 import { shownField, specField } from '../../../records/spec-field.ts';
 import { sentHttpUrl } from '../../../records/url-fields.ts';
 import { headerValueOrMask } from '../../shared/header-map.ts';
+import { templateText } from '../../shared/template-text.ts';
 
 const spec = webhookEndpoint.spec.shape;
 const circuit = spec.circuit.unwrap().shape;
@@ -25,6 +28,15 @@ const header = z
   .strictObject({ name: headerName.describe('Name of the header.'), value: headerValueOrMask.describe('Value of the header.') })
   .meta({ id: 'EndpointHeader', description: 'A header of every message.' });
 
+const template = z
+  .strictObject({
+    name: headerName.describe('Name of the header.'),
+    template: templateText('endpoint').describe(
+      'Value of the header, with placeholders such as {{ event.type }} or {{ payload.order.id }}.',
+    ),
+  })
+  .meta({ id: 'EndpointHeaderTemplate', description: 'A header whose value is made of the message.' });
+
 /** Fields of an endpoint that can be set. */
 export const endpointFields = {
   url: sentHttpUrl.describe('Where messages are posted to: https, and http where the installation allows it.'),
@@ -34,6 +46,12 @@ export const endpointFields = {
     .max(maxHeaders)
     .describe(
       'Sent with every message, each name once; none that Posthorn, the connection or browsers alone set. Credentials are masked on read; a mask sent back keeps what is stored.',
+    ),
+  headerTemplates: z
+    .array(template)
+    .max(maxHeaders)
+    .describe(
+      'Headers whose values are made of the message for every attempt, each name once and none that headers has. One without a value is left out.',
     ),
   timeoutSeconds: shownField(spec.timeoutSeconds),
   rateLimitPerSecond: shownField(spec.rateLimitPerSecond),
@@ -71,7 +89,7 @@ const notHad = {
 };
 
 const description = endpointFields.description.nullable().optional().describe('What this is for.');
-const headers = endpointFields.headers.optional();
+const headers = { headers: endpointFields.headers.optional(), headerTemplates: endpointFields.headerTemplates.optional() };
 const disabling = {
   isDisabled: endpointFields.isDisabled.optional(),
   disabledReason: endpointFields.disabledReason.optional(),
@@ -82,7 +100,7 @@ export const newEndpointBody = z.strictObject({
   applicationId: text(1, 128).describe('Id of the application that it belongs to.'),
   url: endpointFields.url,
   description,
-  headers,
+  ...headers,
   ...pace,
   ...disabling,
   ...notHad,
@@ -92,27 +110,52 @@ export const endpointChangeBody = z.strictObject({
   applicationId: text(1, 128).optional().describe('Cannot be changed.'),
   url: endpointFields.url.optional(),
   description,
-  headers,
+  ...headers,
   ...pace,
   ...disabling,
   ...notHad,
 });
 
-/** What a schema cannot say. INVALID_URL and VALIDATION_FAILED name the field. */
-export function refuseWrongEndpoint(sent: Pick<z.output<typeof endpointChangeBody>, 'url' | 'headers'>, allowsInsecureUrls: boolean): void {
-  const { url, headers: sentHeaders = [] } = sent;
+type SentHeaders = Pick<z.output<typeof endpointChangeBody>, 'headers' | 'headerTemplates'>;
+
+/** What a schema cannot say. `stored`: what stays where it is not sent. INVALID_URL and VALIDATION_FAILED name the field. */
+export function refuseWrongEndpoint(
+  sent: SentHeaders & Pick<z.output<typeof endpointChangeBody>, 'url'>,
+  allowsInsecureUrls: boolean,
+  stored: Pick<WebhookEndpoint, 'headers' | 'headerTemplates'> = { headers: [], headerTemplates: [] },
+): void {
+  const { url } = sent;
   if (url !== undefined && !(URL.canParse(url) && (allowsInsecureUrls || new URL(url).protocol === 'https:'))) {
     const complaint = `must be an absolute ${allowsInsecureUrls ? 'http or https' : 'https'} URL`;
     throw new PosthornError('INVALID_URL', `url ${complaint}.`, { details: { url: [complaint] } });
   }
-  for (const [index, { name }] of sentHeaders.entries()) {
-    const isOwn = !isSettableHeader(name) || endpointOwnHeaders.includes(name.toLowerCase());
-    const isTwice = sentHeaders.findIndex((other) => other.name.toLowerCase() === name.toLowerCase()) < index;
-    if (!isOwn && !isTwice) continue;
-    const field = `headers[${index}].name`;
-    const complaint = isOwn ? 'is set by Posthorn, the connection or browsers alone' : 'is there twice';
+  refuseWrongNames('headers', sent.headers ?? []);
+  refuseWrongNames('headerTemplates', sent.headerTemplates ?? [], sent.headers ?? stored.headers);
+  if (sent.headerTemplates === undefined) refuseWrongNames('headers', sent.headers ?? [], stored.headerTemplates);
+}
+
+/** `others`: what the name must not be among. */
+function refuseWrongNames(list: keyof SentHeaders, sent: readonly Named[], others: readonly Named[] = []): void {
+  for (const [index, { name }] of sent.entries()) {
+    const isSame = (other: Named): boolean => other.name.toLowerCase() === name.toLowerCase();
+    const complaint =
+      !isSettableHeader(name) || endpointOwnHeaders.includes(name.toLowerCase())
+        ? 'is set by Posthorn, the connection or browsers alone'
+        : list === 'headerTemplates' && isCredentialHeader(name.toLowerCase())
+          ? 'names a credential: that belongs in headers'
+          : sent.findIndex(isSame) < index
+            ? 'is there twice'
+            : others.some(isSame)
+              ? 'is both in headers and in headerTemplates'
+              : null;
+    if (complaint === null) continue;
+    const field = `${list}[${index}].name`;
     throw new PosthornError('VALIDATION_FAILED', `${field} ${complaint}.`, { details: { [field]: [complaint] } });
   }
+}
+
+interface Named {
+  name: string;
 }
 
 /** What the store keeps of the fields that both bodies have. */

@@ -59,6 +59,7 @@ export async function endpointRecords(endpoints: readonly WebhookEndpoint[], { s
       url: endpoint.url,
       description: endpoint.description,
       headers: shownEndpointHeaders({ services }, endpoint),
+      headerTemplates: [...endpoint.headerTemplates],
       timeoutSeconds: endpoint.timeoutSeconds,
       rateLimitPerSecond: endpoint.rateLimitPerSecond,
       rateLimitStrict: endpoint.rateLimitStrict,

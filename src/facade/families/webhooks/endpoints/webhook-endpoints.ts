@@ -39,6 +39,7 @@ export const webhookEndpoints: Family = {
     url: 'https://customer.example.com/webhooks',
     description: 'Production',
     headers: [{ name: 'X-Tenant', value: 'acme' }],
+    headerTemplates: [{ name: 'X-Order', template: '{{ payload.order.id }}' }],
     timeoutSeconds: 30,
     rateLimitPerSecond: 0,
     rateLimitStrict: false,
@@ -160,7 +161,7 @@ export const webhookEndpoints: Family = {
           const details = { applicationId: ['cannot be changed'] };
           throw new PosthornError('VALIDATION_FAILED', 'applicationId cannot be changed.', { details });
         }
-        refuseWrongEndpoint(rest, call.services.allowsInsecureEndpoints || rest.url === current.url);
+        refuseWrongEndpoint(rest, call.services.allowsInsecureEndpoints || rest.url === current.url, current);
         refuseHeadersElsewhere(call, current, { url: rest.url ?? current.url, headers: rest.headers });
         const { headers: sent, ...others } = rest;
         const headers = sent === undefined ? undefined : sealedEndpointHeaders(call, current, sent, current.headers);
