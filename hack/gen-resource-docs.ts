@@ -87,6 +87,7 @@ Some reasons that several kinds share, or that come without an edit:
 | condition | reason | meaning |
 |---|---|---|
 | \`Accepted=False\` | \`AddressNotAllowed\` | No worker reaches the address that the object names, by the [egress rules](operations.md#egress-rules) of the pool that serves the organization and its own \`spec.egress\`: an address that is not allowed, a name of the machine itself, of Redis or of the API server, or a host that the list of hosts lacks. The object is programmed all the same; requests fail as \`blocked\`. A name whose addresses are not allowed shows only then. It is judged again when the rules change. |
+| \`Accepted=False\` | \`NoPublicUrl\` | A Destination or WebhookEndpoint has \`payloadForm: thin\`, and the installation has no public address for the links ([thin events](operations.md#thin-events)). What was in force stays. |
 | \`Accepted=False\` | \`OrderedDestination\` | The Route has failover destinations, and one of its destinations or failover destinations is [ordered](operations.md#ordered-delivery). What was in force stays. |
 | \`Programmed=False\` | \`Unavailable\` | Redis does not answer: the generation is programmed as soon as it does. After an edit of an object that is in force, \`Ready\` alone has the reason, and \`Programmed\` has \`EarlierInForce\`. What was said of an unchanged object before stands. |
 | \`Ready=False\` | \`Expired\` | The ApiKey, or one that made it, is past its \`expiresAt\`. It stays programmed, so that the API can answer 401 with the reason. |

@@ -52,7 +52,7 @@ const ofAuth = (...values: string[]): FormField['when'] => ({ field: 'authType',
 /** Fields that count with some values of another one; the descriptions of the document say so in words. */
 const conditions: Record<string, FormField['when']> = {
   ...Object.fromEntries(
-    'url method headers headerTemplates authType timeoutMs tls useStaticIp forwardQuery forwardHeaders ordered signingSecret signatureScheme'
+    'url method headers headerTemplates authType timeoutMs tls useStaticIp forwardQuery forwardHeaders payloadForm ordered signingSecret signatureScheme'
       .split(' ')
       .map((name) => [`destinations.${name}`, http]),
   ),

@@ -7,6 +7,7 @@ import { RedisStatisticsReader } from '../data/analytics/redis-statistics-reader
 import { CronExecutions } from '../data/cron/cron-executions.ts';
 import { CronRuns } from '../data/cron/cron-runs.ts';
 import { FeedReader, feedBlockMs } from '../data/feed/feed-reader.ts';
+import { LinkedPayloads } from '../data/history/linked-payloads.ts';
 import { RedisMessageCanceller } from '../data/history/message-canceller.ts';
 import { RedisMessageReader } from '../data/history/message-reader.ts';
 import { RedisMessageReplayer } from '../data/history/message-replayer.ts';
@@ -139,6 +140,7 @@ async function runApi(context: RoleContext): Promise<void> {
     webhookMessages: new WebhookMessages({ redis: link.main, prefix, shards: () => shards }),
     webhookStatistics: new WebhookStatistics({ redis: link.main, prefix, clock, shards: () => shards }),
     allowsInsecureEndpoints: config.webhooks.allowsInsecureUrls,
+    hasPublicUrl: config.publicUrl !== undefined,
     shards: () => shards,
     webhooks,
     sending,
@@ -150,6 +152,7 @@ async function runApi(context: RoleContext): Promise<void> {
     keyring,
     allowsPlatformIdentity: config.warehouse.allowsPlatformIdentity,
     mailDomains: config.mailDomains,
+    linkedPayloads: new LinkedPayloads({ redis: link.main, prefix, shards: () => shards }),
     mailRecipients: config.requiresMailConfirmation ? new MailRecipients(shared) : null,
     apiKeyUsage: new ApiKeyUsage(shared),
     signatureFailures: new SignatureFailures(shared),

@@ -187,9 +187,9 @@ export const environmentSchema = z.object({
     .url({ protocol: /^https?$/ })
     .optional()
     .describe(
-      'Address by which clients reach the installation. Default: in standalone the address that it listens on; else none, and the `ingestUrl` of sources is a path without a host.',
+      'Address by which clients reach the installation. Links of thin deliveries begin with it. Default: in standalone the address that it listens on; else none: the `ingestUrl` of sources is a path without a host, and `payloadForm: thin` is refused.',
     )
-    .meta({ roles: ['api', 'delivery', 'ingest', 'standalone'] }),
+    .meta({ roles: ['api', 'controller', 'delivery', 'ingest', 'standalone'] }),
   POSTHORN_PUBLIC_INGEST_URL: z
     .url({ protocol: /^https?$/ })
     .optional()

@@ -257,6 +257,7 @@ async function lead(
     mailDomains: config.mailDomains,
     requiresSecretConsent: config.requiresSecretConsent,
     allowsInsecureUrls: config.webhooks.allowsInsecureUrls,
+    hasPublicUrl: config.publicUrl !== undefined,
     reaches: poolReaches ?? sameForAll({ egress: config.egress, endpoints: config.warehouse.endpoints, refused }),
     sandbox,
     clock,

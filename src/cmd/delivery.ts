@@ -104,6 +104,7 @@ async function runDelivery(context: RoleContext): Promise<void> {
       ...(mailer !== null && { mailer }),
       mailsPerDay: config.mailsPerDay,
       mailDomains: config.mailDomains,
+      ...(config.publicUrl !== undefined && { publicUrl: config.publicUrl }),
       ...(config.requiresMailConfirmation && { mailConfirmationUrl: `${config.publicUrl}${mailConfirmationPath}` }),
       prefix,
       registry: records,

@@ -95,3 +95,9 @@ test('a Destination is ordered where its spec says so', () => {
   expect(compiled({ http: { url }, ordered: true }).record).toMatchObject({ ordered: true });
   for (const spec of [{ http: { url } }, { http: { url }, ordered: false }]) expect(compiled(spec).record).not.toHaveProperty('ordered');
 });
+
+test('a Destination has the payload form thin where its spec says so', () => {
+  expect(compiled({ http: { url, payloadForm: 'thin' } }).record).toMatchObject({ http: { payloadForm: 'thin' } });
+  for (const form of [undefined, 'full'] as const)
+    expect(compiled({ http: { url, payloadForm: form } }).record).not.toHaveProperty('http.payloadForm');
+});

@@ -135,6 +135,7 @@ function compileHttp(
         ...(http.useStaticIp && { useStaticIp: true }),
         ...(http.forwardQuery === true && { forwardQuery: true }),
         ...(http.forwardHeaders !== undefined && { forwardHeaders: http.forwardHeaders.map((name) => name.toLowerCase()) }),
+        ...(http.payloadForm === 'thin' && { payloadForm: 'thin' }),
         signingSecrets: signingSecrets.record.map((secret) => seal('signingSecrets', secret, before?.signingSecrets ?? [])),
       },
     },

@@ -1,6 +1,7 @@
 import { signingKeyPrefix } from '../core/ed25519-keys.ts';
 import type { HeaderTemplate } from '../core/header-template.ts';
 import { resourceId } from '../core/ids.ts';
+import { defaultPayloadForm, type PayloadForm } from '../core/payload-link.ts';
 import type { HeaderRecord } from '../core/records.ts';
 import type { Keyring } from '../core/sealing.ts';
 import { webhookHeaderSealingContext, webhookSecretSealingContext } from '../core/sealing-contexts.ts';
@@ -44,6 +45,7 @@ export interface ManagedEndpoint {
   expiresAfterSeconds: number | null;
   successStatusCodes: readonly SuccessStatus[] | null;
   circuit: { failureThreshold: number; successThreshold: number; cooldownSeconds: number };
+  payloadForm: PayloadForm;
   signatureScheme: SignatureScheme;
   /** Of the first `whsec_` secret; where there is none, of the first `whsk_` key, so that no worker takes the endpoint for one that is not signed. */
   secret: ManagedSecret;
@@ -134,6 +136,7 @@ export function compileWebhookEndpoint(
       expiresAfterSeconds: spec.expiresAfterSeconds ?? null,
       successStatusCodes: spec.successStatusCodes ?? null,
       circuit: { ...(spec.circuit ?? definition.spec.shape.circuit.unwrap().parse({})) },
+      payloadForm: spec.payloadForm ?? defaultPayloadForm,
       signatureScheme,
       secret: { ...secret, version: (before?.version ?? 1) + (isRotated ? 1 : 0) },
       signingKey,

@@ -64,6 +64,8 @@ export interface ReconcilersOptions extends OrganizationReconcilerOptions, Resou
   mailDomains: readonly string[];
   /** Webhook endpoints may be reached by http. */
   allowsInsecureUrls: boolean;
+  /** The installation has a public address, which links of thin deliveries need. */
+  hasPublicUrl: boolean;
   /** Where the code and the schemas of users are checked. */
   sandbox: Sandbox;
   /** Over how many shards new destinations are spread. */

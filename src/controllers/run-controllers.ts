@@ -77,6 +77,8 @@ export interface RunControllersOptions {
   requiresSecretConsent: boolean;
   /** Webhook endpoints may be reached by http. */
   allowsInsecureUrls: boolean;
+  /** The installation has a public address, which links of thin deliveries need. */
+  hasPublicUrl: boolean;
   /** By which addresses are judged that no worker reaches. */
   reaches: WorkerReaches;
   /** Where the code and the schemas of users are checked. */

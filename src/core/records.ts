@@ -1,4 +1,5 @@
 import type { HeaderTemplate } from './header-template.ts';
+import type { PayloadForm } from './payload-link.ts';
 import type { SignatureScheme } from './providers/descriptor.ts';
 import type { Handshake, Provider } from './providers/providers.ts';
 import type { ReplayRecord } from './replay-record.ts';
@@ -252,6 +253,8 @@ export interface HttpDestinationRecord extends AnyDestinationRecord {
     headerTemplates?: readonly HeaderTemplate[];
     /** Names in lower case of the headers of an event that are sent on; absent: all that are kept with it. */
     forwardHeaders?: readonly string[];
+    /** Absent: full. */
+    payloadForm?: PayloadForm;
   };
 }
 

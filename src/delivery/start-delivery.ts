@@ -5,6 +5,7 @@ import type { Clock } from '../core/clock.ts';
 import { defaultPool } from '../core/default-pool.ts';
 import type { InstallationEgress, RefusedAddresses } from '../core/egress-policy.ts';
 import type { Logger } from '../core/logger.ts';
+import { PayloadLinks } from '../core/payload-link.ts';
 import type { Keyring } from '../core/sealing.ts';
 import type { StoreEndpoints } from '../core/store-hosts.ts';
 import { ChannelAlerts } from '../data/alerts/channel-alerts.ts';
@@ -90,6 +91,8 @@ export interface DeliveryOptions {
   mailsPerDay?: number;
   /** Of addresses that may get e-mails; default: any. */
   mailDomains?: readonly string[];
+  /** Of the API, without a slash at its end, for the links of thin deliveries. Absent: nothing is sent to targets that get links. */
+  publicUrl?: string;
   /** Of the page where addresses are confirmed; absent: they need not be. */
   mailConfirmationUrl?: string;
   /** How replays judge and accept events again. */
@@ -193,6 +196,7 @@ export function startDelivery(options: DeliveryOptions): Delivery {
     allowed: { allowedCidrs, allowedHosts, onlyHosts },
     ...stores,
     mailer,
+    payloadLinks: options.publicUrl === undefined ? null : new PayloadLinks(options.publicUrl, keyring),
     clock,
     userAgent,
     attemptDetail,

@@ -3,6 +3,7 @@ import express, { type ErrorRequestHandler, type Express } from 'express';
 import type { Registry } from 'prom-client';
 import { AddressList } from '../core/address-list.ts';
 import type { MailRecipients } from '../data/alerts/mail-recipients.ts';
+import type { LinkedPayloads } from '../data/history/linked-payloads.ts';
 import { type ConsoleOptions, createConsole } from './console/console.ts';
 import { families } from './families/families.ts';
 import { sessions } from './families/sessions/sessions.ts';
@@ -16,6 +17,7 @@ import { facadeMetrics } from './http/metrics.ts';
 import { OpenRequests } from './http/open-requests.ts';
 import type { Family } from './http/operation.ts';
 import { nothingHere } from './http/operation-table.ts';
+import { payloadLinkHandler } from './http/payload-link.ts';
 import { answerRequestId } from './http/request-id.ts';
 import { requestTarget } from './http/request-target.ts';
 import type { FacadeServices } from './http/services.ts';
@@ -43,6 +45,8 @@ export interface FacadeOptions extends Omit<FacadeServices, 'inForceTimeoutMs'> 
   console?: Pick<ConsoleOptions, 'directory' | 'theme' | 'views'> | null;
   /** Default 1 MiB. */
   maxBodyBytes?: number;
+  /** What the links of thin deliveries lead to. */
+  linkedPayloads: LinkedPayloads;
   /** Null: addresses need not be confirmed, and there is no page to do so. */
   mailRecipients: MailRecipients | null;
   /** How long the answer to a write waits until the object is programmed; then it has a `Warning` header. Default 2000. */
@@ -54,7 +58,16 @@ export interface FacadeOptions extends Omit<FacadeServices, 'inForceTimeoutMs'> 
  * console at `/console`. Every other path is a 404: what else the server has comes before.
  */
 export function createFacade(options: FacadeOptions): RequestListener {
-  const { metrics, version, publicIngestUrl, maxBodyBytes = 1024 * 1024, inForceTimeoutMs = 2000, mailRecipients, ...others } = options;
+  const {
+    metrics,
+    version,
+    publicIngestUrl,
+    maxBodyBytes = 1024 * 1024,
+    inForceTimeoutMs = 2000,
+    mailRecipients,
+    linkedPayloads,
+    ...others
+  } = options;
   const {
     trustedProxies = [],
     isOnUnixSocket = false,
@@ -68,10 +81,12 @@ export function createFacade(options: FacadeOptions): RequestListener {
   const services: FacadeServices = { ...rest, inForceTimeoutMs };
   const served = takesSessions ? families : families.filter((family) => family !== sessions);
   const operations = served.flatMap((family) => family.operations);
+  const requestMetrics = facadeMetrics(metrics);
+  const payloads = payloadLinkHandler({ services, payloads: linkedPayloads, metrics: requestMetrics });
   const api = createApi({
     services,
     operations,
-    metrics: facadeMetrics(metrics),
+    metrics: requestMetrics,
     publicIngestUrl,
     basePath,
     maxBodyBytes,
@@ -86,7 +101,7 @@ export function createFacade(options: FacadeOptions): RequestListener {
   const consolePages = console === null ? nothing : createConsole({ ...console, basePath, version }, services);
   const pages = otherPages(services, { served, version, basePath, recipients: mailRecipients });
   return (request, response) => {
-    if (!api(request, response) && !consolePages(request, response)) pages(request, response);
+    if (!payloads(request, response) && !api(request, response) && !consolePages(request, response)) pages(request, response);
   };
 }
 

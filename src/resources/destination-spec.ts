@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defaultPayloadForm, payloadForms } from '../core/payload-link.ts';
 import { defaultSignatureScheme, signatureSchemes } from '../core/signature-scheme.ts';
 import { description, displayName, expiresAfterSeconds, secretKeyRef } from './fields.ts';
 import { forwardedHeaderNames } from './forwarded-header.ts';
@@ -56,6 +57,12 @@ const http = z.strictObject({
     .optional()
     .describe(
       'Names of the headers of an event that are sent on, in any case. An empty list sends none of them. Without the list all are sent that are kept with the event. content-type, content-encoding and x-posthorn-hop of the event are sent with any list. A webhook-id of the event is sent in place of that of Posthorn where the destination does not sign. Headers of the destination, also its user-agent, go before those of the event and the user-agent of Posthorn.',
+    ),
+  payloadForm: z
+    .enum(payloadForms)
+    .optional()
+    .describe(
+      `What deliveries carry: full, the payload, or thin, a JSON object with id, type, timestamp and url, a link to the payload that anyone who has it can fetch for 7 days without a key. thin needs the public address of the installation (POSTHORN_PUBLIC_URL). Default: ${defaultPayloadForm}.`,
     ),
   signingSecretRef: secretKeyRef
     .optional()

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defaultPayloadForm, payloadForms } from '../core/payload-link.ts';
 import { defaultSignatureScheme, signatureSchemes } from '../core/signature-scheme.ts';
 import { defineKind, type Rule } from './definition.ts';
 import { circuitStatus, commonStatus, disableAfterHours, expiresAfterSeconds, reference, secretKeyRef } from './fields.ts';
@@ -29,6 +30,12 @@ const spec = z.strictObject({
     .optional()
     .describe(
       `Signatures in webhook-signature: hmac-sha256 (v1, by the whsec_ secrets), ed25519 (v1a, by the whsk_ keys) or both. Default: ${defaultSignatureScheme}.`,
+    ),
+  payloadForm: z
+    .enum(payloadForms)
+    .optional()
+    .describe(
+      `What messages carry: full, the payload, or thin, a JSON object with id, type, timestamp and url, a link to the payload that anyone who has it can fetch for 7 days without a key. thin needs the public address of the installation (POSTHORN_PUBLIC_URL). Default: ${defaultPayloadForm}.`,
     ),
   headers: staticHeaders(20).optional().describe('Sent with every message.'),
   headerTemplates: headerTemplates(20, 'endpoint')

@@ -20,12 +20,14 @@ test('the facts of an endpoint say when it is tried again, when messages expire,
   expect(await fact('Expiry').textContent()).toBe('messages expire after 1 h');
   expect(await fact('Order').count()).toBe(0);
   expect(await fact('Templated headers').textContent()).toBe('X-Order: no {{ payload.order.id }}');
+  expect(await fact('Body').count()).toBe(0);
   await suite.rest.send('PATCH', `/api/webhook-endpoints/${endpoint}`, {
     retryDelays: null,
     expiresAfterSeconds: null,
     successStatusCodes: null,
     ordered: true,
     headerTemplates: [],
+    payloadForm: 'thin',
   });
   await page.reload();
   await facts.waitFor();
@@ -33,6 +35,7 @@ test('the facts of an endpoint say when it is tried again, when messages expire,
   expect(await fact('Retries').textContent()).toBe('as the installation has them');
   expect(await fact('Success').textContent()).toBe('any 2xx');
   expect(await fact('Expiry').textContent()).toBe('messages do not expire');
+  expect(await fact('Body').textContent()).toMatch(/^thin: .+ a link to the payload/);
   expect(await fact('Order').textContent()).toMatch(/^in the order of acceptance, one at a time/);
   expectSound();
 });

@@ -18,6 +18,7 @@ import { RedisStatisticsReader } from '../../src/data/analytics/redis-statistics
 import { CronExecutions } from '../../src/data/cron/cron-executions.ts';
 import { CronRuns } from '../../src/data/cron/cron-runs.ts';
 import { FeedReader, feedBlockMs } from '../../src/data/feed/feed-reader.ts';
+import { LinkedPayloads } from '../../src/data/history/linked-payloads.ts';
 import { RedisMessageCanceller } from '../../src/data/history/message-canceller.ts';
 import { RedisMessageReader } from '../../src/data/history/message-reader.ts';
 import { RedisMessageReplayer } from '../../src/data/history/message-replayer.ts';
@@ -104,6 +105,7 @@ export interface FacadeWorld {
     writeAheadLog?: WriteAheadLog;
     kubernetesCallers?: KubernetesCallers;
     takesSessions?: boolean;
+    hasPublicUrl?: boolean;
   }): Promise<FacadeWorld['request']>;
   /** A delivery worker on the same Redis, which may reach loopback; stopped with the world when not before. */
   startWorker(options?: Partial<DeliveryOptions>): Promise<Delivery>;
@@ -189,6 +191,7 @@ export async function startFacadeWorld(
     webhookMessages: new WebhookMessages({ redis: redis.client, prefix }),
     webhookStatistics: new WebhookStatistics({ redis: redis.client, prefix, clock }),
     allowsInsecureEndpoints: false,
+    hasPublicUrl: true,
     shards: () => 1,
     sending: webhookSending({ ...shared, clock: patientBy(3), store: webhooks, maxAttempts: 8 }),
     cronRuns: new CronRuns({ redis: redis.client, prefix }),
@@ -204,6 +207,7 @@ export async function startFacadeWorld(
     keyring: testKeyring,
     allowsPlatformIdentity,
     mailDomains,
+    linkedPayloads: new LinkedPayloads({ redis: redis.client, prefix }),
     mailRecipients: requiresMailConfirmation ? new MailRecipients({ redis: redis.client, prefix }) : null,
     apiKeyUsage: new ApiKeyUsage(shared),
     signatureFailures: new SignatureFailures(shared),
@@ -257,7 +261,14 @@ export async function startFacadeWorld(
   };
   const workers: Delivery[] = [];
   const startWorker: FacadeWorld['startWorker'] = async (more = {}) => {
-    const worker = startTestDelivery(redis, { prefix, registry, logger, egress: { allowedCidrs: ['127.0.0.0/8'] }, ...more });
+    const worker = startTestDelivery(redis, {
+      prefix,
+      registry,
+      logger,
+      publicUrl: first.baseUrl,
+      egress: { allowedCidrs: ['127.0.0.0/8'] },
+      ...more,
+    });
     workers.push(worker);
     await eventually(() => expectTrue(worker.isHealthy()));
     return worker;

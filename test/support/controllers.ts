@@ -78,6 +78,7 @@ export function startControllers(
       mailDomains: [],
       requiresSecretConsent: false,
       allowsInsecureUrls: false,
+      hasPublicUrl: true,
       reaches: { of: () => null, onChange: () => () => {} },
       sandbox,
       clock,

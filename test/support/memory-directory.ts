@@ -111,6 +111,7 @@ export function webhookEndpoint(changes: Partial<WebhookEndpoint> & Pick<Webhook
     retryDelaysSeconds: null,
     expiresAfterSeconds: null,
     successStatusCodes: null,
+    payloadForm: 'full',
     signatureScheme: 'hmac-sha256',
     signingKey: null,
     circuit: { failureThreshold: 1000, successThreshold: 2, cooldownSeconds: 60 },

@@ -38,6 +38,7 @@ POSTHORN_ALLOW_INSECURE_ENDPOINTS: {{ .Values.webhooks.allowInsecureEndpoints | 
 {{- if .Values.smtp.requireConfirmation }}
 POSTHORN_MAIL_CONFIRMATION: "true"
 {{- end }}
+{{- include "posthorn.setting" (list "POSTHORN_PUBLIC_URL" .Values.api.publicUrl) }}
 {{- end -}}
 
 {{/* Where senders reach /ingest/, and what else judges them: the same in every role that takes events or shows where they go. */}}
@@ -75,7 +76,6 @@ POSTHORN_DELIVERY_SECRETS: {{ list (include "posthorn.encryptionSecret" .) .Valu
 {{ include "posthorn.settings.common" . }}
 POSTHORN_INSTALLATION: {{ .Values.installation | quote }}
 POSTHORN_API_INGEST: {{ ne .Values.api.ingest "Off" | quote }}
-{{- include "posthorn.setting" (list "POSTHORN_PUBLIC_URL" .Values.api.publicUrl) }}
 {{- include "posthorn.settings.senders" . }}
 {{- if not .Values.console.enabled }}
 POSTHORN_CONSOLE: "off"
@@ -131,9 +131,6 @@ POSTHORN_WEBHOOK_DISABLE_AFTER_HOURS: {{ $v.webhooks.disableAfterHours | quote }
 {{- include "posthorn.setting" (list "POSTHORN_WAREHOUSE_S3_ENDPOINT" $v.warehouse.s3Endpoint) }}
 {{- include "posthorn.setting" (list "POSTHORN_WAREHOUSE_GCS_ENDPOINT" $v.warehouse.gcsEndpoint) }}
 {{- include "posthorn.setting" (list "POSTHORN_WAREHOUSE_AZURE_ENDPOINT" $v.warehouse.azureEndpoint) }}
-{{- if $v.smtp.requireConfirmation }}
-{{- include "posthorn.setting" (list "POSTHORN_PUBLIC_URL" $v.api.publicUrl) }}
-{{- end }}
 {{- if $v.smtp.host }}
 POSTHORN_SMTP_HOST: {{ $v.smtp.host | quote }}
 POSTHORN_SMTP_TLS: {{ $v.smtp.tls | quote }}

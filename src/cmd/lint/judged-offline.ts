@@ -27,6 +27,7 @@ export interface OfflineOptions {
   mailDomains: readonly string[];
   requiresSecretConsent: boolean;
   allowsInsecureUrls: boolean;
+  hasPublicUrl: boolean;
 }
 
 /** More rounds change nothing: a chain of references is no longer. */

@@ -125,6 +125,8 @@ async function judged(found: readonly FoundObject[], config: Config, { isPartial
     mailDomains: config.mailDomains,
     requiresSecretConsent: config.requiresSecretConsent,
     allowsInsecureUrls: config.webhooks.allowsInsecureUrls,
+    // Files are linted where the address of the installation is not known.
+    hasPublicUrl: true,
   });
   const findingsOf = new Map(results.map((object) => [idOf(object.kind, object.metadata), conditionFindings(object, isPartial)]));
   const failureOf = new Map(failures.map(({ object, message }) => [idOf(object.kind, object.metadata), message]));

@@ -2,6 +2,7 @@ import type { Refusal } from '../../compile/compiled.ts';
 import { compileDestination, destinationRefusal } from '../../compile/destination.ts';
 import { destinationSecretReferences } from '../../compile/destination-secrets.ts';
 import type { OutgoingAddress } from '../../compile/outgoing-address.ts';
+import { payloadFormRefusal } from '../../compile/payload-form.ts';
 import { platformIdentityRefusal } from '../../compile/warehouse.ts';
 import type { DestinationRecord } from '../../core/records.ts';
 import type { Keyring } from '../../core/sealing.ts';
@@ -19,16 +20,26 @@ interface DestinationRulesOptions {
   shards: ShardDirectory;
   /** Warehouses may have the identity of the delivery pods. */
   allowsPlatformIdentity: boolean;
+  /** Links of thin deliveries have an address. */
+  hasPublicUrl: boolean;
 }
 
 /** Reads the secrets of a destination (auth, headers, signature) and compiles its record. */
-export function destinationRules({ keyring, shards, allowsPlatformIdentity }: DestinationRulesOptions): ResourceRules<'Destination'> {
+export function destinationRules({
+  keyring,
+  shards,
+  allowsPlatformIdentity,
+  hasPublicUrl,
+}: DestinationRulesOptions): ResourceRules<'Destination'> {
   return {
     kind: 'Destination',
     originOf: (record) => credentialOrigin('Destination', record),
     evaluate: async (object, organization, published, secrets) => {
       // Not what routes ask: their messages wait until the installation allows it.
-      const refusal = destinationRefusal(object.spec) ?? (allowsPlatformIdentity ? null : platformIdentityRefusal(object.spec));
+      const refusal =
+        destinationRefusal(object.spec) ??
+        (allowsPlatformIdentity ? null : platformIdentityRefusal(object.spec)) ??
+        payloadFormRefusal(object.spec.http?.payloadForm, 'spec.http.payloadForm', hasPublicUrl);
       if (refusal !== null) return { refusal };
       const read = await readSecrets(object.spec, secrets);
       if (read.unresolved !== undefined) return { unresolved: read.unresolved };

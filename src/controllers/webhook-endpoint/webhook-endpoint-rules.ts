@@ -1,3 +1,4 @@
+import { payloadFormRefusal } from '../../compile/payload-form.ts';
 import { compileWebhookEndpoint, type ManagedEndpoint, webhookEndpointRefusal } from '../../compile/webhook-endpoint.ts';
 import type { Keyring } from '../../core/sealing.ts';
 import type { WebhookEndpoint } from '../../data/webhooks/webhooks.ts';
@@ -11,6 +12,8 @@ interface WebhookEndpointRulesOptions {
   keyring: Keyring;
   /** Endpoints may be reached by http. */
   allowsInsecureUrls: boolean;
+  /** Links of thin deliveries have an address. */
+  hasPublicUrl: boolean;
   /** The endpoint with this id is in force no more, and what is below it has gone with it. */
   ended(id: string): void;
 }
@@ -20,6 +23,7 @@ export function webhookEndpointRules({
   caches,
   keyring,
   allowsInsecureUrls,
+  hasPublicUrl,
   ended,
 }: WebhookEndpointRulesOptions): RecordRules<'WebhookEndpoint', ManagedEndpoint, WebhookEndpoint> {
   return {
@@ -32,7 +36,8 @@ export function webhookEndpointRules({
       const application = referenced(caches, caches.WebhookApplication, { namespace, name });
       if (application === undefined)
         return { isWithdrawn: true, unresolved: { reason: 'ApplicationNotFound', message: `WebhookApplication ${name} does not exist` } };
-      const refusal = webhookEndpointRefusal(spec, allowsInsecureUrls);
+      const refusal =
+        webhookEndpointRefusal(spec, allowsInsecureUrls) ?? payloadFormRefusal(spec.payloadForm, 'spec.payloadForm', hasPublicUrl);
       if (refusal !== null) return { refusal };
       const { value: secret, unresolved } = await secrets.read(spec.signingSecretRef, 'signingSecrets');
       if (unresolved !== undefined) return { unresolved };

@@ -62,6 +62,8 @@ export interface ShardKeys {
   attempts(messageKey: string): string;
   message(messageKey: string): string;
   event(eventKey: string): string;
+  /** Outputs of transforms. */
+  outputs(eventKey: string): string;
   answer(eventKey: string): string;
   chunk(token: string, number: number): string;
   batch(batchKey: string): string;
@@ -107,6 +109,7 @@ export function shardKeys(prefix: string, shard: number): ShardKeys {
     attempts: (messageKey) => `${base}a:${messageKey}`,
     message: (messageKey) => `${base}m:${messageKey}`,
     event: (eventKey) => `${base}e:${eventKey}`,
+    outputs: (eventKey) => `${base}y:${eventKey}`,
     answer: (eventKey) => `${base}an:${eventKey}`,
     chunk: (token, number) => `${base}c:${token}:${number}`,
     batch: (batchKey) => `${base}b:${batchKey}`,

@@ -33,6 +33,15 @@ test('header templates of an endpoint are read as they were written, and ignored
   expect([H, known]).toEqual([[['X-Order', '{{ payload.order.id }}']], JSON.parse(earlier)]);
 });
 
+test('the payload form of an endpoint is read as it was written, and ignored by what does not know it', () => {
+  const before = decodeEndpoint(earlier);
+  expect(before).toMatchObject({ payloadForm: 'full' });
+  const json = encodeEndpoint({ ...before, payloadForm: 'thin' });
+  expect(decodeEndpoint(json)).toEqual({ ...before, payloadForm: 'thin' });
+  const { T, ...known } = JSON.parse(json);
+  expect([T, known]).toEqual([1, JSON.parse(earlier)]);
+});
+
 test('signature scheme and Ed25519 keys of an endpoint are read as they were written; what does not know them reads a secret that signs', () => {
   const previous = [{ sealed: 'sealed before', publicKey: 'whpk_old', validUntilMs: 5 }];
   const before = decodeEndpoint(earlier);

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { defaultPayloadForm } from '../../core/payload-link.ts';
 import { parsePlainJson } from '../../core/plain-json.ts';
 import { parseJson } from '../../core/read-json.ts';
 import type { HeaderRecord } from '../../core/records.ts';
@@ -36,7 +37,7 @@ const applicationJson = z.object({
 });
 /**
  * h: headers as they are. s: sealed ones, each with its place among all. H: templates of headers. r: seconds between attempts. m: in order, one at a time. j: seconds after which messages
- * expire. o: what counts as success. k, p: secret and previous ones. n: signature scheme. e, f: Ed25519 key and previous ones.
+ * expire. o: what counts as success. T: links in place of payloads. k, p: secret and previous ones. n: signature scheme. e, f: Ed25519 key and previous ones.
  */
 const endpointJson = z.object({
   ...common,
@@ -59,6 +60,7 @@ const endpointJson = z.object({
   p: z.array(z.tuple([z.string(), z.number()])).optional(),
   q: z.string().optional(),
   n: z.enum(['ed25519', 'both']).optional(),
+  T: z.literal(1).optional(),
   e: z.tuple([z.string(), z.string()]).optional(),
   f: z.array(z.tuple([z.string(), z.string(), z.number()])).optional(),
 });
@@ -111,6 +113,7 @@ export function newEndpointContent(endpoint: NewWebhookEndpoint, id: string, now
     expiresAfterSeconds: expiresAfterSeconds ?? null,
     successStatusCodes: successStatusCodes ?? null,
     circuit: { ...defaultCircuit, ...definedOf(circuit ?? {}) },
+    payloadForm: endpoint.payloadForm ?? defaultPayloadForm,
     signatureScheme: endpoint.signatureScheme ?? defaultSignatureScheme,
     secret: endpoint.sealSecret(id),
     signingKey: endpoint.sealSigningKey?.(id) ?? null,
@@ -189,6 +192,7 @@ export function encodeEndpoint({
   expiresAfterSeconds,
   successStatusCodes,
   circuit,
+  payloadForm,
   signatureScheme,
   secret,
   signingKey,
@@ -215,6 +219,7 @@ export function encodeEndpoint({
         ? undefined
         : secret.previous.map(({ sealed, validUntilMs }) => [sealed, validUntilMs] as [string, number]),
     q: secret.rotatedBy,
+    T: payloadForm === 'thin' ? 1 : undefined,
     n: signatureScheme === 'hmac-sha256' ? undefined : signatureScheme,
     ...encodeSigningKey(signingKey),
     ...encodeDisabling(rest),
@@ -245,6 +250,7 @@ export function decodeEndpoint(json: string): EndpointContent {
       previous: (stored.p ?? []).map(([sealed, validUntilMs]) => ({ sealed, validUntilMs })),
       ...(stored.q === undefined ? {} : { rotatedBy: stored.q }),
     },
+    payloadForm: stored.T === 1 ? 'thin' : defaultPayloadForm,
     signatureScheme: stored.n ?? defaultSignatureScheme,
     signingKey: decodeSigningKey(stored),
     ...decodeDisabling(stored),

@@ -160,6 +160,7 @@ describe('an endpoint', () => {
       expiresAfterSeconds: null,
       successStatusCodes: null,
       circuit: { failureThreshold: 5, successThreshold: 2, cooldownSeconds: 5 },
+      payloadForm: 'full',
       signatureScheme: 'hmac-sha256',
       secret: { sealed: `sealed for ${made.id}`, prefix: 'whsec_abcd', version: 1, previous: [] },
       signingKey: null,

@@ -1,4 +1,5 @@
 import type { HeaderTemplate } from '../../core/header-template.ts';
+import type { PayloadForm } from '../../core/payload-link.ts';
 import type { HeaderRecord } from '../../core/records.ts';
 import type { SignatureScheme } from '../../core/signature-scheme.ts';
 import type { SuccessStatus } from '../../core/success-status.ts';
@@ -56,6 +57,7 @@ export interface WebhookEndpoint {
   /** Null: any 2xx. */
   successStatusCodes: readonly SuccessStatus[] | null;
   circuit: { failureThreshold: number; successThreshold: number; cooldownSeconds: number };
+  payloadForm: PayloadForm;
   signatureScheme: SignatureScheme;
   secret: WebhookSecret;
   /** Null: none was made or declared yet. It stays when the scheme does not use it. */
@@ -151,6 +153,7 @@ export type NewWebhookEndpoint = Pick<WebhookEndpoint, 'org' | 'applicationId' |
       | 'retryDelaysSeconds'
       | 'expiresAfterSeconds'
       | 'successStatusCodes'
+      | 'payloadForm'
       | 'signatureScheme'
       | 'isDisabled'
       | 'disabledReason'

@@ -6,13 +6,17 @@ import { wholePayloadBytes } from '../../core/payload-sizes.ts';
 import { withQuery } from '../../core/sent-query.ts';
 import { largeWebhookSignature } from '../../core/signing.ts';
 import type { Job, Settlement } from '../../data/queue/delivery-queue.ts';
+import type { StoredEvent } from '../../data/shard/event-text.ts';
 import type { ReadyHttpPlan, ReadyPlan } from '../plans/delivery-plan.ts';
-import { exchange } from '../targets/http/http-exchange.ts';
+import { exchange, type HttpResult } from '../targets/http/http-exchange.ts';
+import type { HttpPlan } from '../targets/http/http-plan.ts';
 import { lookingUpFor } from '../targets/http/name-lookups.ts';
 import { withTemplates } from '../targets/http/own-templates.ts';
-import { requestHeaders } from '../targets/http/request-headers.ts';
+import { type AttemptIdentity, type DestinationHeaders, requestHeaders } from '../targets/http/request-headers.ts';
 import { type AlertReport, attemptAlert } from './alert-attempt.ts';
 import { attemptOutcome, attemptRecord } from './attempt-outcome.ts';
+import { refusedWithoutLink, type SentEvent, thinEvent } from './thin-event.ts';
+import { hasTransform } from './transformed-event.ts';
 import { attemptUpload, type UploadContext } from './upload-attempt.ts';
 import { attemptWebhook } from './webhook-attempt.ts';
 
@@ -51,39 +55,56 @@ function hasUsedUpRetries({ attempts, attemptsElsewhere, failover }: Job, policy
 
 async function attemptHttp(job: Job, plan: ReadyHttpPlan, context: AttemptContext): Promise<Settlement> {
   const { clock, userAgent, metrics, signal, attemptDetail: mode } = context;
-  const { http } = plan;
-  const { event } = job;
-  if (event === null) return { job, outcome: { type: 'dead', attempt: null, reason: 'payload_not_found' }, maxAttempts: null };
+  if (job.event === null) return { job, outcome: { type: 'dead', attempt: null, reason: 'payload_not_found' }, maxAttempts: null };
   const number = job.attempts + 1;
   // Each destination that a message comes to has the retries of its own policy.
   const before = job.attemptsElsewhere ?? 0;
   if (hasUsedUpRetries(job, plan.retryPolicy))
     return { job, outcome: { type: 'dead', attempt: null, reason: 'max_retries_exceeded' }, maxAttempts: null };
   const startedAtMs = clock.now();
-  const timestampSeconds = Math.floor(startedAtMs / 1000);
-  const isLarge = event.payload.length > wholePayloadBytes;
-  const signature = isLarge ? await largeSignature(job, http.headers.signingKeys, timestampSeconds) : null;
-  const { messageId, eventId } = job;
-  const own =
-    http.templates === null
-      ? http.headers
-      : withTemplates(http.headers, http.templates, { ...event, source: event.sourceSlug, messageId, eventId, attempt: number });
-  const headers = requestHeaders(own, event, {
-    messageId,
-    eventId,
-    number,
-    timestampSeconds,
-    ...(signature !== null && { signature }),
-    userAgent,
-    failover: job.failover,
-  });
-  const path = http.forwardsQuery ? withQuery(http.path, event.query) : http.path;
-  const request = { origin: http.origin, path, method: http.method, headers, body: event.payload, secrets: http.secrets };
-  const result = await exchange(http.dispatcher(), request, { timeoutMs: http.timeoutMs, clock, signal });
+  const identity = { messageId: job.messageId, eventId: job.eventId, number, timestampSeconds: Math.floor(startedAtMs / 1000), userAgent };
+  const sent = sentEvent(job, job.event, plan, startedAtMs);
+  const result = sent === null ? refusedWithoutLink() : await exchangeWithDestination(job, plan, { ...sent, identity }, { clock, signal });
   if (signal.aborted && result.type === 'error') return { job, outcome: { type: 'back' }, maxAttempts: null };
   const attempt = attemptRecord(result, plan, { startedAtMs, endedAtMs: clock.now() }, { mode, number });
   metrics.attemptSeconds.observe({ result: attempt.errorType ?? 'ok' }, attempt.durationMs / 1000);
   return { job, outcome: attemptOutcome(attempt, result, plan, number - before), maxAttempts: before + retryCount(plan.retryPolicy) + 1 };
+}
+
+/** What goes out: the payload, or a link to it. Null: there is no address for the link. */
+function sentEvent(job: Job, event: StoredEvent, plan: ReadyHttpPlan, nowMs: number): SentEvent | null {
+  const { thin, secrets } = plan.http;
+  if (thin === null) return { event, secrets };
+  const outputOf = hasTransform(job, plan) ? job.target.routeId : null;
+  return thinEvent(job, { event, secrets }, thin, { eventId: job.eventId, eventType: null, outputOf, nowMs });
+}
+
+async function exchangeWithDestination(
+  job: Job,
+  { http }: ReadyHttpPlan,
+  { event, secrets, identity }: SentEvent & { identity: Omit<AttemptIdentity, 'failover' | 'signature'> },
+  { clock, signal }: Pick<AttemptContext, 'clock' | 'signal'>,
+): Promise<HttpResult> {
+  const isLarge = event.payload.length > wholePayloadBytes;
+  const signature = isLarge ? await largeSignature(job, http.headers.signingKeys, identity.timestampSeconds) : null;
+  const headers = requestHeaders(ownHeaders(job, http, identity), event, {
+    ...identity,
+    ...(signature !== null && { signature }),
+    failover: job.failover,
+  });
+  const path = http.forwardsQuery ? withQuery(http.path, event.query) : http.path;
+  const request = { origin: http.origin, path, method: http.method, headers, body: event.payload, secrets };
+  return await exchange(http.dispatcher(), request, { timeoutMs: http.timeoutMs, clock, signal });
+}
+
+/** The headers of the destination. Their templates read the payload, whatever form goes out. */
+function ownHeaders(
+  { event }: Job,
+  { headers, templates }: HttpPlan,
+  { messageId, eventId, number }: Pick<AttemptIdentity, 'messageId' | 'eventId' | 'number'>,
+): DestinationHeaders {
+  if (templates === null || event === null) return headers;
+  return withTemplates(headers, templates, { ...event, source: event.sourceSlug, messageId, eventId, attempt: number });
 }
 
 /** Of a payload that takes too long to be signed in one turn of the event loop; null: it is not signed. */

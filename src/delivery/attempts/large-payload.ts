@@ -2,6 +2,8 @@ import type { Clock } from '../../core/clock.ts';
 import type { OrganizationBudget } from '../../core/organization-budget.ts';
 import type { DeliveryQueue, Job, Settlement } from '../../data/queue/delivery-queue.ts';
 import type { ReadyPlan } from '../plans/delivery-plan.ts';
+import { thinFormOf } from './thin-event.ts';
+import { hasTransform } from './transformed-event.ts';
 
 const mebibyte = 1_048_576;
 
@@ -10,6 +12,11 @@ export const payloadRoomMiB = { all: 96, ofOrganization: 64 };
 
 /** What has taken longer until its attempt could begin goes back: a worker may hold a message for 150 s, of which an attempt may last 120 s. */
 const preparingMs = 25_000;
+
+/** Whether nothing reads the payload here: a link to it goes out. */
+function isLinkAlone(job: Job, plan: ReadyPlan): boolean {
+  return thinFormOf(plan) !== null && !hasTransform(job, plan);
+}
 
 /**
  * Delivers a job whose payload is in chunks with that payload, once there is room for it in memory; every other job at once. Without room within 10 s the
@@ -22,7 +29,7 @@ export async function withPayload(
   deliver: (job: Job, isLate: () => boolean) => Promise<Settlement>,
 ): Promise<Settlement> {
   const { event } = job;
-  if (event?.chunks === undefined || plan.type === 'warehouse') return await deliver(job, () => false);
+  if (event?.chunks === undefined || plan.type === 'warehouse' || isLinkAlone(job, plan)) return await deliver(job, () => false);
   const begunAtMs = clock.now();
   const leave = await room.enter(job.target.org, Math.ceil(event.chunks.bytes / mebibyte));
   if (leave === null) return { job, outcome: { type: 'back' }, maxAttempts: null };

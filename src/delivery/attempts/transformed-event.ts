@@ -123,6 +123,7 @@ function outputKey({ eventId, target }: TransformableMessage): string {
   return `${eventId} ${target.routeId}`;
 }
 
-function withOutput(event: StoredEvent, { contentType, body }: EventOutput): StoredEvent {
+/** The event with another payload, without the headers that speak of the one that came in. */
+export function withOutput(event: StoredEvent, { contentType, body }: EventOutput): StoredEvent {
   return { ...event, contentType, headers: event.headers.filter(([name]) => !payloadHeader.test(name)), payload: body };
 }

@@ -9,9 +9,11 @@ import type { StoredEvent } from '../../data/shard/event-text.ts';
 import type { DeliveryMetrics } from '../metrics.ts';
 import { keysAt, type WebhookPlan } from '../plans/webhook-plan.ts';
 import { exchange, type HttpResult } from '../targets/http/http-exchange.ts';
+import type { SentSecrets } from '../targets/http/sent-secrets.ts';
 import { webhookHeaders } from '../targets/http/webhook-headers.ts';
 import { InsecureUrlError } from '../targets/refusals.ts';
 import { attemptOutcome, attemptRecord, gone } from './attempt-outcome.ts';
+import { refusedWithoutLink, thinEvent } from './thin-event.ts';
 
 interface Context {
   clock: Clock;
@@ -34,7 +36,12 @@ export async function attemptWebhook(job: Job, plan: WebhookPlan, context: Conte
   if (keys === null || plan.headers === null) return settle({ type: 'dead', attempt: null, reason: 'secret_decryption_failed' });
   const eventId = event.webhook?.partOf ?? job.eventId;
   const identity = { messageId, eventId, number, timestampSeconds: Math.floor(startedAtMs / 1000), userAgent };
-  const result = await exchangeWithEndpoint(plan, { own: plan.headers, keys, event, identity }, { clock, signal });
+  const own = ownHeaders({ headers: plan.headers, templates: plan.templates }, event, identity);
+  const full = { event, secrets: plan.sentSecrets };
+  const linking = { eventId, eventType: event.sourceSlug, outputOf: job.transformId, nowMs: startedAtMs };
+  const sent = plan.thin === null ? full : thinEvent(job, full, plan.thin, linking);
+  const result =
+    sent === null ? refusedWithoutLink() : await exchangeWithEndpoint(plan, { ...sent, own, keys, identity }, { clock, signal });
   if (signal.aborted && result.type === 'error') return settle({ type: 'back' });
   const attempt = attemptRecord(result, plan, { startedAtMs, endedAtMs: clock.now() }, { mode, number });
   metrics.attemptSeconds.observe({ result: attempt.errorType ?? 'ok' }, attempt.durationMs / 1000);
@@ -78,28 +85,32 @@ interface Sent {
   /** Of the endpoint. */
   own: readonly [string, string][];
   keys: readonly KeyObject[];
-  event: Pick<StoredEvent, 'contentType' | 'payload' | 'receivedAtMs' | 'sourceSlug'>;
+  event: Pick<StoredEvent, 'contentType' | 'payload' | 'sourceSlug'>;
+  /** What the endpoint must not be quoted with. */
+  secrets: SentSecrets;
   identity: Parameters<typeof webhookHeaders>[3];
 }
 
 /** Signs and sends a payload once, within the limits of the plan. */
 export async function exchangeWithEndpoint(
   plan: Omit<WebhookPlan, 'headers'>,
-  { own, keys, event, identity }: Sent,
+  { own, keys, event, secrets, identity }: Sent,
   { clock, signal }: Pick<Context, 'clock' | 'signal'>,
 ): Promise<HttpResult> {
   if (plan.isForbidden) return { type: 'error', error: new InsecureUrlError() };
-  const headers = webhookHeaders(plan.templates === null ? own : [...own, ...made(plan.templates, event, identity)], keys, event, identity);
-  const { origin, path, timeoutMs, sentSecrets } = plan;
-  const request = { origin, path, method: 'POST' as const, headers, body: event.payload, secrets: sentSecrets };
+  const headers = webhookHeaders(own, keys, event, identity);
+  const { origin, path, timeoutMs } = plan;
+  const request = { origin, path, method: 'POST' as const, headers, body: event.payload, secrets };
   return await exchange(plan.dispatcher(), request, { timeoutMs, clock, signal });
 }
 
-/** Messages to endpoints have no headers of a sender. */
-function made(
-  templates: NonNullable<WebhookPlan['templates']>,
-  event: Sent['event'],
-  { number, ...ids }: Sent['identity'],
-): [string, string][] {
-  return templatedHeaders(templates, { ...event, ...ids, source: event.sourceSlug, headers: [], attempt: number });
+/** The headers of the endpoint. Their templates read the payload, whatever form goes out; messages to endpoints have no headers of a sender. */
+export function ownHeaders(
+  { headers, templates }: Pick<WebhookPlan, 'templates'> & { headers: readonly [string, string][] },
+  event: Pick<StoredEvent, 'contentType' | 'payload' | 'receivedAtMs' | 'sourceSlug'>,
+  { number, messageId, eventId }: Sent['identity'],
+): readonly [string, string][] {
+  if (templates === null) return headers;
+  const message = { ...event, source: event.sourceSlug, headers: [], messageId, eventId, attempt: number };
+  return [...headers, ...templatedHeaders(templates, message)];
 }

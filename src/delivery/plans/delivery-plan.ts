@@ -3,6 +3,7 @@ import { organizationBehind, routeOfMailTarget } from '../../core/alert.ts';
 import type { AttemptDetailMode } from '../../core/attempt-detail-mode.ts';
 import type { Clock } from '../../core/clock.ts';
 import { egressRules, type InstallationEgress } from '../../core/egress-policy.ts';
+import type { PayloadLinks } from '../../core/payload-link.ts';
 import { ownProvider } from '../../core/providers/providers.ts';
 import type { DestinationRecord, OrganizationRecord, RetryPolicyRecord, RouteRecord, TransformRecord } from '../../core/records.ts';
 import { organizationOfWebhooks } from '../../core/webhook.ts';
@@ -72,6 +73,8 @@ export interface PlanSources extends WarehouseSources {
   allowed: InstallationEgress;
   /** Null: no SMTP server is configured. */
   mailer: AlertMailer | null;
+  /** Of thin deliveries. Null: the worker knows no public address. */
+  payloadLinks: PayloadLinks | null;
   clock: Clock;
   userAgent: string;
   attemptDetail: AttemptDetailMode;

@@ -4,6 +4,7 @@ import type { Dispatcher } from 'undici';
 import type { RetrySchedule } from '../../core/backoff.ts';
 import { type EgressRules, egressRules, type InstallationEgress } from '../../core/egress-policy.ts';
 import type { ReadyTemplate } from '../../core/header-template.ts';
+import type { PayloadLinks } from '../../core/payload-link.ts';
 import type { OrganizationRecord, RouteRecord, ThrottleRecord, TransformRecord } from '../../core/records.ts';
 import type { Keyring } from '../../core/sealing.ts';
 import { webhookHeaderSealingContext, webhookSecretSealingContext } from '../../core/sealing-contexts.ts';
@@ -20,6 +21,7 @@ import type { EndpointDisabling, EndpointToDisable } from '../../data/webhooks/d
 import type { WebhookDirectory } from '../../data/webhooks/webhook-directory.ts';
 import type { WebhookApplication, WebhookEndpoint, WebhookSecret } from '../../data/webhooks/webhooks.ts';
 import type { Dispatchers } from '../targets/http/dispatchers.ts';
+import type { ThinForm } from '../targets/http/http-plan.ts';
 import { httpTarget } from '../targets/http/http-target.ts';
 import { ownTemplates } from '../targets/http/own-templates.ts';
 import { openedHeaders } from '../targets/http/request-headers.ts';
@@ -31,6 +33,8 @@ import { heldBack } from './held-back.ts';
 export interface WebhookPlan {
   setting: TargetSetting;
   retryPolicy: RetrySchedule;
+  /** Null: it gets payloads. */
+  thin: ThinForm | null;
   /** Null: any 2xx is success. */
   expectedResponse: RouteRecord['expectedResponse'];
   /** http, where the installation does not allow that. */
@@ -84,6 +88,8 @@ export interface WebhookPlanSources {
 type EndpointReader = Pick<WebhookDirectory, 'application' | 'endpoint'>;
 
 interface Sources {
+  /** Null: the worker knows no public address. */
+  payloadLinks: PayloadLinks | null;
   webhooks: Omit<WebhookPlanSources, 'directory'> & { directory: EndpointReader };
   registry: RegistryReader;
   keyring: Keyring;
@@ -136,7 +142,7 @@ export class WebhookPlans {
     application: WebhookApplication,
     { egress, hasOwnEvents }: { egress: EgressRules; hasOwnEvents: boolean },
   ): WebhookPlan {
-    const { webhooks, registry, keyring, dispatchers } = this.#sources;
+    const { webhooks, registry, keyring, dispatchers, payloadLinks } = this.#sources;
     const { id } = endpoint;
     const { protocol, origin, path } = httpTarget(endpoint.url);
     const texts: string[] = [];
@@ -169,6 +175,7 @@ export class WebhookPlans {
     return {
       setting: settingOf(endpoint, application, hasOwnEvents),
       retryPolicy: endpoint.retryDelaysSeconds === null ? webhooks.retries : scheduleOf(endpoint.retryDelaysSeconds),
+      thin: endpoint.payloadForm === 'thin' ? { links: payloadLinks, contentType: null } : null,
       expectedResponse:
         endpoint.successStatusCodes === null ? null : { statusCodes: statusesOf(endpoint.successStatusCodes), bodyContains: null },
       isForbidden: protocol !== 'https:' && !webhooks.allowsInsecureUrls,

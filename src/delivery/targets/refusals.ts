@@ -22,6 +22,14 @@ export class InsecureUrlError extends Error {
   }
 }
 
+/** The delivery is to have a link, and the worker knows no address for it. The payload itself is not sent instead. */
+export class NoPublicUrlError extends Error {
+  constructor() {
+    super('a thin delivery needs the public address of the installation, POSTHORN_PUBLIC_URL, which this worker does not have');
+    this.name = 'NoPublicUrlError';
+  }
+}
+
 /** The installation does not send the e-mail, whatever its server says. */
 export class MailRefusedError extends Error {
   constructor(why: string) {

@@ -7,6 +7,7 @@ import type { DestinationRecord, HttpDestinationRecord, WarehouseDestinationReco
 import { detailField } from '../../data/shard/shown-attempt-detail.ts';
 import { type DestinationTestResult, destinationTestTask } from '../../data/tasks/destination-test-task.ts';
 import { attemptRecord, wishOfTest } from '../attempts/attempt-outcome.ts';
+import { thinTest } from '../attempts/thin-event.ts';
 import type { PlanSources } from '../plans/delivery-plan.ts';
 import { exchange } from '../targets/http/http-exchange.ts';
 import { httpPlan } from '../targets/http/http-plan.ts';
@@ -36,26 +37,28 @@ async function testHttp(
   payload: string | null,
   { org, signal }: TaskContext,
 ): Promise<DestinationTestResult> {
-  const { registry, keyring, dispatchers, allowed, clock, userAgent, attemptDetail } = options;
+  const { registry, keyring, dispatchers, allowed, payloadLinks, clock, userAgent, attemptDetail } = options;
   const egress = egressRules(allowed, await registry.get('organization', org));
-  const target = httpPlan(destination, { keyring, dispatchers, egress });
+  const target = httpPlan(destination, { keyring, dispatchers, egress, payloadLinks });
   if (target === null) return failure('secret_decryption_failed', 'A secret of the destination cannot be opened.');
   const startedAtMs = clock.now();
-  const body = Buffer.from(payload ?? JSON.stringify(sampleEvent(destination, startedAtMs)));
-  const id = base32(randomBytes(10));
-  const event = { headers: [], contentType: 'application/json', payload: body };
-  const ids = { messageId: `test_${id}`, eventId: `test_${id}` };
+  const full = Buffer.from(payload ?? JSON.stringify(sampleEvent(destination, startedAtMs)));
+  const id = `test_${base32(randomBytes(10))}`;
+  const { thin, secrets: own } = target;
+  const sent =
+    thin === null ? { body: full, secrets: own } : thinTest({ org, id, type: null, payload: full, secrets: own }, thin, startedAtMs);
+  if (typeof sent === 'string') return failure('blocked', `The test was not sent: ${sent}.`);
+  const { body, secrets } = sent;
+  const ids = { messageId: id, eventId: id };
+  const event = { headers: [], contentType: 'application/json', payload: full };
   const message = { ...event, ...ids, source: 'test', receivedAtMs: startedAtMs, attempt: 1 };
-  const own = target.templates === null ? target.headers : withTemplates(target.headers, target.templates, message);
-  const headers = requestHeaders(own, event, {
-    ...ids,
-    number: 1,
-    timestampSeconds: Math.floor(startedAtMs / 1000),
-    userAgent,
-    failover: null,
-  });
+  const headers = requestHeaders(
+    target.templates === null ? target.headers : withTemplates(target.headers, target.templates, message),
+    { ...event, payload: body },
+    { ...ids, number: 1, timestampSeconds: Math.floor(startedAtMs / 1000), userAgent, failover: null },
+  );
   headers.push('x-posthorn-test', 'true');
-  const request = { origin: target.origin, path: target.path, method: target.method, headers, body, secrets: target.secrets };
+  const request = { origin: target.origin, path: target.path, method: target.method, headers, body, secrets };
   const result = await exchange(target.dispatcher(), request, { timeoutMs: target.timeoutMs, clock, signal });
   if (signal.aborted && result.type === 'error')
     throw new PosthornError('UNAVAILABLE', 'The delivery worker is stopping.', { retryAfterSeconds: 1 });

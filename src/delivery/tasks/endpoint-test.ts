@@ -4,7 +4,8 @@ import { base32 } from '../../core/ids.ts';
 import { detailField } from '../../data/shard/shown-attempt-detail.ts';
 import { type EndpointTestResult, endpointTestTask } from '../../data/tasks/endpoint-test-task.ts';
 import { attemptRecord, gone, wishOfTest } from '../attempts/attempt-outcome.ts';
-import { exchangeWithEndpoint } from '../attempts/webhook-attempt.ts';
+import { thinTest } from '../attempts/thin-event.ts';
+import { exchangeWithEndpoint, ownHeaders } from '../attempts/webhook-attempt.ts';
 import type { PlanSources } from '../plans/delivery-plan.ts';
 import { keysAt, type WebhookPlans } from '../plans/webhook-plan.ts';
 import { type TaskHandler, taskHandler } from './task-handler.ts';
@@ -28,16 +29,17 @@ export function endpointTestHandler(
     if (plan.headers === null)
       return failure('secret_decryption_failed', 'A credential among the headers of the endpoint cannot be opened.');
     const id = `test_${base32(randomBytes(10))}`;
-    const event = {
-      contentType: 'application/json',
-      sourceSlug: eventType ?? testEventType,
-      receivedAtMs: startedAtMs,
-      payload: Buffer.from(payload ?? JSON.stringify(sample(endpointId, startedAtMs))),
-    };
+    const type = eventType ?? testEventType;
+    const full = Buffer.from(payload ?? JSON.stringify(sample(endpointId, startedAtMs)));
+    const { thin, sentSecrets: secrets } = plan;
+    const sent = thin === null ? { body: full, secrets } : thinTest({ org, id, type, payload: full, secrets }, thin, startedAtMs);
+    if (typeof sent === 'string') return failure('blocked', sent);
+    const event = { contentType: 'application/json', sourceSlug: type, receivedAtMs: startedAtMs, payload: full };
     const identity = { messageId: id, eventId: id, number: 1, timestampSeconds: Math.floor(startedAtMs / 1000), userAgent };
+    const own = ownHeaders({ headers: plan.headers, templates: plan.templates }, event, identity);
     const result = await exchangeWithEndpoint(
       plan,
-      { own: [...plan.headers, ['x-posthorn-test', 'true']], keys, event, identity },
+      { own: [...own, ['x-posthorn-test', 'true']], keys, event: { ...event, payload: sent.body }, secrets: sent.secrets, identity },
       { clock, signal },
     );
     if (signal.aborted && result.type === 'error')

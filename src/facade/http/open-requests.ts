@@ -18,7 +18,7 @@ export class OpenRequests {
 
   /** RATE_LIMITED when the organization has too many. */
   enter({ organization }: Caller, response: ServerResponse): void {
-    take(this.#all, organization.id, response, 'requests');
+    takeShare(this.#all, organization.id, response, 'requests');
   }
 
   /** The same for an operation that scans; does nothing for another one. */
@@ -30,11 +30,12 @@ export class OpenRequests {
     // Live streams have shares of their own.
     const isList = method === 'GET' && !path.endsWith('}');
     if ((isScan === true || isList) && answer.events === undefined)
-      take(this.#scans, organization.id, response, 'requests for lists, analytics, exports, explanations or cancels of many');
+      takeShare(this.#scans, organization.id, response, 'requests for lists, analytics, exports, explanations or cancels of many');
   }
 }
 
-function take(shares: OpenShares, organization: string, response: ServerResponse, what: string): void {
+/** Takes a place until the answer has ended, or the client has gone. RATE_LIMITED when the organization has too many. */
+export function takeShare(shares: OpenShares, organization: string, response: ServerResponse, what: string): void {
   if (!shares.take(organization))
     throw new PosthornError('RATE_LIMITED', `Too many ${what} of the organization are under way: send fewer at a time.`, {
       retryAfterSeconds: 1,

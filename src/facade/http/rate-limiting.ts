@@ -4,8 +4,8 @@ import type { Plan } from '../../core/records.ts';
 import { type RateLimiter, type RateLimitState, tellRate } from '../../data/intake/rate-limit.ts';
 import type { Caller } from './caller.ts';
 
-/** What is counted apart from each other: requests, and those that send events. */
-export type Counted = 'request' | 'send';
+/** What is counted apart from each other: requests, those that send events, and fetches of payloads by their receivers, which have no credentials. */
+export type Counted = 'request' | 'send' | 'fetch';
 
 /**
  * Per minute and organization, all its credentials together; null: no limit. A limit per credential
@@ -14,7 +14,13 @@ export type Counted = 'request' | 'send';
 const limits: Readonly<Record<Counted, Readonly<Record<Plan, number | null>>>> = {
   request: { free: 1000, starter: 1000, pro: 1000, business: 1000, enterprise: null },
   send: { free: 100, starter: 1000, pro: 5000, business: 10_000, enterprise: null },
+  fetch: { free: 1000, starter: 1000, pro: 5000, business: 10_000, enterprise: null },
 };
+
+const countedWords: Readonly<Record<Counted, string>> = { request: 'requests', send: 'events', fetch: 'fetches of payloads' };
+
+/** Whose limit counts. */
+type Counting = { organization: Pick<Caller['organization'], 'id' | 'plan'> };
 
 const sendPath = /^\/api\/(?:organizations\/[^/]+\/)?send-events?(?:\/|$)/;
 
@@ -26,7 +32,7 @@ export function countedAs(path: string): Counted {
 /** Counts `count` of them, and says so in the `X-RateLimit-*` headers of `response`, when there is one; RATE_LIMITED beyond the limit. */
 export async function limitRate(
   rateLimiter: RateLimiter,
-  caller: Caller,
+  caller: Counting,
   { response, counted, count = 1 }: { response: Pick<ServerResponse, 'setHeader'> | null; counted: Counted; count?: number },
 ): Promise<void> {
   const limit = limits[counted][caller.organization.plan];
@@ -34,7 +40,7 @@ export async function limitRate(
   const state = await rateLimiter.take(countedSubject(caller, counted), limit, count);
   if (state === null) return;
   if (response !== null) tellRate(response, state);
-  refuseBeyond(state, `${counted === 'send' ? 'events' : 'requests'} per minute`);
+  refuseBeyond(state, `${countedWords[counted]} per minute`);
 }
 
 function refuseBeyond({ allowed, limit, retryAfterSeconds }: RateLimitState, what: string): void {
@@ -74,6 +80,6 @@ export async function chargeWork(rateLimiter: RateLimiter, caller: Caller, reque
   if (state?.allowed === false && state.remaining > 0) await rateLimiter.take(subject, limit, state.remaining);
 }
 
-function countedSubject({ organization }: Caller, counted: Counted): string {
-  return counted === 'send' ? `${organization.id}:send` : organization.id;
+function countedSubject({ organization }: Counting, counted: Counted): string {
+  return counted === 'request' ? organization.id : `${organization.id}:${counted}`;
 }

@@ -54,6 +54,8 @@ export interface FacadeServices {
   webhooks: WebhookStore;
   /** Webhook endpoints may have http URLs. */
   allowsInsecureEndpoints: boolean;
+  /** The installation has a public address, which links of thin deliveries need. */
+  hasPublicUrl: boolean;
   /** How many shards there are for what is new. */
   shards: () => number;
   /** What send-event needs. */

@@ -119,7 +119,7 @@ export function DestinationState({ destination: { id, enabled } }: { destination
 /** Circuits, what waits, how it has done, and why attempts failed. */
 export function DestinationFacts({ destination }: { destination: Destination }): ReactElement {
   const { id, url, type, throttle, retryPolicy, expiresAfterSeconds, timeoutMs, forwardHeaders, headerTemplates, ordered } = destination;
-  const { signatureScheme, publicKey, previousPublicKeys, signingSecret } = destination;
+  const { payloadForm, signatureScheme, publicKey, previousPublicKeys, signingSecret } = destination;
   const circuits = useCircuits([id]);
   const from = useDayBegin();
   const series = useRead('GET /analytics/series', { query: { from, step: day.step, destinationId: id } }, { everyMs });
@@ -170,6 +170,7 @@ export function DestinationFacts({ destination }: { destination: Destination }):
               isSigned={signingSecret != null}
             />
           )}
+          {payloadForm === 'thin' ? <ThinForm /> : null}
           {ordered === true ? <Order /> : null}
           <TemplateFacts templates={Object.entries(headerTemplates ?? {}).map(([name, template]) => ({ name, template }))} />
           {forwardHeaders === undefined ? null : (
@@ -182,6 +183,15 @@ export function DestinationFacts({ destination }: { destination: Destination }):
         {series.error === null ? null : <Failure message={series.error.message} requestId={series.error.requestId} />}
       </section>
       <DeliveryCauses destinationId={id} from={from} />
+    </>
+  );
+}
+
+function ThinForm(): ReactElement {
+  return (
+    <>
+      <dt>Body</dt>
+      <dd>thin: id, type, time and a link to the payload, which needs no key and ends after 7 days</dd>
     </>
   );
 }
@@ -229,6 +239,7 @@ export function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactElemen
           <dd>{retryDelays === null ? 'as the installation has them' : delayWords(retryDelays.map((seconds) => seconds * 1000))}</dd>
           <dt>Expiry</dt>
           <dd>{expiryWords(expiresAfterSeconds)}</dd>
+          {endpoint.payloadForm === 'thin' ? <ThinForm /> : null}
           {endpoint.ordered ? <Order /> : null}
           <TemplateFacts templates={endpoint.headerTemplates} />
           <dt>Success</dt>

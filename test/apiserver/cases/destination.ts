@@ -147,6 +147,8 @@ const httpSettings: ValidationCase[] = [
   valid('no order in a warehouse', { ...s3, ordered: false }),
   invalid('order in a warehouse', { ...s3, ordered: true }, 'spec.ordered'),
   invalid('order as text', { ...http({}), ordered: 'true' }, 'spec.ordered'),
+  valid('links in place of payloads', http({ payloadForm: 'thin' })),
+  invalid('a payload form that there is not', http({ payloadForm: 'small' }), 'spec.http.payloadForm'),
   valid('a forwarded query', http({ forwardQuery: true })),
   invalid('a forwarded query as text', http({ forwardQuery: 'true' }), 'spec.http.forwardQuery'),
   valid('headers that are forwarded', http({ forwardHeaders: ['X-GitHub-Event', 'x_shop.topic', 'webhook-id', text(128)] })),

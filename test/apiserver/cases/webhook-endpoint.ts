@@ -45,6 +45,8 @@ export const webhookEndpointCases: ValidationCase[] = [
   invalid('a header with both', { headers: [{ ...header('X-Tenant'), valueSecretRef: secretRef }] }, 'spec.headers[0].value'),
   valid('20 headers', { headers: many(20, (index) => header(`x-${index}`)) }),
   invalid('no application', { applicationRef: undefined }, 'spec.applicationRef'),
+  valid('links in place of payloads', { payloadForm: 'thin' }),
+  invalid('a payload form that there is not', { payloadForm: 'small' }, 'spec.payloadForm'),
   valid('Ed25519 alone', { signatureScheme: 'ed25519' }),
   invalid('a signature scheme that there is not', { signatureScheme: 'v1a' }, 'spec.signatureScheme'),
   invalid('no secret', { signingSecretRef: undefined }, 'spec.signingSecretRef'),

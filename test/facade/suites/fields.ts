@@ -68,6 +68,7 @@ export function describeFields(start: () => Promise<FacadeWorld>): void {
         useStaticIp: false,
         forwardQuery: false,
         forwardHeaders: null,
+        payloadForm: 'full',
         ordered: false,
         throttle: { mode: 'off', rateLimit: null, rateUnit: null, strict: null, maxConcurrency: null, queueLimit: null },
         retryPolicy: { maxRetries: 10, initialDelay: 1000, maxDelay: 3_600_000, backoffMultiplier: 4, delays: null },

@@ -25,6 +25,7 @@ export const portableRequests: readonly object[] = [
     headers: { 'X-A': 'a' },
     headerTemplates: { 'X-Order': 'order {{ payload.order.id }}', 'X-B': '{{ headers.x-b }}' },
   },
+  { name: 'Thin', payloadForm: 'thin' },
 ];
 
 const mapping = [

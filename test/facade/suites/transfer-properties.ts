@@ -46,6 +46,7 @@ const destination = fc
         useStaticIp: fc.boolean(),
         forwardQuery: fc.boolean(),
         ordered: fc.boolean(),
+        payloadForm: fc.constantFrom('full', 'thin'),
         forwardHeaders: fc.option(
           fc.uniqueArray(fc.stringMatching(/^X-A[a-z]{0,20}$/), { selector: (name) => name.toLowerCase(), maxLength: 4 }),
         ),

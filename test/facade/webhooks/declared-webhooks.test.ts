@@ -23,6 +23,7 @@ beforeAll(async () => {
     successStatusCodes: ['2xx', 409],
     ordered: true,
     headerTemplates: [{ name: 'X-Order', template: '{{ payload.order.id }}' }],
+    payloadForm: 'thin',
   });
   declared.subscription = await apply('WebhookSubscription', 'paid', {
     endpointRef: { name: 'hooks' },
@@ -58,6 +59,7 @@ test('what resources declare is listed and shown as what the API makes, its secr
     successStatusCodes: ['2xx', 409],
     ordered: true,
     headerTemplates: [{ name: 'X-Order', template: '{{ payload.order.id }}' }],
+    payloadForm: 'thin',
     circuitState: 'closed',
     subscriptionCount: 1,
   });

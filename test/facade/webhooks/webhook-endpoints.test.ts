@@ -79,6 +79,7 @@ describe('creating an endpoint', () => {
       secretPrefix: `${secret.slice(0, 10)}…`,
       hasSecret: true,
       secretVersion: 1,
+      payloadForm: 'full',
       signatureScheme: 'hmac-sha256',
       publicKey: null,
       previousPublicKeys: [],

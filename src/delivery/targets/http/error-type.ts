@@ -1,5 +1,12 @@
 import type { AttemptErrorType } from '../../../data/shard/messages.ts';
-import { BlockedAddressError, BlockedHostError, InsecureUrlError, MailRefusedError, WarehouseRefusedError } from '../refusals.ts';
+import {
+  BlockedAddressError,
+  BlockedHostError,
+  InsecureUrlError,
+  MailRefusedError,
+  NoPublicUrlError,
+  WarehouseRefusedError,
+} from '../refusals.ts';
 import { maxResponseHeadersKiB } from './dispatchers.ts';
 import { DeadlineError } from './http-exchange.ts';
 
@@ -7,7 +14,7 @@ const timeoutCodes = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOU
 const dnsCodes = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EAI_NODATA', 'EAI_NONAME', 'EAI_FAIL', 'ENODATA']);
 const tlsCodes = /^(ERR_TLS|ERR_SSL|CERT_|UNABLE_TO_|DEPTH_ZERO_|SELF_SIGNED_|HOSTNAME_MISMATCH|EPROTO$)/;
 
-const blockedErrors = [BlockedAddressError, BlockedHostError, WarehouseRefusedError, InsecureUrlError, MailRefusedError];
+const blockedErrors = [BlockedAddressError, BlockedHostError, WarehouseRefusedError, InsecureUrlError, MailRefusedError, NoPublicUrlError];
 
 /** The kind of failure behind an error of `exchange`; `network` for what is none of the others. */
 export function errorType(error: Error): AttemptErrorType {

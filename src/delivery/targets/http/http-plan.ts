@@ -1,6 +1,7 @@
 import type { Dispatcher } from 'undici';
 import type { EgressRules } from '../../../core/egress-policy.ts';
 import type { ReadyTemplate } from '../../../core/header-template.ts';
+import type { PayloadLinks } from '../../../core/payload-link.ts';
 import type { HttpAuthRecord, HttpDestinationRecord } from '../../../core/records.ts';
 import type { Keyring } from '../../../core/sealing.ts';
 import { recordSealingContext, type SealedRecordField } from '../../../core/sealing-contexts.ts';
@@ -11,6 +12,14 @@ import { ownTemplates } from './own-templates.ts';
 import { authHeaders, type DestinationHeaders, destinationHeaders, isOwnHeader, openedHeaders } from './request-headers.ts';
 import { SentSecrets, secretsInHeader, secretsInQuery } from './sent-secrets.ts';
 
+/** How a target gets a link in place of the payload. */
+export interface ThinForm {
+  /** Null: this worker knows no public address, so nothing is sent. */
+  links: PayloadLinks | null;
+  /** The content type that the target sets itself, which is that of the payload; null: none. */
+  contentType: string | null;
+}
+
 /** How requests to an endpoint are made. */
 export interface HttpPlan {
   origin: string;
@@ -18,6 +27,8 @@ export interface HttpPlan {
   /** The query of an event is appended to the path. */
   forwardsQuery: boolean;
   method: HttpDestinationRecord['http']['method'];
+  /** Null: it gets payloads. */
+  thin: ThinForm | null;
   timeoutMs: number;
   headers: DestinationHeaders;
   /** Of headers whose values are made for each attempt; null: there are none. */
@@ -31,22 +42,44 @@ export interface HttpPlan {
 /** Null when a secret does not open or is no signing secret. `route`: the slug of the route; empty: the request is for none. */
 export function httpPlan(
   { org, id, slug, http }: HttpDestinationRecord,
-  { keyring, dispatchers, egress, route = '' }: { keyring: Keyring; dispatchers: Dispatchers; egress: EgressRules; route?: string },
+  {
+    keyring,
+    dispatchers,
+    egress,
+    payloadLinks,
+    route = '',
+  }: { keyring: Keyring; dispatchers: Dispatchers; egress: EgressRules; payloadLinks: PayloadLinks | null; route?: string },
 ): HttpPlan | null {
   const opened = openedSecrets((sealed, field) => keyring.open(sealed, recordSealingContext(org, 'destination', id, field)), http);
   if (opened === null) return null;
   const { origin, path, query } = httpTarget(http.url);
+  const isThin = http.payloadForm === 'thin';
   return {
     origin,
     path,
     forwardsQuery: http.forwardQuery ?? false,
     method: http.method,
     timeoutMs: http.timeoutMs,
-    headers: opened.headers,
-    templates: ownTemplates(http.headerTemplates, opened.headers.own, isOwnHeader, { route, destination: slug }),
+    thin: isThin ? { links: payloadLinks, contentType: ownContentType(opened.headers) } : null,
+    headers: isThin ? withoutContentType(opened.headers) : opened.headers,
+    templates: ownTemplates(http.headerTemplates, opened.headers.own, isThin ? isThinHeader : isOwnHeader, { route, destination: slug }),
     secrets: new SentSecrets([...opened.secrets, ...secretsInQuery(query)], opened.secretNames),
     dispatcher: dispatchers.forRules({ egress, tls: opened.tls, usesProxy: http.useStaticIp ?? false }),
   };
+}
+
+function ownContentType({ own }: DestinationHeaders): string | null {
+  return own.find(([name]) => name === 'content-type')?.[1] ?? null;
+}
+
+/** What a destination says of its payloads is not said of the object that leads to them. */
+function withoutContentType(headers: DestinationHeaders): DestinationHeaders {
+  const own = headers.own.filter(([name]) => name !== 'content-type');
+  return { ...headers, own, names: new Set(own.map(([name]) => name)) };
+}
+
+function isThinHeader(name: string): boolean {
+  return name !== 'content-type' && isOwnHeader(name);
 }
 
 function openedSecrets(

@@ -36,6 +36,11 @@ export class SentSecrets {
     this.#values = new Set([...values].map((value) => value.trim()).filter(({ length }) => length >= shortestSecret));
   }
 
+  /** Those, and one that is of a single request. */
+  and(value: string): SentSecrets {
+    return new SentSecrets([...this.#values, value], this.#headerNames);
+  }
+
   /** `isCut`: there was more, so that the text may end within a secret. */
   maskedIn(text: string, { isCut = false, sent }: { isCut?: boolean; sent?: Sent } = {}): string {
     if (text.length < shortestSecret) return text;

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { maskedUnread } from '../../../core/masking.ts';
+import { defaultPayloadForm } from '../../../core/payload-link.ts';
 import { defaultSignatureScheme } from '../../../core/signature-scheme.ts';
 import { apiVersion } from '../../../resources/definition.ts';
 import { kinds, type PosthornObject } from '../../../resources/kinds.ts';
@@ -57,6 +58,7 @@ const portableDestination = z
     useStaticIp: shownField(http.useStaticIp).optional(),
     forwardQuery: shownField(http.forwardQuery).optional(),
     forwardHeaders: z.array(z.string()).nullable().optional().describe(textOf(http.forwardHeaders)),
+    payloadForm: shownField(http.payloadForm).optional(),
     ordered: shownField(spec.ordered).optional(),
     throttle: throttleRecord,
     retryPolicy: retryPolicyRecord,
@@ -169,6 +171,7 @@ async function portableHttp(object: PosthornObject<'Destination'>, settings: Htt
     useStaticIp,
     forwardQuery = false,
     forwardHeaders = null,
+    payloadForm = defaultPayloadForm,
     signingSecretRef,
     signatureScheme = defaultSignatureScheme,
   } = settings;
@@ -185,6 +188,7 @@ async function portableHttp(object: PosthornObject<'Destination'>, settings: Htt
     useStaticIp,
     forwardQuery,
     forwardHeaders,
+    payloadForm,
     ordered: object.spec.ordered ?? false,
     hasSigningSecret: signingSecretRef !== undefined,
     signatureScheme,

@@ -3,6 +3,7 @@ import { canonicalJson } from '../../../core/canonical-json.ts';
 import { PosthornError } from '../../../core/errors.ts';
 import { isForwardedHeader } from '../../../core/forwarded-headers.ts';
 import { originOf } from '../../../core/origin.ts';
+import { defaultPayloadForm } from '../../../core/payload-link.ts';
 import { description } from '../../../resources/fields.ts';
 import { kinds, type PosthornObject, type SpecInputOf } from '../../../resources/kinds.ts';
 import { isPaidPlan } from '../../../resources/plan-gates.ts';
@@ -36,6 +37,7 @@ import { matchesText } from '../../records/search.ts';
 import { shownField, specField, textOf } from '../../records/spec-field.ts';
 import { bulkDelete } from '../shared/bulk-delete.ts';
 import { headerMap, headerValueOrMask } from '../shared/header-map.ts';
+import { payloadFormToSpec } from '../shared/payload-form.ts';
 import { losesTls } from '../shared/redaction.ts';
 import { headerList, headerObject, headersToSpec, lacksHeader, refuseHeadersElsewhere, shownHeaders } from '../shared/static-headers.ts';
 import { authConfig, authToRecord, authToSpec, authType, carriesCredentialElsewhere, lacksCredential } from './destination-auth.ts';
@@ -105,6 +107,7 @@ const record = item
     tls: tlsRecord.nullable().optional().describe('Private certificate authority and mutual TLS.'),
     forwardQuery: shownField(http.forwardQuery).optional(),
     forwardHeaders: shownForwardHeaders.optional(),
+    payloadForm: shownField(http.payloadForm).optional(),
     ordered: shownField(spec.ordered).optional(),
     fieldMapping: fieldMapping.optional().describe('Of warehouse destinations.'),
     ...signingRecord,
@@ -137,6 +140,7 @@ const body = z.strictObject({
   useStaticIp: specField(http.useStaticIp),
   forwardQuery: specField(http.forwardQuery),
   forwardHeaders: specField(http.forwardHeaders).unwrap().nullable().optional().describe(`${forwardHeadersText} Null removes the list.`),
+  payloadForm: specField(http.payloadForm).meta({ default: defaultPayloadForm }),
   config: warehouseConfig.optional(),
   fieldMapping: fieldMapping.nullable().optional(),
   ordered: specField(spec.ordered),
@@ -179,6 +183,7 @@ const definition = resourceDefinition({
       useStaticIp: false,
       forwardQuery: false,
       forwardHeaders: null,
+      payloadForm: 'full',
       ordered: false,
       throttle: throttleToRecord(undefined),
       retryPolicy: retryPolicyToRecord(undefined),
@@ -279,6 +284,7 @@ const httpFields = [
   'useStaticIp',
   'forwardQuery',
   'forwardHeaders',
+  'payloadForm',
   'ordered',
   'signingSecret',
   'signatureScheme',
@@ -291,6 +297,7 @@ function isUnused(field: (typeof httpFields)[number], value: unknown): boolean {
     headerTemplates: {},
     useStaticIp: false,
     forwardQuery: false,
+    payloadForm: defaultPayloadForm,
     ordered: false,
     signatureScheme: 'hmac-sha256',
   };
@@ -324,6 +331,7 @@ async function httpToRecord(object: PosthornObject<'Destination'>, call: Call) {
     tls: await tlsToRecord(settings.tls, shownPem),
     forwardQuery: settings.forwardQuery ?? false,
     forwardHeaders: settings.forwardHeaders ?? null,
+    payloadForm: settings.payloadForm ?? defaultPayloadForm,
     ordered: object.spec.ordered ?? false,
     ...(await signingToRecord(object, settings, call)),
   };
@@ -371,6 +379,7 @@ async function httpToSpec({ call, body: sent, current, secrets }: SpecInput<'Des
     forwardQuery:
       sent.forwardQuery === (settings?.forwardQuery ?? false) ? settings?.forwardQuery : (sent.forwardQuery ?? settings?.forwardQuery),
     forwardHeaders: sent.forwardHeaders === undefined ? settings?.forwardHeaders : (sent.forwardHeaders ?? undefined),
+    payloadForm: payloadFormToSpec(call, sent.payloadForm, settings?.payloadForm),
     ...(await signingToSpec(sent, { current, call, secrets })),
   };
 }

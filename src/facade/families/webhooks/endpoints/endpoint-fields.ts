@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { isCredentialHeader } from '../../../../core/credential-names.ts';
 import { PosthornError } from '../../../../core/errors.ts';
+import { defaultPayloadForm } from '../../../../core/payload-link.ts';
 import { defaultSignatureScheme } from '../../../../core/signature-scheme.ts';
 import type { WebhookEndpoint } from '../../../../data/webhooks/webhooks.ts';
 import { headerName, isSettableHeader } from '../../../../resources/http-header.ts';
@@ -63,6 +64,7 @@ export const endpointFields = {
   circuitFailureThreshold: shownField(circuit.failureThreshold),
   circuitSuccessThreshold: shownField(circuit.successThreshold),
   circuitCooldownSeconds: shownField(circuit.cooldownSeconds),
+  payloadForm: shownField(spec.payloadForm),
   signatureScheme: shownField(spec.signatureScheme, schemeText),
   isDisabled: z.boolean().describe('Whether new events skip it and queued messages wait.'),
   disabledReason: paragraph(1, 500).nullable().describe('Why it is disabled. Enabling it takes the reason away.'),
@@ -77,6 +79,7 @@ const pace = {
   retryDelays: endpointFields.retryDelays.optional(),
   expiresAfterSeconds: endpointFields.expiresAfterSeconds.optional(),
   successStatusCodes: endpointFields.successStatusCodes.optional(),
+  payloadForm: endpointFields.payloadForm.optional().meta({ default: defaultPayloadForm }),
   signatureScheme: endpointFields.signatureScheme.optional().meta({ default: defaultSignatureScheme }),
   circuitFailureThreshold: specField(circuit.failureThreshold),
   circuitSuccessThreshold: specField(circuit.successThreshold),

@@ -75,6 +75,7 @@ export async function endpointRecords(endpoints: readonly WebhookEndpoint[], { s
       secretPrefix: `${endpoint.secret.prefix}…`,
       hasSecret: true,
       secretVersion: endpoint.secret.version,
+      payloadForm: endpoint.payloadForm,
       signatureScheme: endpoint.signatureScheme,
       publicKey: endpoint.signingKey?.publicKey ?? null,
       previousPublicKeys: previousPublicKeys(endpoint, services.clock.now()),

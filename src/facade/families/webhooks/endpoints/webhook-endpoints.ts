@@ -11,6 +11,7 @@ import { cursorPageOf, cursorPagination, cursorQuery, pagesAreFilled, unknownIds
 import { queryBoolean } from '../../../http/query.ts';
 import { filterId } from '../../../records/filter-ids.ts';
 import { deleted, isDeleted, single } from '../../shared/envelope.ts';
+import { refuseThinWithoutAddress } from '../../shared/payload-form.ts';
 import { refuseHeadersElsewhere } from '../../shared/static-headers.ts';
 import { isManagedAsWanted, refuseManaged } from '../shared/managed.ts';
 import { endpointChangeBody, endpointSettings, newEndpointBody, refuseWrongEndpoint } from './endpoint-fields.ts';
@@ -54,6 +55,7 @@ export const webhookEndpoints: Family = {
     circuitFailureCount: 0,
     secretPrefix: 'whsec_MfKQ…',
     secretVersion: 1,
+    payloadForm: 'full',
     signatureScheme: 'hmac-sha256',
     publicKey: null,
     previousPublicKeys: [],
@@ -117,6 +119,7 @@ export const webhookEndpoints: Family = {
         const { applicationId, url, headers = [], ...rest } = call.body;
         const { id: org } = call.caller.organization;
         refuseWrongEndpoint(call.body, call.services.allowsInsecureEndpoints);
+        refuseThinWithoutAddress(call, rest.payloadForm);
         const secret = newEndpointSecret();
         const endpoint = await call.services.webhooks.createEndpoint({
           org,
@@ -162,6 +165,7 @@ export const webhookEndpoints: Family = {
           throw new PosthornError('VALIDATION_FAILED', 'applicationId cannot be changed.', { details });
         }
         refuseWrongEndpoint(rest, call.services.allowsInsecureEndpoints || rest.url === current.url, current);
+        refuseThinWithoutAddress(call, rest.payloadForm, current.payloadForm);
         refuseHeadersElsewhere(call, current, { url: rest.url ?? current.url, headers: rest.headers });
         const { headers: sent, ...others } = rest;
         const headers = sent === undefined ? undefined : sealedEndpointHeaders(call, current, sent, current.headers);

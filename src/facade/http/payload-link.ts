@@ -1,0 +1,116 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { accountOf } from '../../core/account.ts';
+import { PosthornError } from '../../core/errors.ts';
+import { OpenShares } from '../../core/open-shares.ts';
+import { type LinkedPayload, linkedPayload, payloadLinkPath } from '../../core/payload-link.ts';
+import type { OrganizationRecord } from '../../core/records.ts';
+import type { LinkedPayloads } from '../../data/history/linked-payloads.ts';
+import type { ApiHandler } from './api.ts';
+import { answerError } from './error-response.ts';
+import type { Exchange } from './exchange.ts';
+import type { FacadeMetrics } from './metrics.ts';
+import { takeShare } from './open-requests.ts';
+import { limitRate } from './rate-limiting.ts';
+import { answerRequestId } from './request-id.ts';
+import { logWhenAnswered } from './request-log.ts';
+import { requestTarget } from './request-target.ts';
+import type { FacadeServices } from './services.ts';
+import { StreamedAnswer, sendStreamed } from './streamed-answer.ts';
+
+/** Payloads of one organization that a process of the API sends at a time. */
+export const maxOpenFetches = 200;
+/** A client that reads more slowly than its payload needs is given up. */
+const fetchDeadlineMs = 300_000;
+
+/** The payload of one organization is served from the origin of the API and its console: no browser may show it there, or run what is in it. */
+const headers = {
+  'Cache-Control': 'no-store',
+  'X-Content-Type-Options': 'nosniff',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'; sandbox",
+  'Referrer-Policy': 'no-referrer',
+};
+
+export interface PayloadLinkOptions {
+  services: Pick<FacadeServices, 'registry' | 'keyring' | 'rateLimiter' | 'clock' | 'logger'>;
+  payloads: LinkedPayloads;
+  metrics: FacadeMetrics;
+}
+
+/**
+ * Serves the links of thin deliveries: who has a link needs no other credential. Answers NOT_FOUND to what this installation has not made, and for an
+ * organization that is gone; EXPIRED where the link is too old, or its payload is no longer stored.
+ */
+export function payloadLinkHandler({ services, payloads, metrics }: PayloadLinkOptions): ApiHandler {
+  const open = new OpenShares(maxOpenFetches);
+  const { registry, keyring, rateLimiter, clock } = services;
+
+  const organizationOf = async (linked: LinkedPayload): Promise<OrganizationRecord> => {
+    const organization = await registry.get('organization', accountOf(linked.org));
+    if (organization === null || organization.retained !== undefined) throw nothingBehind();
+    return organization;
+  };
+  const answer = async ({ request, response, query }: Exchange): Promise<void> => {
+    if (request.method !== 'GET' && request.method !== 'HEAD') {
+      response.setHeader('Allow', 'GET, HEAD');
+      throw new PosthornError('METHOD_NOT_ALLOWED', `${request.method} is not allowed here; the path allows GET, HEAD.`);
+    }
+    const linked = linkedPayload(new URLSearchParams(query).get('token') ?? '', keyring);
+    if (linked === null) throw nothingBehind();
+    const organization = await organizationOf(linked);
+    if (clock.now() >= linked.expiresAtMs) throw new PosthornError('EXPIRED', 'The link has expired.');
+    takeShare(open, organization.id, response, 'fetches of payloads');
+    await limitRate(rateLimiter, { organization }, { response, counted: 'fetch' });
+    await sendStreamed(response, await payloadOf(linked, payloads), 200);
+  };
+  return (request: IncomingMessage, response: ServerResponse) => {
+    const { path, query } = requestTarget(request.url ?? '');
+    if (path !== payloadLinkPath) return false;
+    const requestId = answerRequestId(request, response);
+    const operationId = 'fetchPayload';
+    const exchange: Exchange = { request, response, requestId, path, query, caller: null, sessionId: null, operationId };
+    logWhenAnswered(exchange, { ...services, metrics });
+    for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+    void answer(exchange).catch((thrown: unknown) => answerError(services, { response, path }, thrown));
+    return true;
+  };
+}
+
+async function payloadOf({ org, message, payload }: LinkedPayload, payloads: LinkedPayloads): Promise<StreamedAnswer> {
+  const broken = AbortSignal.timeout(fetchDeadlineMs);
+  if (message === null) {
+    const body = Buffer.from(payload ?? '');
+    const sent = { contentType: 'application/json', contentEncoding: null, bytes: body.length };
+    return new StreamedAnswer(sentHeaders('test', sent), wholePieces([body]), broken);
+  }
+  const full = await payloads.read(org, message.id, message.outputOf);
+  if (full === null) throw noLongerStored();
+  const sent = { ...full, contentType: message.contentType ?? full.contentType };
+  return new StreamedAnswer(sentHeaders(message.id, sent), wholePieces(full.pieces), broken);
+}
+
+function sentHeaders(
+  name: string,
+  { contentType, contentEncoding, bytes }: { contentType: string; contentEncoding: string | null; bytes: number },
+): Record<string, string> {
+  return {
+    'Content-Type': contentType === '' ? 'application/octet-stream' : contentType,
+    ...(contentEncoding !== null && { 'Content-Encoding': contentEncoding }),
+    'Content-Length': String(bytes),
+    'Content-Disposition': `attachment; filename="${name}"`,
+  };
+}
+
+async function* wholePieces(pieces: AsyncIterable<Buffer | null> | Iterable<Buffer>): AsyncGenerator<Buffer> {
+  for await (const piece of pieces) {
+    if (piece === null) throw noLongerStored();
+    yield piece;
+  }
+}
+
+function nothingBehind(): PosthornError {
+  return new PosthornError('NOT_FOUND', 'There is nothing behind this link.');
+}
+
+function noLongerStored(): PosthornError {
+  return new PosthornError('EXPIRED', 'The payload is no longer stored.');
+}
