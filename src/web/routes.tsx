@@ -47,7 +47,18 @@ const routeTree = root.addChildren([
     createRoute({
       ...below,
       path: '/live',
-      validateSearch: texts('topic', 'status', 'sourceId', 'routeId', 'destinationId', 'applicationId', 'endpointId', 'eventType'),
+      validateSearch: texts(
+        'topic',
+        'at',
+        'id',
+        'status',
+        'sourceId',
+        'routeId',
+        'destinationId',
+        'applicationId',
+        'endpointId',
+        'eventType',
+      ),
       component: screen(() => import('./screens/live.tsx'), 'Live'),
     }),
     createRoute({
@@ -164,6 +175,12 @@ const routeTree = root.addChildren([
     }),
     createRoute({ ...below, path: '/$family/$id/edit', component: screen(() => import('./screens/resource.tsx'), 'EditResource') }),
     createRoute({ ...below, path: '/installation', component: screen(() => import('./screens/installation.tsx'), 'Installation') }),
+    createRoute({
+      ...below,
+      path: '/ids',
+      validateSearch: texts('ids'),
+      component: screen(() => import('./screens/several-ids.tsx'), 'SeveralIds'),
+    }),
     createRoute({ ...below, path: '/id/$id', component: screen(() => import('./screens/any-id.tsx'), 'AnyId') }),
   ]),
 ]);

@@ -17,7 +17,7 @@ afterAll(() => receiver?.close());
 
 const read = async (path: string) => (await suite.rest.send('GET', `/api/${path}`)).body;
 
-test('a destination that is disabled on its page keeps its messages, and gets them once it is enabled', async () => {
+test('a destination that is disabled on its page keeps its messages, and gets them once that is undone', async () => {
   await made('sources', { name: 'shop' });
   const destination = await made('destinations', { name: 'billing', url: receiver.url });
   await made('routes', { name: 'all', sourceId: 'shop', destinationIds: ['billing'] });
@@ -28,8 +28,16 @@ test('a destination that is disabled on its page keeps its messages, and gets th
   await sent('shop', { n: 1 });
   await eventually(async () => expect((await read('deliveries?status=pending')).data).toHaveLength(1));
   expect(receiver.requests).toEqual([]);
-  await page.getByRole('button', { name: 'Enable', exact: true }).click();
+  // What was done last can be undone on another screen, too, by keyboard.
+  const done = page.getByRole('status').filter({ hasText: 'billing is disabled.' });
+  await page.getByRole('link', { name: 'Routes', exact: true }).click();
+  await page.getByRole('heading', { name: 'Routes', exact: true }).waitFor();
+  await done.getByRole('button', { name: 'Undo' }).focus();
+  expect(await accessibilityViolations(page)).toEqual([]);
+  await page.keyboard.press('Enter');
   await receiver.arrived(1);
+  await done.waitFor({ state: 'detached' });
+  expect(await read(`destinations/${destination}`)).toMatchObject({ enabled: true });
   expectSound();
 });
 
@@ -50,6 +58,62 @@ test('a disabled endpoint gets no message of a new event, which the question bef
   await page.getByRole('button', { name: 'Disable endpoint…' }).waitFor();
   expect((await read(`webhook-endpoints/${endpoint}`)).data.isDisabled).toBe(false);
   expectSound();
+});
+
+test('a destination that has failed is healthy on its page and in the list once an attempt succeeds', async () => {
+  let isDown = true;
+  const flaky = await startReceiver((response) => {
+    response.statusCode = isDown ? 503 : 200;
+    response.end();
+  });
+  try {
+    await made('sources', { name: 'healing' });
+    const retryPolicy = { maxRetries: 1, initialDelay: 100, maxDelay: 100, backoffMultiplier: 1 };
+    const destination = await made('destinations', { name: 'healing', url: flaky.url, retryPolicy });
+    await made('routes', { name: 'healing', sourceId: 'healing', destinationIds: ['healing'] });
+    await sent('healing', { n: 1 });
+    await eventually(async () => expect((await read(`deliveries?destinationId=${destination}&status=dlq`)).data).toHaveLength(1));
+    const page = await open(`o/default/targets/${destination}`);
+    await page.getByText('Failing').first().waitFor();
+    isDown = false;
+    await sent('healing', { n: 2 });
+    await page.getByText('Healthy').first().waitFor();
+    await page.goto(`${suite.standalone.url}/console/o/default/targets?name=healing`);
+    await page.getByRole('row').filter({ hasText: 'healing' }).getByText('Healthy').waitFor();
+    // The figures of the day keep what failed.
+    await page
+      .getByRole('row')
+      .filter({ hasText: 'healing' })
+      .getByText(/^50\s%$/)
+      .waitFor();
+    expectSound();
+  } finally {
+    await flaky.close();
+  }
+});
+
+test('a delivery that goes to a failover destination is counted at the one that did not take it', async () => {
+  const down = await startReceiver((response) => {
+    response.statusCode = 503;
+    response.end();
+  });
+  try {
+    await made('sources', { name: 'failing over' });
+    const retryPolicy = { maxRetries: 5, initialDelay: 100, maxDelay: 100, backoffMultiplier: 1 };
+    await made('destinations', { name: 'primary', url: down.url, retryPolicy });
+    await made('destinations', { name: 'secondary', url: receiver.url });
+    const failover = { failoverDestinationIds: ['secondary'], failoverAfterAttempts: 1 };
+    await made('routes', { name: 'failing over', sourceId: 'failing-over', destinationIds: ['primary'], ...failover });
+    await sent('failing-over', { n: 1 });
+    await eventually(async () => expect((await read('deliveries?destinationId=secondary&status=delivered')).data).toHaveLength(1));
+    const page = await open('o/default/deliveries?destinationId=primary');
+    await page.getByText('0 deliveries ended, 0 of them failed, 1 went to a failover destination, from').first().waitFor();
+    await page.goto(`${suite.standalone.url}/console/o/default/deliveries?destinationId=secondary`);
+    await page.getByText('1 delivery ended, 0 of them failed, from').first().waitFor();
+    expectSound();
+  } finally {
+    await down.close();
+  }
 });
 
 test('a destination that Git enables is not disabled here, and the page says who owns it', async () => {
@@ -94,6 +158,14 @@ test('a person makes an endpoint of an application by the form, is shown its sec
   const shown = page.getByRole('dialog', { name: 'Store the signing secret' });
   expect(await shown.locator('code').textContent()).toMatch(/^whsec_/);
   expect(await accessibilityViolations(page)).toEqual([]);
+  // It is shown until the reader says so.
+  await page.keyboard.press('Escape');
+  await page.mouse.click(5, 5);
+  const leaves = page.getByRole('dialog', { name: 'Leave without the secret?' });
+  expect([await shown.isVisible(), await leaves.count()]).toEqual([true, 0]);
+  await page.goBack();
+  await leaves.getByRole('button', { name: 'Stay' }).click();
+  await leaves.waitFor({ state: 'detached' });
   await shown.getByRole('button', { name: 'I have stored it' }).click();
   await page.waitForURL('**/targets?at=ep_*');
   const id = new URL(page.url()).searchParams.get('at') ?? '';
@@ -107,7 +179,10 @@ test('a person makes an endpoint of an application by the form, is shown its sec
   await page.getByLabel('Expires after seconds').fill('3600');
   await page.getByLabel('Success status codes').fill('2xx\n409');
   await page.getByLabel('Ordered').check();
-  expect(await page.getByLabel('Application').isDisabled()).toBe(true);
+  expect([await page.getByLabel('Application').isEditable(), await page.getByLabel('Application').inputValue()]).toEqual([
+    false,
+    expect.stringContaining('Umbrella'),
+  ]);
   await page.getByRole('button', { name: 'Save' }).click();
   await page.waitForURL('**/targets?at=ep_*');
   expect((await read(`webhook-endpoints/${id}`)).data).toMatchObject({
@@ -161,6 +236,9 @@ test('an endpoint is subscribed to an event type with a filter, and unsubscribed
   await page.getByRole('button', { name: 'Save' }).click();
   await page.waitForURL(`**/targets?at=${endpoint}`);
   expect((await read(`webhook-subscriptions?endpointId=${endpoint}`)).data).toEqual([expect.objectContaining({ labelFilters: {} })]);
+  await subscriptions.getByRole('link', { name: 'YAML' }).click();
+  await page.getByText('The subscription was made through the API and has no manifest.').waitFor();
+  await page.goBack();
   await subscriptions.getByRole('button', { name: 'Unsubscribe…' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Unsubscribe' }).click();
   await subscriptions.getByText('It subscribes to no event type').waitFor();

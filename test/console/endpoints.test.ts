@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { accessibilityViolations } from '../support/browser.ts';
+import { eventually } from '../support/eventually.ts';
 import { consoleSuite } from './console-suite.ts';
 
 const publicKeyForm = /^whpk_[A-Za-z0-9+/]{43}=$/;
@@ -40,7 +41,7 @@ test('the facts of an endpoint say when it is tried again, when messages expire,
   expectSound();
 });
 
-test('the form of an endpoint chooses its signatures, and its facts have the public keys to copy, earlier ones while they sign', async () => {
+test('the form of an endpoint chooses its signatures, its secret is rotated with an overlap, and its facts have the public keys, earlier ones while they sign', async () => {
   const applicationId = await made('webhook-applications', { name: 'Signed' });
   const page = await open(`o/default/endpoints/new?applicationId=${applicationId}`);
   await page.getByLabel('URL *').fill('https://customer.example/signed');
@@ -54,8 +55,25 @@ test('the form of an endpoint chooses its signatures, and its facts have the pub
   await shown.getByRole('button', { name: 'I have stored it' }).click();
   await page.waitForURL('**/targets?at=ep_*');
   const id = new URL(page.url()).searchParams.get('at') ?? '';
-  await suite.rest.send('POST', `/api/webhook-endpoints/${id}/rotate-secret`, { gracePeriodSeconds: 3600 });
   await page.goto(page.url().replace(/targets\?.*/, `targets/${id}`));
+  await page.getByRole('button', { name: 'Rotate secret…' }).click();
+  const question = page.getByRole('dialog', { name: 'Rotate the signing secret?' });
+  await question.getByText('The scheme stays v1 (HMAC-SHA256) and v1a (Ed25519).').waitFor();
+  expect(await accessibilityViolations(page)).toEqual([]);
+  await question.getByLabel('The old ones sign, too, for').selectOption('6 hours');
+  const begunAt = Date.now();
+  await question.getByRole('button', { name: 'Rotate secret' }).click();
+  await shown.getByText('The old secret and the old key sign until').waitFor();
+  const [rotated, rotatedKey] = await shown.locator('code').allTextContents();
+  expect([rotated, rotatedKey]).toEqual([expect.stringMatching(/^whsec_/), expect.stringMatching(publicKeyForm)]);
+  expect([rotated, rotatedKey]).not.toEqual([secret, publicKey]);
+  const { data: endpoint } = (await suite.rest.send('GET', `/api/webhook-endpoints/${id}`)).body;
+  expect(endpoint).toMatchObject({ secretVersion: 2, publicKey: rotatedKey, previousPublicKeys: [{ publicKey }] });
+  expect(Math.abs(Date.parse(endpoint.previousPublicKeys[0].expiresAt) - begunAt - 21_600_000)).toBeLessThan(60_000);
+  await page.keyboard.press('Escape');
+  await shown.getByRole('button', { name: 'I have stored it' }).click();
+  await shown.waitFor({ state: 'detached' });
+  expect(await page.content()).not.toContain('whsec_');
   const facts = page.getByRole('region', { name: 'Facts' });
   const fact = (name: string) => facts.locator(`dt:text-is("${name}") + dd`);
   await facts.waitFor();
@@ -67,6 +85,26 @@ test('the form of an endpoint chooses its signatures, and its facts have the pub
   expect(await accessibilityViolations(page)).toEqual([]);
   await page.setViewportSize({ width: 320, height: 800 });
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);
+  expectSound();
+});
+
+test('an endpoint whose last attempt failed says why on its page and on the overview', async () => {
+  const applicationId = await made('webhook-applications', { name: 'Refusing' });
+  const eventTypeId = await made('event-types', { name: 'order.refused' });
+  // Nothing listens there.
+  const endpointId = await made('webhook-endpoints', { applicationId, url: 'https://127.0.0.1:9/in', retryDelays: [3600] });
+  await made('webhook-subscriptions', { endpointId, eventTypeId });
+  await suite.rest.send('POST', '/api/send-event', { eventType: 'order.refused', endpointId, payload: { n: 1 } });
+  const page = await open(`o/default/targets/${endpointId}`);
+  const last = page.getByRole('region', { name: 'Facts' }).locator('dt:text-is("Last failure") + dd');
+  await eventually('the failure', 60_000, async () => /ECONNREFUSED|refused|connect/i.test((await last.textContent()) ?? ''));
+  await page.goto(`${suite.standalone.url}/console/o/default/overview`);
+  await page
+    .getByRole('region', { name: 'What is wrong' })
+    .getByRole('row')
+    .filter({ hasText: '127.0.0.1:9/in' })
+    .getByText(/ECONNREFUSED|refused|connect/i)
+    .waitFor();
   expectSound();
 });
 

@@ -4,6 +4,7 @@ import { accessibilityViolations } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { consoleSuite } from './console-suite.ts';
+import { loseAnswer } from './lost-answer.ts';
 
 const hostile = '<img src=x onerror="document.title=\'taken\'">';
 
@@ -199,14 +200,7 @@ test('a change sends only what differs, and an answer that is lost makes nothing
   expectSound();
 
   await page.goto(`${suite.standalone.url}/console/o/default/sources/new`);
-  await page.route(
-    '**/sources',
-    async (request) => {
-      await request.fetch();
-      await request.abort();
-    },
-    { times: 1 },
-  );
+  await loseAnswer(page, '/sources');
   await page.getByLabel('Name *').fill('once');
   await page.getByRole('button', { name: 'Create source' }).click();
   await page.getByText('The API does not answer.').waitFor();

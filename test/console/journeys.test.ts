@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Page } from 'playwright-core';
+import { accessibilityViolations } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { consoleSuite } from './console-suite.ts';
@@ -32,6 +33,17 @@ describe('a console on a machine where nothing has happened', () => {
     const id = await sent('first', { hello: 'world' });
     await page.getByText('Received').first().waitFor();
     await page.getByTitle(id).waitFor();
+    await page.keyboard.press('j');
+    await page.waitForURL((url) => url.searchParams.get('id') === id && url.searchParams.has('at'));
+    const drawer = page.getByRole('complementary', { name: 'Selected event' });
+    await drawer.waitFor();
+    // The row itself is gone from a page that is opened later.
+    await page.reload();
+    await drawer.waitFor();
+    await page.getByText('Nothing has happened since you opened this page').waitFor();
+    await page.keyboard.press('Escape');
+    await drawer.waitFor({ state: 'detached' });
+    expect(new URL(page.url()).search).toBe('?topic=events');
     expectSound();
   });
 
@@ -127,6 +139,35 @@ describe('an outage', () => {
     expectSound();
   });
 
+  test('several ids that are pasted, one in a line, open with what became of each', async () => {
+    const { body } = await suite.rest.send('GET', '/api/deliveries?routeId=orders-to-billing');
+    const [delivery] = body.data;
+    const absent = 'msg_aaaaaaaaaaaaaaaaaaaaaaaaaa';
+    const page = await open('o/default/overview');
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox').focus();
+    await page.evaluate(`{
+      const clipboardData = new DataTransfer();
+      clipboardData.setData('text', ${JSON.stringify([event, delivery.id, absent].join('\n'))});
+      document.activeElement.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));
+    }`);
+    await page.getByRole('option', { name: '3 ids what became of each' }).waitFor();
+    await page.keyboard.press('Enter');
+    await page.waitForURL('**/ids?ids=*');
+    await page.getByText('All are read.').waitFor();
+    const rowOf = (id: string) => page.getByRole('row').filter({ has: page.getByRole('link', { name: id, exact: true }) });
+    await rowOf(event).getByText('event', { exact: true }).waitFor();
+    await rowOf(delivery.id).getByText('delivery', { exact: true }).waitFor();
+    await rowOf(absent).locator('.c-bad').waitFor();
+    expect(await accessibilityViolations(page)).toEqual([]);
+    await page.setViewportSize({ width: 320, height: 700 });
+    await eventually(async () => expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320));
+    await rowOf(event).getByRole('link', { name: event, exact: true }).click();
+    await page.waitForURL(`**/events/${event}`);
+    expectSound();
+  });
+
   test('lists keep their filters and the selected row in the address', async () => {
     const page = await open('o/default/deliveries');
     await page.getByRole('button', { name: 'Filter', exact: true }).click();
@@ -217,7 +258,7 @@ test('whoever sets up a source sees within seconds why its sender is refused, wi
   expectSound();
 });
 
-test('the calendar shows when cron jobs run, by day and with what runs often apart, and leads to a job with its next ten runs', async () => {
+test('the calendar shows when cron jobs run and have run, by day and with what runs often apart, and leads to a job with its next ten runs', async () => {
   const daily = await made('cron', { name: '<b>Daily</b>', cronExpression: '30 12 * * *', url: 'https://reports.example/run' });
   await made('cron', { name: 'Heartbeat', cronExpression: '* * * * *', url: 'https://reports.example/beat' });
   const page = await open('o/default/cron?at=');
@@ -232,6 +273,24 @@ test('the calendar shows when cron jobs run, by day and with what runs often apa
   await eventually(() => expect(page.url()).toContain(`at=${daily}`));
   const drawer = page.getByRole('complementary', { name: 'Selected cron job' });
   await eventually(async () => expect(await drawer.getByText(/^\d{4}-\d\d-\d\d 12:30$/).count()).toBe(10));
+  expectSound();
+
+  // What has run is in its days, with how it went, also weeks later.
+  const ran = await made('cron', { name: 'Monthly', cronExpression: '0 0 1 1 *', url: receiver.url });
+  expect((await suite.rest.send('POST', `/api/cron/${ran}/trigger`, {})).body.execution.status).toBe('success');
+  const today = new Date().toISOString().slice(0, 10);
+  const entry = page.getByRole('region', { name: today }).getByRole('listitem').filter({ hasText: 'Monthly' });
+  await page.goto(`${suite.standalone.url}/console/o/default/cron?view=calendar`);
+  await entry.getByText('Succeeded').waitFor();
+  await page.clock.setFixedTime(Date.now() + 8 * 86_400_000);
+  await page.goto(`${suite.standalone.url}/console/o/default/cron?view=calendar`);
+  await page.getByRole('link', { name: 'Later' }).waitFor();
+  expect(await entry.count()).toBe(0);
+  await page.getByRole('link', { name: 'Earlier' }).click();
+  await eventually(() => expect(page.url()).toContain('from='));
+  await page.getByRole('link', { name: 'Earlier' }).click();
+  await entry.getByText('Succeeded').waitFor();
+  expect(await accessibilityViolations(page)).toEqual([]);
   expectSound();
 });
 

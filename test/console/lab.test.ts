@@ -3,6 +3,7 @@ import type { Locator } from 'playwright-core';
 import { accessibilityViolations } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 import { consoleSuite } from './console-suite.ts';
+import { loseAnswer } from './lost-answer.ts';
 
 const script = '<img src=x onerror="document.title=\'taken\'"><script>document.title="taken"</script>';
 
@@ -76,6 +77,57 @@ test('the Lab tries a filter and a transform on events that came in, saves them,
 
   expect(await page.title()).not.toContain('taken');
   expect(await page.locator('main img').count()).toBe(0);
+  suite.expectSound();
+}, 180_000);
+
+test('the Lab does not save over what another has saved meanwhile, and makes one object of a request that is sent twice', async () => {
+  const { rest } = suite;
+  const id = await suite.made('filters', { name: 'Shared', conditions: [{ field: 'payload.a', operator: 'exists' }] });
+  const read = async () => (await rest.send('GET', `/api/filters/${id}`)).body.conditions[0].field;
+  const change = (field: string) => rest.send('PATCH', `/api/filters/${id}`, { conditions: [{ field, operator: 'exists' }] });
+  const page = await suite.open(`o/default/lab?id=${id}`);
+  const text = page.getByLabel('Logic and conditions, as JSON');
+  const save = page.getByRole('button', { name: 'Save Shared' });
+  const type = (field: string) => text.fill(JSON.stringify({ logic: 'OR', conditions: [{ field, operator: 'exists' }] }));
+  await text.waitFor();
+  await type('payload.mine');
+  await change('payload.theirs');
+  await save.click();
+  const conflict = page.getByRole('alert').filter({ hasText: 'Shared was changed meanwhile.' });
+  await conflict.waitFor();
+  await page.getByRole('table', { name: 'What differs' }).getByText('payload.theirs').waitFor();
+  expect([await read(), await save.isDisabled()]).toEqual(['payload.theirs', true]);
+  expect(await accessibilityViolations(page)).toEqual([]);
+  await conflict.getByRole('button', { name: 'Keep this text' }).click();
+  await save.click();
+  await page.getByText('Saved.').waitFor();
+  expect(await read()).toBe('payload.mine');
+
+  // The text has another form than the stored one, and is no change of another.
+  await type('payload.mine.too');
+  await save.click();
+  await page.getByText('Saved.').waitFor();
+  await type('payload.mine.again');
+  await change('payload.theirs');
+  await save.click();
+  await conflict.getByRole('button', { name: 'Take what is saved' }).click();
+  await eventually(async () => expect(await text.inputValue()).toContain('payload.theirs'));
+  await conflict.waitFor({ state: 'detached' });
+
+  await page.getByRole('link', { name: 'YAML' }).click();
+  await page.getByRole('region', { name: 'Manifest' }).getByText('payload.theirs').waitFor();
+  await page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link').click();
+  await page.waitForURL(`**/lab?kind=filter&id=${id}`);
+  await eventually(async () => expect(await text.inputValue()).toContain('payload.theirs'));
+
+  await loseAnswer(page, '/filters');
+  await page.getByLabel('Name').fill('Once');
+  await page.getByRole('button', { name: 'Save as new' }).click();
+  await page.getByText('The API does not answer.').waitFor();
+  await page.getByRole('button', { name: 'Save as new' }).click();
+  await page.waitForURL((url) => (url.searchParams.get('id') ?? id) !== id);
+  const { data } = (await rest.send('GET', '/api/filters')).body;
+  expect(data.filter(({ name }: { name: string }) => name === 'Once')).toHaveLength(1);
   suite.expectSound();
 }, 180_000);
 

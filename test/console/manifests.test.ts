@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { parse } from 'yaml';
+import { accessibilityViolations } from '../support/browser.ts';
 import { consoleSuite } from './console-suite.ts';
 import { manifestsOfGit, ofGit } from './declared-of-git.ts';
 
@@ -14,17 +15,46 @@ const clipboard = { permissions: ['clipboard-read', 'clipboard-write'] };
 const copied = (page: Page): Promise<string> => page.evaluate('navigator.clipboard.readText()');
 const read = async (path: string) => (await suite.rest.send('GET', `/api/${path}`)).body;
 
+/** Presses Tab until the element has the focus. */
+async function tabTo(page: Page, element: Locator): Promise<void> {
+  for (let presses = 0; presses < 80; presses += 1) {
+    await page.keyboard.press('Tab');
+    if (await element.evaluate((each) => each === each.ownerDocument.activeElement)) return;
+  }
+  throw new Error('Tab does not come to it');
+}
+
+async function describedBy(page: Page, element: Locator): Promise<string> {
+  const ids = ((await element.getAttribute('aria-describedby')) ?? '').split(' ');
+  return (await Promise.all(ids.map((id) => page.locator(`[id="${id}"]`).textContent()))).join(' ');
+}
+
 test('what Git owns is locked in the form, becomes a patch to copy, and the rest is saved', async () => {
   const page = await open(`o/default/targets/${ofGit.destination}`, clipboard);
   await page.getByRole('link', { name: 'Edit' }).click();
   const name = page.getByLabel('Name *');
   await name.waitFor();
-  expect([await name.inputValue(), await name.isDisabled(), await page.getByLabel('URL').isDisabled()]).toEqual([hostile, true, true]);
-  const help = (await name.getAttribute('aria-describedby')) ?? '';
-  const described = await Promise.all(help.split(' ').map((id) => page.locator(`[id="${id}"]`).textContent()));
-  expect(described).toContain(`Owned by ${manager}`);
+  const url = page.getByLabel('URL');
+  expect([await name.inputValue(), await name.isEditable(), await url.isEditable()]).toEqual([hostile, false, false]);
+  // A locked field is read with the keys, too, and they change nothing.
+  await name.focus();
+  await page.keyboard.type('x');
+  expect(await name.inputValue()).toBe(hostile);
+  const kind = page.getByLabel('Type', { exact: false }).first();
+  const enabled = page.getByLabel('Enabled');
+  for (const [field, text] of [
+    [kind, 'http'],
+    [url, 'https://hooks.example.com/in'],
+    [enabled, 'on'],
+  ] as const) {
+    await tabTo(page, field);
+    expect([await field.inputValue(), await describedBy(page, field)]).toEqual([text, expect.stringContaining(`Owned by ${manager}`)]);
+  }
+  await page.keyboard.press('Space');
+  expect([await enabled.isChecked(), await enabled.getAttribute('aria-disabled')]).toEqual([true, 'true']);
   await page.getByRole('group', { name: 'Headers' }).getByText(`In part owned by ${manager}`).waitFor();
-  expect(await page.getByLabel('Description').isDisabled()).toBe(false);
+  expect(await page.getByLabel('Description').isEditable()).toBe(true);
+  expect(await accessibilityViolations(page)).toEqual([]);
 
   await page.getByRole('button', { name: 'Write a patch' }).click();
   await page.getByLabel('URL').fill('https://hooks.example.com/v2');
@@ -155,6 +185,6 @@ test('an application that the API made says that it has no manifest', async () =
   await page.getByRole('heading', { name: 'No manifest' }).waitFor();
   await page.getByText('The application was made through the API and has no manifest.').waitFor();
   await page.goto(`${suite.standalone.url}/console/o/default/applications/${id}/edit`);
-  expect(await page.getByLabel('Name *').isDisabled()).toBe(false);
+  expect(await page.getByLabel('Name *').isEditable()).toBe(true);
   expectSound();
 }, 180_000);

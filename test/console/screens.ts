@@ -22,6 +22,7 @@ export const listScreens = [
   'event-types',
   `manifests/${ofGit.destination}`,
   `destinations/${ofGit.destination}/edit`,
+  `ids?ids=${ofGit.destination},${ofGit.channel}`,
   'access',
   'installation',
 ] as const;

@@ -263,6 +263,28 @@ describe('a topology of 500 routes', () => {
     expect(await place()).toEqual(['Destinations, worst first', 340]);
     expectSound();
   }, 60_000);
+
+  test('is counted as a whole on the overview and listed as a whole as targets, the worst first, and the search finds what is beyond the first hundred', async () => {
+    const page = await open('o/default/overview');
+    await page.getByText(`One of ${destinationCount + 1} targets is failing.`).waitFor();
+    await page.getByRole('region', { name: 'What is wrong' }).getByRole('link', { name: 'billing' }).waitFor();
+    await page.goto(`${suite.standalone.url}/console/o/default/targets`);
+    await page.getByText(`${destinationCount + 1} targets`).waitFor();
+    const first = page.getByRole('region', { name: 'targets' }).getByRole('row').nth(1);
+    await eventually(async () => expect(await first.textContent()).toMatch(/billing.*Circuit open/));
+    for (const [text, option] of [
+      ['billing', 'billing destination'],
+      ['orders', 'orders route'],
+    ] as const) {
+      await page.keyboard.press('Control+k');
+      await page.getByRole('combobox').fill(text);
+      await page.getByRole('option', { name: option, exact: true }).waitFor();
+      await page.keyboard.press('Escape');
+      await page.keyboard.press('Escape');
+      await page.getByRole('dialog').waitFor({ state: 'detached' });
+    }
+    expectSound();
+  });
 });
 
 async function inTurn<Made>(times: number, make: (i: number) => Promise<Made>): Promise<Made[]> {

@@ -204,6 +204,14 @@ describe('the views of a list', () => {
       .getByLabel('New name of Billing')
       .fill(`${script.slice(0, 50)} 2`);
     await menu(page).getByRole('button', { name: 'Rename', exact: true }).click();
+    const hasFocus = (name: string): Promise<void> =>
+      eventually(async () =>
+        expect(await page.evaluate('document.activeElement.getAttribute("aria-label") ?? document.activeElement.textContent')).toBe(name),
+      );
+    await hasFocus(`Rename view ${script.slice(0, 50)} 2`);
+    await page.keyboard.press('Enter');
+    await page.keyboard.press('Escape');
+    await hasFocus(`Rename view ${script.slice(0, 50)} 2`);
     await page.goto(`${suite.standalone.url}/console/o/default/deliveries`);
     await opened(page);
     await menu(page)
@@ -216,6 +224,7 @@ describe('the views of a list', () => {
       .click();
     await page.getByRole('button', { name: 'Delete view', exact: true }).click();
     await eventually(async () => expect(await menu(page).getByRole('listitem').count()).toBe(1));
+    await hasFocus('Views');
     expect(await page.title()).not.toContain('taken');
     expectSound();
   });

@@ -133,6 +133,12 @@ export interface Operations {
     body: GetManifestPatchBody;
     answer: ManifestPatch;
   };
+  'POST /webhook-endpoints/{id}/rotate-secret': {
+    path: { id: string };
+    query: Record<string, never>;
+    body: RotateWebhookEndpointSecretBody;
+    answer: RotatedEndpointSecret;
+  };
   'GET /analytics/dashboard': {
     path: Record<string, never>;
     query: { range?: "1h" | "24h" | "7d" | "30d"; tz?: string };
@@ -1200,6 +1206,10 @@ export type RetryPolicyBody = { maxRetries?: number; initialDelay?: number; maxD
 export type RetryPolicyBodyChange = { maxRetries?: number; initialDelay?: number; maxDelay?: MaxDelayField; backoffMultiplier?: number; delays?: DelaysField };
 
 export type RoleField = "admin" | "developer" | "viewer";
+
+export type RotateWebhookEndpointSecretBody = { gracePeriodSeconds?: number };
+
+export type RotatedEndpointSecret = { secret: string; signatureScheme: "hmac-sha256" | "ed25519" | "both"; publicKey: string | null; previousPublicKey: string | null; previousSecretExpiresAt: string | null; secretVersion: number };
 
 export type Route = (RouteItem) & ({ circuitState: "closed" | "open" | "half_open" });
 

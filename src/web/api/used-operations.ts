@@ -22,6 +22,7 @@ export const usedOperations = [
   'GET /explain/{id}',
   'GET /manifests/{id}',
   'POST /manifests/{id}/patch',
+  'POST /webhook-endpoints/{id}/rotate-secret',
   'GET /analytics/dashboard',
   'GET /analytics/series',
   'GET /analytics',

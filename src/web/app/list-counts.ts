@@ -24,11 +24,14 @@ export type CountedList = 'events' | 'deliveries' | 'messages' | 'dead deliverie
 
 const delivered: Layer<Point> = { word: 'Delivered', fill: 'f-s2', value: ({ delivered: found }) => found ?? 0 };
 const failed: Layer<Point> = { word: 'Failed', fill: 'f-bad', value: ({ failed: found }) => found ?? 0 };
+const movedAway: Layer<Point> = { word: 'To failover', fill: 'f-warn', value: ({ movedAway: found }) => found ?? 0 };
 const ended =
   (one: string, several: string) =>
   (total: Total): string => {
     const lost = total.failed ?? 0;
-    return `${quantity((total.delivered ?? 0) + lost, one, several)} ended, ${count(lost)} of them failed,`;
+    const moved = total.movedAway ?? 0;
+    const further = moved === 0 ? '' : ` ${count(moved)} went to a failover destination,`;
+    return `${quantity((total.delivered ?? 0) + lost, one, several)} ended, ${count(lost)} of them failed,${further}`;
   };
 const givenUp =
   (one: string, several: string) =>
@@ -50,9 +53,10 @@ export const countsOf: Record<CountedList, Counts> = {
     isOfWebhooks: false,
     scopes: ['destinationId', 'routeId'],
     times: created,
-    layers: [delivered, failed],
+    layers: [delivered, movedAway, failed],
     sentence: ended('delivery', 'deliveries'),
-    counted: 'Counted when they end, so without those under way; the list goes by when they were made.',
+    counted:
+      'Counted when they end, so without those under way; the list goes by when they were made. What a destination did not take goes to a failover destination, and ends there.',
   },
   messages: {
     isOfWebhooks: true,

@@ -2,6 +2,7 @@ import { type ReactElement, type ReactNode, useState } from 'react';
 import type { ApiError } from '../api/client.ts';
 import { Dialog } from '../ui/dialog.tsx';
 import { Icon } from '../ui/icon.tsx';
+import { offerUndo } from '../ui/toast.tsx';
 
 /** Why the API did not do it. What Git owns is changed there. */
 export function Refusal({ error }: { error: ApiError | null }): ReactElement | null {
@@ -27,6 +28,26 @@ export interface WriteState {
   mutate: () => void;
   isPending: boolean;
   error: ApiError | null;
+}
+
+export interface Switched<Sent> {
+  name: string;
+  isOn: boolean;
+  change: { mutateAsync: (input: Sent) => Promise<unknown>; isPending: boolean; error: ApiError | null };
+  inputOf: (isOn: boolean) => Sent;
+}
+
+/** Turns a resource on or off, and offers to undo that. */
+export function switchWrite<Sent>({ name, isOn, change, inputOf }: Switched<Sent>): WriteState {
+  const { mutateAsync, isPending, error } = change;
+  const undo = (): Promise<unknown> => mutateAsync(inputOf(isOn));
+  // What is refused is shown where the button is.
+  const mutate = (): void =>
+    void mutateAsync(inputOf(!isOn)).then(
+      () => offerUndo(`${name} is ${isOn ? 'disabled' : 'enabled'}.`, undo),
+      () => undefined,
+    );
+  return { mutate, isPending, error };
 }
 
 /** Turns a resource on or off. */

@@ -1,12 +1,13 @@
 import { useNavigate } from '@tanstack/react-router';
-import { type ReactElement, useState } from 'react';
+import { type ReactElement, useEffect, useState } from 'react';
 import { Palette, type PaletteEntry } from '../ui/palette.tsx';
+import { idsIn, mostIds } from './ids.ts';
 import { groups, type Place } from './navigation.ts';
 import { useOrganization, useRead } from './use-api.ts';
 import { type ListedView, useViews } from './views.ts';
 
-const anId = /^[a-z]{2,5}_[A-Za-z0-9_-]+$/;
 const shown = 8;
+const searchAfterMs = 150;
 
 /** The palette over all that has a name or an id. */
 export function Search({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }): ReactElement {
@@ -14,10 +15,8 @@ export function Search({ isOpen, onClose }: { isOpen: boolean; onClose: () => vo
   const navigate = useNavigate();
   const [value, setValue] = useState('');
   const text = value.trim();
-  const lists = { isEnabled: isOpen };
-  const { data: sources } = useRead('GET /sources', { query: { pageSize: 100 } }, lists);
-  const { data: routes } = useRead('GET /routes', { query: { pageSize: 100 } }, lists);
-  const { data: destinations } = useRead('GET /destinations', { query: { pageSize: 100 } }, lists);
+  const pasted = idsIn(text);
+  const resources = useResources(isOpen, pasted.length === 0 ? text : '');
 
   const views = useViews(org)
     .filter(({ name }) => text !== '' && matches(name, text))
@@ -40,35 +39,92 @@ export function Search({ isOpen, onClose }: { isOpen: boolean; onClose: () => vo
     (id: string): (() => void) =>
     () =>
       void navigate({ to: '/o/$org/id/$id', params: { org, id } });
-  const named = (kind: string, icon: string, found: readonly { id: string; name: string; slug: string }[] = []): PaletteEntry[] =>
-    found
-      .filter(({ name, slug }) => matches(name, text) || matches(slug, text))
-      .slice(0, shown)
-      .map(({ id, name }) => ({ id, word: name, hint: kind, icon, act: open(id) }));
   const places = groups
     .flatMap((group) => group.places)
     .filter(({ word }) => matches(word, text))
     .map(({ to, word, icon }: Place): PaletteEntry => ({ id: to, word, icon, act: () => void navigate({ to, params: { org } }) }));
-  const ids = anId.test(text) ? [{ id: text, word: text, hint: 'open its story', icon: 'event', act: open(text) }] : [];
-  const objects = [
-    ...named('source', 'source', sources?.data),
-    ...named('route', 'route', routes?.data),
-    ...named('destination', 'destination', destinations?.data),
-  ];
+  const [only, ...more] = pasted;
+  const several = {
+    id: 'ids',
+    word: pasted.length > mostIds ? `The first ${mostIds} of ${pasted.length} ids` : `${pasted.length} ids`,
+    hint: 'what became of each',
+    icon: 'event',
+    act: () => void navigate({ to: '/o/$org/ids', params: { org }, search: { ids: pasted.slice(0, mostIds).join(',') } }),
+  };
+  const one = (id: string): PaletteEntry => ({ id, word: id, hint: 'open its story', icon: 'event', act: open(id) });
+  const objects = resources.found.map(({ id, name, kind, icon }): PaletteEntry => ({ id, word: name, hint: kind, icon, act: open(id) }));
   return (
     <Palette
       isOpen={isOpen}
       onClose={close}
       value={value}
       onValue={setValue}
+      isReading={resources.isReading}
       groups={[
-        { title: 'Id', entries: ids },
-        { title: 'Resources', entries: text === '' ? [] : objects },
+        { title: 'Id', entries: only === undefined ? [] : more.length === 0 ? [one(only)] : [several] },
+        { title: 'Resources', entries: objects },
         { title: 'Views', entries: views },
         { title: 'Go to', entries: places },
       ]}
     />
   );
+}
+
+type Named = { id: string; name: string; slug?: string };
+interface Found extends Named {
+  kind: string;
+  icon: string;
+}
+
+/** Resources with the text in their names: at once those that were read when the palette opened, then what the API finds besides. */
+function useResources(isOpen: boolean, text: string): { found: Found[]; isReading: boolean } {
+  const search = useSettled(text);
+  const first = { query: { pageSize: 100 } };
+  const opened = { isEnabled: isOpen };
+  const paged = { query: { pageSize: shown, search } };
+  const limited = { query: { limit: shown, search } };
+  const asked = { isEnabled: isOpen && search !== '' };
+  const [sources, routes, destinations] = [
+    { kind: 'source', icon: 'source' },
+    { kind: 'route', icon: 'route' },
+    { kind: 'destination', icon: 'destination' },
+  ] as const;
+  const answers = [
+    { ...sources, read: useRead('GET /sources', first, opened) },
+    { ...routes, read: useRead('GET /routes', first, opened) },
+    { ...destinations, read: useRead('GET /destinations', first, opened) },
+    { ...sources, read: useRead('GET /sources', paged, asked) },
+    { ...routes, read: useRead('GET /routes', paged, asked) },
+    { ...destinations, read: useRead('GET /destinations', paged, asked) },
+    { kind: 'application', icon: 'apps', read: useRead('GET /webhook-applications', limited, asked) },
+    { kind: 'event type', icon: 'catalog', read: useRead('GET /event-types', limited, asked) },
+    { kind: 'cron job', icon: 'cron', read: useRead('GET /cron', paged, asked) },
+  ];
+  const found = new Map<string, Found>();
+  for (const { kind, icon, read } of answers) {
+    const rows = rowsIn(read.data);
+    const own = rows.filter(({ name, slug = '' }) => text !== '' && (matches(name, text) || matches(slug, text))).slice(0, shown);
+    for (const { id, name } of own) found.set(id, { id, name, kind, icon });
+  }
+  return {
+    found: [...found.values()],
+    isReading: text !== '' && (search !== text || answers.some(({ read }) => read.isFetching)),
+  };
+}
+
+function rowsIn(answer: { data: Named[] } | { cronJobs: Named[] } | undefined): readonly Named[] {
+  if (answer === undefined) return [];
+  return 'cronJobs' in answer ? answer.cronJobs : answer.data;
+}
+
+/** The text, once it has stood for a moment. */
+function useSettled(text: string): string {
+  const [settled, setSettled] = useState('');
+  useEffect(() => {
+    const timer = setTimeout(() => setSettled(text), text === '' ? 0 : searchAfterMs);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return settled;
 }
 
 function matches(word: string, text: string): boolean {

@@ -6,6 +6,7 @@ import { currentSession, type Session, signOut } from '../api/session.ts';
 import { Icon } from '../ui/icon.tsx';
 import { Failure, Loading } from '../ui/notices.tsx';
 import { ZoneContext } from '../ui/time.tsx';
+import { Toasts } from '../ui/toast.tsx';
 import { type Keys, useKeys } from './keys.ts';
 import { groups } from './navigation.ts';
 import { setPreferences, type Theme, usePreferences } from './preferences.ts';
@@ -89,6 +90,7 @@ function Frame({ session }: { session: Session }): ReactElement {
         <Sidebar />
         <Outlet />
       </div>
+      <Toasts />
       <Search isOpen={isSearching} onClose={() => setSearching(false)} />
       <Shortcuts isOpen={showsKeys} onClose={() => setShowsKeys(false)} />
     </>

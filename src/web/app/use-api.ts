@@ -12,6 +12,7 @@ import { useParams } from '@tanstack/react-router';
 import { useCallback, useMemo } from 'react';
 import { type Answer, ApiError, call, type Input, type OperationName, readBytes } from '../api/client.ts';
 import type { Operations } from '../api/schema.ts';
+import { useIdempotencyKey } from './idempotency-key.ts';
 
 type ReadName = Extract<OperationName, `GET ${string}`>;
 type WriteName = Exclude<OperationName, ReadName>;
@@ -53,6 +54,11 @@ function isOfSameThing(one: readonly unknown[] | undefined, other: readonly unkn
   return one !== undefined && pathOf(one) === pathOf(other);
 }
 
+/** Where the bytes that `useBytes` has read are kept. */
+export function bytesKey<Name extends ReadName>(organization: string, name: Name, input: Input<Name>): readonly unknown[] {
+  return [organization, name, input, 'bytes'];
+}
+
 /** The bytes that a GET answers; read once. */
 export function useBytes<Name extends ReadName>(
   name: Name,
@@ -61,7 +67,7 @@ export function useBytes<Name extends ReadName>(
 ): UseQueryResult<Uint8Array<ArrayBuffer>, ApiError> {
   const organization = useOrganization();
   return useQuery<Uint8Array<ArrayBuffer>, ApiError>({
-    queryKey: [organization, name, input, 'bytes'],
+    queryKey: bytesKey(organization, name, input),
     queryFn: ({ signal }) => readBytes(name, input, { organization, signal }),
     enabled: isEnabled,
     staleTime: Number.POSITIVE_INFINITY,
@@ -99,13 +105,21 @@ interface ListState {
   state: { status: string; data?: { pages: unknown[] } | undefined };
 }
 
+export interface ListOptions {
+  /** All of its pages are read again by themselves, each as seldom as there are pages. */
+  isWhole?: boolean;
+}
+
+const pagesIn = ({ state }: ListState): number => state.data?.pages.length ?? 0;
 /** A list of one page is read again by itself; of several it would take a call for each. */
-const hasOnePage = ({ state }: ListState): boolean => (state.data?.pages.length ?? 0) <= 1;
-const ofLists = {
-  refetchInterval: (list: ListState): number | false =>
-    hasOnePage(list) ? (list.state.status === 'error' ? againMs : listEveryMs) : false,
+const hasOnePage = (list: ListState): boolean => pagesIn(list) <= 1;
+const ofLists = ({ isWhole = false }: ListOptions) => ({
+  refetchInterval: (list: ListState): number | false => {
+    if (!hasOnePage(list)) return isWhole ? listEveryMs * pagesIn(list) : false;
+    return list.state.status === 'error' ? againMs : listEveryMs;
+  },
   refetchOnWindowFocus: hasOnePage,
-};
+});
 
 /** What all lists have of their pages. `rowsOf` takes the rows out of a page; it is always the same function. */
 function useListParts<Page, Row>(
@@ -114,7 +128,8 @@ function useListParts<Page, Row>(
 ): Omit<CursorList<Row>, 'scanned' | 'readsOn' | 'isCut'> {
   const rows = useMemo(() => data?.pages.flatMap(rowsOf) ?? [], [data, rowsOf]);
   const loadMore = useCallback(() => {
-    if (!isFetching) void fetchNextPage();
+    // Two places that show the same list read its pages once.
+    if (!isFetching) void fetchNextPage({ cancelRefetch: false });
   }, [isFetching, fetchNextPage]);
   return {
     rows,
@@ -131,10 +146,14 @@ function dataOf<Row>({ data }: { data: Row[] }): Row[] {
 }
 
 /** A list with a cursor, page after page. */
-export function useCursorList<Name extends CursorListName>(name: Name, query: Input<Name>['query']): CursorList<RowOf<Name>> {
+export function useCursorList<Name extends CursorListName>(
+  name: Name,
+  query: Input<Name>['query'],
+  options: ListOptions = {},
+): CursorList<RowOf<Name>> {
   const organization = useOrganization();
   const list = useInfiniteQuery({
-    ...ofLists,
+    ...ofLists(options),
     queryKey: [organization, name, query, 'pages'],
     queryFn: async ({ signal, pageParam }) => {
       const paged = { query: { ...query, limit: pageSize, ...(pageParam === null ? {} : { cursor: pageParam }) } };
@@ -159,22 +178,32 @@ type PagesName = Extract<
   ReadName
 >;
 
+/** How many rows all pages have, where the answer says it. */
+function totalOf(answer: unknown): number {
+  const total: unknown = Object(Object(answer).pagination).total;
+  return typeof total === 'number' ? total : Number.POSITIVE_INFINITY;
+}
+
 /** A list that the API gives in numbered pages, page after page. `rowsOf` takes the rows out of an answer; it is always the same function. */
 export function usePages<Name extends PagesName, Row>(
   name: Name,
   query: Input<Name>['query'],
   rowsOf: (answer: Answer<Name>) => Row[],
+  options: ListOptions = {},
 ): CursorList<Row> {
   const organization = useOrganization();
   const list = useInfiniteQuery({
-    ...ofLists,
+    ...ofLists(options),
     queryKey: [organization, name, query, 'pages'],
     queryFn: async ({ signal, pageParam }) => {
       const paged = { query: { ...query, page: pageParam, pageSize } };
       return await call(name, paged as Input<Name>, { organization, signal });
     },
     initialPageParam: 1,
-    getNextPageParam: (answer, all, page) => (rowsOf(answer).length < pageSize || all.length >= mostPages ? undefined : page + 1),
+    getNextPageParam: (answer, all, page) => {
+      const isLast = rowsOf(answer).length < pageSize || page * pageSize >= totalOf(answer);
+      return isLast || all.length >= mostPages ? undefined : page + 1;
+    },
   });
   const read = useListParts(list, rowsOf);
   return {
@@ -189,8 +218,10 @@ export function usePages<Name extends PagesName, Row>(
 export function useWrite<Name extends WriteName>(name: Name): UseMutationResult<Answer<Name>, ApiError, Input<Name>> {
   const organization = useOrganization();
   const client = useQueryClient();
+  const keys = useIdempotencyKey();
   return useMutation<Answer<Name>, ApiError, Input<Name>>({
-    mutationFn: (input) => call(name, input, { organization }),
+    mutationFn: (input) => call(name, input, { organization, ...(name.startsWith('POST ') && { idempotencyKey: keys.keyOf(input) }) }),
+    onSuccess: keys.hasSucceeded,
     // Whoever waits for the call does not wait for what is read again.
     onSettled: () => void client.invalidateQueries({ queryKey: [organization] }),
   });

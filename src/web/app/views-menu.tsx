@@ -48,6 +48,13 @@ export function ViewsMenu({ list }: { list: ListName }): ReactElement {
       document.removeEventListener('keydown', pressed);
     };
   }, [isOpen]);
+  const [focused, setFocused] = useState<string | null>(null);
+  useEffect(() => {
+    if (focused === null) return;
+    setFocused(null);
+    const place = frame.current?.querySelector<HTMLElement>(`[data-view="${CSS.escape(focused)}"] .views-rename`);
+    (place ?? button.current)?.focus();
+  }, [focused]);
   const current = views.find((view) => haveSameFilters(view.search, search));
   return (
     <div className="views" ref={frame}>
@@ -73,6 +80,7 @@ export function ViewsMenu({ list }: { list: ListName }): ReactElement {
                 isCurrent={view === current}
                 others={views.filter((each) => each !== view && !each.isShipped).map(({ name }) => name)}
                 onOpen={() => setOpen(false)}
+                onGone={setFocused}
               />
             ))}
           </ul>
@@ -89,9 +97,11 @@ interface ItemProps {
   /** Names that are taken. */
   others: readonly string[];
   onOpen: () => void;
+  /** What had the focus goes. The view of this name gets it; the menu where there is none. */
+  onGone: (name: string) => void;
 }
 
-function Item({ view: { name, list, search, isShipped }, isCurrent, others, onOpen }: ItemProps): ReactElement {
+function Item({ view: { name, list, search, isShipped }, isCurrent, others, onOpen, onGone }: ItemProps): ReactElement {
   const org = useOrganization();
   const [mode, setMode] = useState<'shown' | 'renamed' | 'dropped'>('shown');
   if (mode === 'renamed')
@@ -105,14 +115,18 @@ function Item({ view: { name, list, search, isShipped }, isCurrent, others, onOp
           onName={(next) => {
             renameView(org, list, name, next);
             setMode('shown');
+            onGone(next);
             return true;
           }}
-          onCancel={() => setMode('shown')}
+          onCancel={() => {
+            setMode('shown');
+            onGone(name);
+          }}
         />
       </li>
     );
   return (
-    <li>
+    <li data-view={name}>
       <Link
         to={`/o/$org/${list}`}
         params={{ org }}
@@ -130,7 +144,12 @@ function Item({ view: { name, list, search, isShipped }, isCurrent, others, onOp
         </span>
       ) : (
         <>
-          <button type="button" className="btn is-sm is-quiet" aria-label={`Rename view ${name}`} onClick={() => setMode('renamed')}>
+          <button
+            type="button"
+            className="btn is-sm is-quiet views-rename"
+            aria-label={`Rename view ${name}`}
+            onClick={() => setMode('renamed')}
+          >
             Rename
           </button>
           <button
@@ -151,7 +170,10 @@ function Item({ view: { name, list, search, isShipped }, isCurrent, others, onOp
             isPending={false}
             error={null}
             onClose={() => setMode('shown')}
-            onAct={() => dropView(org, list, name)}
+            onAct={() => {
+              dropView(org, list, name);
+              onGone('');
+            }}
           >
             <p>
               <strong>{name}</strong> is kept by this browser alone. The list stays as it is.

@@ -15,6 +15,8 @@ const lists = {
   app: '/o/$org/applications',
   etp: '/o/$org/event-types',
 } as const;
+/** What the Lab opens. */
+const labs = { flt: 'filter', trf: 'transform', sch: 'schema' } as const;
 const details = { dst: '/o/$org/targets/$id', ep: '/o/$org/targets/$id', rep: '/o/$org/replays/$id' } as const;
 
 /** Opens the screen of an id; where it has none, says what became of it. */
@@ -26,6 +28,8 @@ export function AnyId(): ReactElement {
   if (list !== undefined) return <Navigate to={list} params={{ org }} search={{ at: id }} replace />;
   const detail = Object.entries(details).find(([each]) => each === prefix)?.[1];
   if (detail !== undefined) return <Navigate to={detail} params={{ org, id }} replace />;
+  const kind = Object.entries(labs).find(([each]) => each === prefix)?.[1];
+  if (kind !== undefined) return <Navigate to="/o/$org/lab" params={{ org }} search={{ kind, id }} replace />;
   return <Explained id={id} />;
 }
 

@@ -4,7 +4,7 @@ import { AsCode } from '../app/as-code.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
 import { ManifestLink } from '../app/manifest/manifest-link.tsx';
 import { Page } from '../app/page.tsx';
-import { AskedAct, Refusal, SwitchButton } from '../app/resource-acts.tsx';
+import { AskedAct, Refusal, SwitchButton, switchWrite } from '../app/resource-acts.tsx';
 import { EditLink, NewEndpointLink, NewLink } from '../app/resource-form/form-links.tsx';
 import { ShortList } from '../app/short-list.tsx';
 import { type RowOf, useCursorList, useOrganization, useRead, useWrite } from '../app/use-api.ts';
@@ -67,7 +67,7 @@ export function Applications(): ReactElement {
 
 function ApplicationDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactElement {
   const input = { path: { id } };
-  const { data, error, refetch } = useRead('GET /webhook-applications/{id}', input);
+  const { data, error, refetch } = useRead('GET /webhook-applications/{id}', input, { everyMs: 10_000 });
   const change = useWrite('PATCH /webhook-applications/{id}');
   const remove = useWrite('DELETE /webhook-applications/{id}');
   if (data === undefined)
@@ -102,7 +102,7 @@ function ApplicationDrawer({ id, onClose }: { id: string; onClose: () => void })
           <EditLink family="applications" id={id} />
           <SwitchButton
             isOn={!isDisabled}
-            write={{ ...change, mutate: () => change.mutate({ ...input, body: { isDisabled: !isDisabled } }) }}
+            write={switchWrite({ name, isOn: !isDisabled, change, inputOf: (isOn) => ({ ...input, body: { isDisabled: !isOn } }) })}
           />
         </>
       }

@@ -5,7 +5,7 @@ import { AsCode } from '../app/as-code.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
 import { ManifestLink } from '../app/manifest/manifest-link.tsx';
 import { Page } from '../app/page.tsx';
-import { AskedAct, Refusal, SwitchButton } from '../app/resource-acts.tsx';
+import { AskedAct, Refusal, SwitchButton, switchWrite } from '../app/resource-acts.tsx';
 import { EditLink, NewLink } from '../app/resource-form/form-links.tsx';
 import { usePages, useRead, useWrite } from '../app/use-api.ts';
 import { Drawer } from '../ui/drawer.tsx';
@@ -74,7 +74,7 @@ export function Channels(): ReactElement {
 
 function ChannelDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactElement {
   const input = { path: { id } };
-  const { data: channel, error, refetch } = useRead('GET /notification-channels/{id}', input);
+  const { data: channel, error, refetch } = useRead('GET /notification-channels/{id}', input, { everyMs: 10_000 });
   const change = useWrite('PATCH /notification-channels/{id}');
   const remove = useWrite('DELETE /notification-channels/{id}');
   const test = useWrite('POST /notification-channels/{id}/test');
@@ -108,7 +108,10 @@ function ChannelDrawer({ id, onClose }: { id: string; onClose: () => void }): Re
           <AsCode name="GET /notification-channels/{id}" input={input} />
           <ManifestLink id={id} />
           <EditLink family="channels" id={id} />
-          <SwitchButton isOn={enabled} write={{ ...change, mutate: () => change.mutate({ ...input, body: { enabled: !enabled } }) }} />
+          <SwitchButton
+            isOn={enabled}
+            write={switchWrite({ name, isOn: enabled, change, inputOf: (isOn) => ({ ...input, body: { enabled: isOn } }) })}
+          />
           <button type="button" className="btn is-primary" disabled={test.isPending} onClick={() => test.mutate(input)}>
             {test.isPending ? 'Sending…' : 'Send a test'}
           </button>

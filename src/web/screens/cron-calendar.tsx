@@ -4,11 +4,15 @@ import type { Answer } from '../api/client.ts';
 import { useOrganization, useRead } from '../app/use-api.ts';
 import { count } from '../ui/format.ts';
 import { Empty, Failure, Loading } from '../ui/notices.tsx';
+import { State } from '../ui/state.tsx';
 import { Clock, dayBegin, dayOf, TimeOfDay, Until, useNow, ZoneContext } from '../ui/time.tsx';
 import { dayAfter, isDay, runsByDay, weekFrom } from './cron-days.ts';
+import { type PastRuns, pastJobsAtMost, usePastRuns } from './cron-past.ts';
 
 /** Jobs with more runs in a week stand above the days. */
 const mostPerWeek = 28;
+/** So far the calendar goes back. */
+const mostWeeksBack = 4;
 
 type Schedule = Answer<'GET /cron-schedule'>;
 type Job = Schedule['jobs'][number];
@@ -19,12 +23,12 @@ interface WeekSpan {
   query: { from: string; to: string; perJob: number };
 }
 
-/** Seven days: from the one that the address names, or from today. */
+/** Seven days: from the one that the address names, which may be some weeks ago, or from today. */
 export function useWeek(): WeekSpan {
   const { from } = useSearch({ from: '/o/$org/cron' });
   const zone = use(ZoneContext);
   const today = dayOf(new Date(useNow(60_000)), zone);
-  const first = isDay(from) && from > today ? from : today;
+  const first = isDay(from) && from >= dayAfter(today, -7 * mostWeeksBack) ? from : today;
   return {
     today,
     days: weekFrom(first),
@@ -32,26 +36,32 @@ export function useWeek(): WeekSpan {
   };
 }
 
-/** The runs of all jobs in these days. */
+/** The runs of all jobs in these days: what has run, and what will. */
 export function CronCalendar({ today, days, query }: WeekSpan): ReactElement {
   const zone = use(ZoneContext);
   const [first = today] = days;
   const before = dayAfter(first, -7);
-  const { data: answer, error, isPlaceholderData, refetch } = useRead('GET /cron-schedule', { query }, { everyMs: 60_000 });
-  const data = isPlaceholderData ? undefined : answer;
+  const isAhead = dayAfter(first, 6) >= today;
+  const schedule = useRead('GET /cron-schedule', { query }, { everyMs: 60_000, isEnabled: isAhead });
+  const ahead = isAhead && !schedule.isPlaceholderData ? schedule.data : undefined;
+  const past = usePastRuns({ from: query.from, to: query.to, perJob: query.perJob, isEnabled: first <= today });
+  const error = schedule.error ?? past.error;
+  const isLoading = past.isLoading || (isAhead && ahead === undefined);
   return (
     <div className="live-list calendar">
       <nav className="btn-row" aria-label="Week">
-        <WeekLink from={before > today ? before : undefined} word="Earlier" isOff={first === today} />
+        <WeekLink from={before === today ? undefined : before} word="Earlier" isOff={before < dayAfter(today, -7 * mostWeeksBack)} />
         <WeekLink from={undefined} word="From today" isOff={first === today} />
         <WeekLink from={dayAfter(first, 7)} word="Later" />
         <span className="sub">
           {first} to {days[6]}, {zone === 'UTC' ? 'UTC' : 'your time zone'}
         </span>
       </nav>
-      {error === null ? null : <Failure message={error.message} requestId={error.requestId} retry={() => void refetch()} />}
-      {data === undefined && error === null ? <Loading what="the runs" /> : null}
-      {data === undefined ? null : <Week schedule={data} days={days} to={query.to} />}
+      {error === null ? null : <Failure message={error.message} requestId={error.requestId} retry={() => void schedule.refetch()} />}
+      {isLoading && error === null ? <Loading what="the runs" /> : null}
+      {isLoading || (isAhead && ahead === undefined) ? null : (
+        <Week schedule={ahead ?? null} past={past} today={today} days={days} to={query.to} />
+      )}
     </div>
   );
 }
@@ -71,30 +81,56 @@ function WeekLink({ from, word, isOff = false }: { from: string | undefined; wor
   );
 }
 
-function Week({ schedule, days, to }: { schedule: Schedule; days: readonly string[]; to: string }): ReactElement {
+interface WeekProps {
+  /** Null: all of these days are over. */
+  schedule: Schedule | null;
+  past: PastRuns;
+  today: string;
+  days: readonly string[];
+  to: string;
+}
+
+function Week({ schedule, past, today, days, to }: WeekProps): ReactElement {
   const zone = use(ZoneContext);
-  const often = schedule.jobs.filter(({ hasMore }) => hasMore);
+  const jobs = schedule?.jobs ?? [];
+  const often = jobs.filter(({ hasMore }) => hasMore);
+  const dayIn = (at: string): string => dayOf(new Date(at), zone);
   const runs = runsByDay(
-    schedule.jobs.filter(({ hasMore }) => !hasMore),
-    (at) => dayOf(new Date(at), zone),
+    jobs.filter(({ hasMore }) => !hasMore),
+    dayIn,
   );
-  if (schedule.jobs.length === 0)
+  const ran = Map.groupBy(
+    past.runs.toSorted((one, other) => (one.at < other.at ? -1 : 1)),
+    ({ at }) => dayIn(at),
+  );
+  if (jobs.length + past.runs.length + past.often.length === 0)
     return (
       <Empty title="No run in these days">
-        <p>Jobs that are not active have none.</p>
+        <p>
+          {schedule === null
+            ? 'Nothing ran, or it is longer ago than the histories of the jobs reach.'
+            : 'Jobs that are not active have none.'}
+        </p>
       </Empty>
     );
+  const isKnown = (day: string): boolean => schedule === null || day < today || dayBegin(dayAfter(day, 1), zone) <= schedule.to;
   return (
     <>
-      {schedule.to < to ? (
+      {schedule !== null && schedule.to < to ? (
         <p className="small" role="status">
           There are more runs than fit here. Every run until <Clock at={schedule.to} /> is shown.
         </p>
       ) : null}
-      {often.length === 0 ? null : (
+      {past.isCut ? <p className="small muted">What has run is shown of the first {pastJobsAtMost} jobs.</p> : null}
+      {often.length + past.often.length === 0 ? null : (
         <section>
           <h2>More than {count(mostPerWeek)} times in these days</h2>
           <ul className="often">
+            {past.often.map(({ job, total, failed }) => (
+              <li key={`past ${job.id}`}>
+                <JobLink job={job} /> ran {count(total)} times{failed === 0 ? '' : `, ${count(failed)} of them failed`}
+              </li>
+            ))}
             {often.map((job) => (
               <li key={job.id}>
                 <JobLink job={job} /> <code>{job.cronExpression}</code> <span className="muted">{job.timezone}</span>{' '}
@@ -106,19 +142,24 @@ function Week({ schedule, days, to }: { schedule: Schedule; days: readonly strin
       )}
       <div className="days">
         {days.map((day) => (
-          <section key={day}>
+          <section key={day} aria-label={day}>
             <h2>
               {weekday(day)} <span className="muted">{day.slice(5)}</span>
             </h2>
             <ol>
+              {ran.get(day)?.map(({ job, at, status }) => (
+                <li key={`ran ${job.id} ${at}`}>
+                  <TimeOfDay at={at} /> <JobLink job={job} /> <State state={status} word={status === 'success' ? 'Succeeded' : undefined} />
+                </li>
+              ))}
               {runs.get(day)?.map(({ job, at }) => (
                 <li key={`${job.id} ${at}`}>
                   <TimeOfDay at={at} /> <JobLink job={job} />
                 </li>
               ))}
             </ol>
-            {runs.has(day) || often.length > 0 || dayBegin(dayAfter(day, 1), zone) > schedule.to ? null : (
-              <p className="small dim">{day === dayOf(new Date(schedule.from), zone) ? 'no further run' : 'no run'}</p>
+            {runs.has(day) || ran.has(day) || often.length > 0 || !isKnown(day) ? null : (
+              <p className="small dim">{day === today ? 'no further run' : 'no run'}</p>
             )}
           </section>
         ))}
@@ -127,7 +168,7 @@ function Week({ schedule, days, to }: { schedule: Schedule; days: readonly strin
   );
 }
 
-function JobLink({ job: { id, name } }: { job: Job }): ReactElement {
+function JobLink({ job: { id, name } }: { job: Pick<Job, 'id' | 'name'> }): ReactElement {
   const org = useOrganization();
   const search = useSearch({ from: '/o/$org/cron' });
   return (

@@ -27,3 +27,8 @@ export function runsByDay<Job extends { runs: readonly string[] }>(
   const runs = jobs.flatMap((job) => job.runs.map((at) => ({ job, at }))).sort((one, other) => (one.at < other.at ? -1 : 1));
   return Map.groupBy(runs, ({ at }) => dayOf(at));
 }
+
+/** The times of a job have no zone in the API; they are in UTC. */
+export function utc(at: string): string {
+  return at.includes('T') ? at : `${at.replace(' ', 'T')}Z`;
+}

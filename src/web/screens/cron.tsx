@@ -5,7 +5,7 @@ import { AsCode } from '../app/as-code.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
 import { ManifestLink } from '../app/manifest/manifest-link.tsx';
 import { Page } from '../app/page.tsx';
-import { AskedAct, Refusal, SwitchButton } from '../app/resource-acts.tsx';
+import { AskedAct, Refusal, SwitchButton, switchWrite } from '../app/resource-acts.tsx';
 import { EditLink, NewLink } from '../app/resource-form/form-links.tsx';
 import { usePages, useRead, useWrite } from '../app/use-api.ts';
 import { Drawer } from '../ui/drawer.tsx';
@@ -17,6 +17,7 @@ import { Segments } from '../ui/segments.tsx';
 import { Code, State } from '../ui/state.tsx';
 import { Ago, Clock, Countdown, Minute } from '../ui/time.tsx';
 import { CronCalendar, useWeek } from './cron-calendar.tsx';
+import { utc } from './cron-days.ts';
 
 type Job = Answer<'GET /cron'>['cronJobs'][number];
 
@@ -174,7 +175,10 @@ function JobDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactE
           <AsCode name="GET /cron/{id}" input={input} />
           <ManifestLink id={id} />
           <EditLink family="cron" id={id} />
-          <SwitchButton isOn={isActive} write={{ ...change, mutate: () => change.mutate({ ...input, body: { isActive: !isActive } }) }} />
+          <SwitchButton
+            isOn={isActive}
+            write={switchWrite({ name, isOn: isActive, change, inputOf: (isOn) => ({ ...input, body: { isActive: isOn } }) })}
+          />
           <button type="button" className="btn is-primary" disabled={run.isPending} onClick={() => run.mutate({ ...input, body: {} })}>
             {run.isPending ? 'Running…' : 'Run now'}
           </button>
@@ -270,9 +274,4 @@ function Run({ run }: { run: Answer<'GET /cron/{id}/executions'>['executions'][n
       </dd>
     </>
   );
-}
-
-/** The times of a job have no zone in the API; they are in UTC. */
-function utc(at: string): string {
-  return at.includes('T') ? at : `${at.replace(' ', 'T')}Z`;
 }

@@ -4,7 +4,7 @@ import { AsCode } from '../app/as-code.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
 import { ManifestLink } from '../app/manifest/manifest-link.tsx';
 import { Page } from '../app/page.tsx';
-import { AskedAct, Refusal, SwitchButton } from '../app/resource-acts.tsx';
+import { AskedAct, Refusal, SwitchButton, switchWrite } from '../app/resource-acts.tsx';
 import { EditLink, NewLink } from '../app/resource-form/form-links.tsx';
 import { type RowOf, useCursorList, useRead, useWrite } from '../app/use-api.ts';
 import { Drawer } from '../ui/drawer.tsx';
@@ -72,7 +72,7 @@ function TypeState({ type, isPill = false }: { type: EventType; isPill?: boolean
 
 function TypeDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactElement {
   const input = { path: { id } };
-  const { data, error, refetch } = useRead('GET /event-types/{id}', input);
+  const { data, error, refetch } = useRead('GET /event-types/{id}', input, { everyMs: 10_000 });
   const change = useWrite('PATCH /event-types/{id}');
   const remove = useWrite('DELETE /event-types/{id}');
   if (data === undefined)
@@ -108,7 +108,7 @@ function TypeDrawer({ id, onClose }: { id: string; onClose: () => void }): React
           <EditLink family="event-types" id={id} />
           <SwitchButton
             isOn={isEnabled}
-            write={{ ...change, mutate: () => change.mutate({ ...input, body: { isEnabled: !isEnabled } }) }}
+            write={switchWrite({ name, isOn: isEnabled, change, inputOf: (isOn) => ({ ...input, body: { isEnabled: isOn } }) })}
           />
         </>
       }

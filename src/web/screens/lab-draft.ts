@@ -1,45 +1,64 @@
 import { useState } from 'react';
 import type { Draft } from './lab-kinds.ts';
 
+interface Kept {
+  draft: Draft;
+  /** What was stored when the draft was begun. */
+  base: Draft;
+}
+
 /** What is not saved outlives a look at another screen. A text as it is stored is no draft: it would hide what others write. */
-const drafts = new Map<string, Draft>();
+const drafts = new Map<string, Kept>();
 
 export interface DraftState {
   draft: Draft;
+  /** What was stored when the draft was begun. */
+  base: Draft;
   isChanged: boolean;
+  /** Another has saved something else since the draft was begun. */
+  isOutdated: boolean;
   edit: (change: Partial<Draft>) => void;
   undo: () => void;
-  /** `sent` is stored. What was typed since stays a draft. */
-  wasSaved: (sent: Draft) => void;
+  /** The draft is to replace what is stored now. */
+  rebase: () => void;
+  /** `sent` is stored, as `stored`. What was typed since stays a draft. */
+  wasSaved: (sent: Draft, stored: Draft) => void;
 }
 
 /** What is edited under this key. It begins with what is stored. */
 export function useDraft(key: string, begun: Draft): DraftState {
-  const [typed, setTyped] = useState(drafts.get(key) ?? null);
+  const [kept, setKept] = useState(drafts.get(key) ?? null);
   // The API may write what was saved in another order, or with other blanks.
   const [saved, setSaved] = useState<Draft | null>(null);
-  const draft = typed ?? begun;
-  const isStored = (one: Draft): boolean => isSame(one, begun) || isSame(one, saved);
+  const { draft, base } = kept ?? { draft: begun, base: begun };
+  const isStored = (one: Draft): boolean => isSameDraft(one, begun) || isSameDraft(one, saved);
+  const isChanged = !isStored(draft);
+  const keep = (next: Kept): void => {
+    if (isStored(next.draft)) drafts.delete(key);
+    else drafts.set(key, next);
+    setKept(isSameDraft(next.draft, begun) ? null : next);
+  };
   return {
     draft,
-    isChanged: !isStored(draft),
-    edit: (change) => {
-      const next = { ...draft, ...change };
-      if (isStored(next)) drafts.delete(key);
-      else drafts.set(key, next);
-      setTyped(isSame(next, begun) ? null : next);
-    },
+    base,
+    isChanged,
+    isOutdated: isChanged && !isSameDraft(base, begun),
+    edit: (change) => keep({ draft: { ...draft, ...change }, base }),
     undo: () => {
       drafts.delete(key);
-      setTyped(null);
+      setKept(null);
     },
-    wasSaved: (sent) => {
-      if (isSame(sent, drafts.get(key))) drafts.delete(key);
+    rebase: () => keep({ draft, base: begun }),
+    wasSaved: (sent, stored) => {
+      const typed = drafts.get(key);
+      if (typed !== undefined && isSameDraft(sent, typed.draft)) drafts.delete(key);
+      else if (typed !== undefined) drafts.set(key, { ...typed, base: stored });
+      setKept((before) => (before === null ? null : { ...before, base: stored }));
       setSaved(sent);
     },
   };
 }
 
-function isSame(one: Draft, other: Draft | null | undefined): boolean {
+export function isSameDraft(one: Draft, other: Draft | null | undefined): boolean {
   return one.text === other?.text && one.type === other.type;
 }

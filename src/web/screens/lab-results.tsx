@@ -128,7 +128,12 @@ function ResultRow({ row: { event, outcome }, kind, isOpen, toggle }: ResultRowP
       {made !== undefined && isOpen ? (
         <tr>
           <td className="wrap" colSpan={6}>
-            <OutputDiff made={made} id={event.id} />
+            <LinesBeside
+              label={`Output for ${event.id}`}
+              titles={['Payload', 'Output']}
+              before={laidOut(made.input)}
+              after={laidOut(made.output)}
+            />
           </td>
         </tr>
       ) : null}
@@ -136,12 +141,19 @@ function ResultRow({ row: { event, outcome }, kind, isOpen, toggle }: ResultRowP
   );
 }
 
-/** The payload beside what the transform makes of it. */
-function OutputDiff({ made: { input, output }, id }: { made: NonNullable<Outcome['made']>; id: string }): ReactElement {
-  const rows = lineDiff(laidOut(input), laidOut(output));
+interface LinesBesideProps {
+  label: string;
+  titles: readonly [string, string];
+  before: readonly string[];
+  after: readonly string[];
+}
+
+/** Two texts beside each other, and where they differ. */
+export function LinesBeside({ label, titles: [one, other], before, after }: LinesBesideProps): ReactElement {
+  const rows = lineDiff(before, after);
   return (
     <>
-      <table className="diff-rows is-lines" aria-label={`Output for ${id}`}>
+      <table className="diff-rows is-lines" aria-label={label}>
         <colgroup>
           <col className="k" />
           <col />
@@ -152,8 +164,8 @@ function OutputDiff({ made: { input, output }, id }: { made: NonNullable<Outcome
             <th scope="col">
               <span className="vh">Line</span>
             </th>
-            <th scope="col">Payload</th>
-            <th scope="col">Output</th>
+            <th scope="col">{one}</th>
+            <th scope="col">{other}</th>
           </tr>
         </thead>
         <tbody>

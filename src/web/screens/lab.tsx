@@ -1,6 +1,7 @@
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { type ReactElement, type ReactNode, useId, useMemo } from 'react';
 import { basePath } from '../api/base.ts';
+import { ManifestLink } from '../app/manifest/manifest-link.tsx';
 import { Page } from '../app/page.tsx';
 import { useBytes, useOrganization, useRead, useWrite } from '../app/use-api.ts';
 import { Icon } from '../ui/icon.tsx';
@@ -164,7 +165,8 @@ function Opened({ ...props }: BenchProps): ReactElement {
 function Bench({ kind, id, sourceId, count, open, stored }: BenchProps & { stored: Stored | null }): ReactElement {
   const org = useOrganization();
   const what = kinds[kind];
-  const { draft, isChanged, edit, undo, wasSaved } = useDraft(`${org} ${kind} ${id ?? ''}`, stored?.draft ?? what.start);
+  const state = useDraft(`${org} ${kind} ${id ?? ''}`, stored?.draft ?? what.start);
+  const { draft, isChanged, edit, undo } = state;
   const create = useWrite(what.create);
   const { run, start } = useLabRun();
   const field = useId();
@@ -224,6 +226,7 @@ function Bench({ kind, id, sourceId, count, open, stored }: BenchProps & { store
           <span className="small muted wide-only">
             <kbd>Ctrl</kbd> <kbd>Enter</kbd>
           </span>
+          {stored === null ? null : <ManifestLink id={stored.id} />}
           {isChanged ? (
             <button type="button" className="btn" onClick={undo}>
               Undo the changes
@@ -231,12 +234,12 @@ function Bench({ kind, id, sourceId, count, open, stored }: BenchProps & { store
           ) : null}
         </div>
         <LabSave
-          kind={what}
+          kind={kind}
+          id={id}
+          draft={state}
           stored={stored}
           fields={fields}
-          isChanged={isChanged}
           create={create}
-          onSaved={() => wasSaved(draft)}
           onCreated={(created) => {
             undo();
             open(created);

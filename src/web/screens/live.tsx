@@ -68,8 +68,15 @@ const keyOf = ({ position }: StreamRow): string => position;
 export function Live(): ReactElement {
   const search = useSearch({ from: '/o/$org/live' });
   const navigate = useNavigate();
-  const { topic = 'deliveries', ...filters } = search;
+  const { topic = 'deliveries', at, id, ...filters } = search;
   const query = { topics: topic, ...filters };
+  const select = useCallback(
+    (row: StreamRow | null): void => {
+      const selected = { at: row?.position, id: row === null ? undefined : (subjectOf(row) ?? undefined) };
+      void navigate({ to: '.', search: ((before: FilterValues) => ({ ...before, ...selected })) as never, replace: true });
+    },
+    [navigate],
+  );
   const setSearch = (next: FilterValues): void => void navigate({ to: '.', search: { topic, ...next } as never, replace: true });
   return (
     <Page
@@ -93,18 +100,27 @@ export function Live(): ReactElement {
       }
       isFull
     >
-      <Follow key={JSON.stringify(query)} query={query}>
+      <Follow key={JSON.stringify(query)} query={query} at={at ?? null} subject={{ topic, id: id ?? null }} select={select}>
         <FilterBar fields={fields} values={filters} onChange={setSearch} />
       </Follow>
     </Page>
   );
 }
 
+interface FollowProps {
+  query: Record<string, string | undefined>;
+  /** Position of the selected row, which may have left the page. */
+  at: string | null;
+  /** What the selected row is about. */
+  subject: Subject;
+  select: (row: StreamRow | null) => void;
+  children: ReactNode;
+}
+
 /** The rows of a stream. They come four times a second, which renders this and not the screen around it. */
-function Follow({ query, children }: { query: Record<string, string | undefined>; children: ReactNode }): ReactElement {
+function Follow({ query, at, subject, select, children }: FollowProps): ReactElement {
   const tail = useStream(query);
   const { rows, waiting, state, hold } = tail;
-  const [selected, setSelected] = useState<string | null>(null);
   const [isPaused, setPaused] = useState(false);
   const [isAtTop, setAtTop] = useState(true);
   const [toTop, setToTop] = useState(0);
@@ -117,11 +133,11 @@ function Follow({ query, children }: { query: Record<string, string | undefined>
   );
   const newest = useCallback(() => {
     setPaused(false);
-    setSelected(null);
+    select(null);
     setAtTop(true);
     hold(false);
     setToTop((before) => before + 1);
-  }, [hold]);
+  }, [hold, select]);
   const keys = useMemo(
     () =>
       new Map([
@@ -131,8 +147,8 @@ function Follow({ query, children }: { query: Record<string, string | undefined>
     [pause, isPaused, newest],
   );
   useKeys(keys);
-  useSelectionKeys({ rows, keyOf, selected, select: setSelected });
-  const row = rows.find((each) => each.position === selected);
+  const selectAt = useCallback((key: string | null) => select(rows.find(({ position }) => position === key) ?? null), [rows, select]);
+  useSelectionKeys({ rows, keyOf, selected: at, select: selectAt });
   return (
     <>
       <div>
@@ -159,8 +175,8 @@ function Follow({ query, children }: { query: Record<string, string | undefined>
               columns={columns}
               rows={rows}
               keyOf={keyOf}
-              selected={selected}
-              onSelect={setSelected}
+              selected={at}
+              onSelect={selectAt}
               isDense
               toTop={toTop}
               onTop={(atTop) => {
@@ -172,17 +188,28 @@ function Follow({ query, children }: { query: Record<string, string | undefined>
           )}
           <Foot tail={tail} isPaused={isPaused} onPause={() => pause(!isPaused)} />
         </div>
-        {row === undefined ? null : <RowDrawer key={row.position} row={row} onClose={() => setSelected(null)} />}
+        {at === null ? null : <SubjectDrawer key={at} subject={subject} onClose={() => select(null)} />}
       </div>
     </>
   );
 }
 
-/** What a row is about; circuits and replays have links alone. */
-function RowDrawer({ row: { topic, id, eventId }, onClose }: { row: StreamRow; onClose: () => void }): ReactElement | null {
-  if (topic === 'messages') return id === null ? null : <MessageDrawer id={id} onClose={onClose} />;
-  if (topic === 'deliveries' && id !== null) return <DeliveryDrawer id={id} onClose={onClose} />;
-  return topic !== 'events' || eventId === null ? null : <EventDrawer id={eventId} onClose={onClose} />;
+interface Subject {
+  topic: string;
+  id: string | null;
+}
+
+/** The id that a drawer shows; circuits and replays have links alone. */
+function subjectOf({ topic, id, eventId }: StreamRow): string | null {
+  if (topic === 'events') return eventId;
+  return topic === 'deliveries' || topic === 'messages' ? id : null;
+}
+
+function SubjectDrawer({ subject: { topic, id }, onClose }: { subject: Subject; onClose: () => void }): ReactElement | null {
+  if (id === null) return null;
+  if (topic === 'messages') return <MessageDrawer id={id} onClose={onClose} />;
+  if (topic === 'deliveries') return <DeliveryDrawer id={id} onClose={onClose} />;
+  return topic === 'events' ? <EventDrawer id={id} onClose={onClose} /> : null;
 }
 
 function Foot({

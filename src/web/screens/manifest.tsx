@@ -10,6 +10,8 @@ import { againMs, useOrganization } from '../app/use-api.ts';
 import { shortId } from '../ui/format.ts';
 import { Empty, Failure, Loading } from '../ui/notices.tsx';
 
+const everyMs = 10_000;
+
 /** What does Kubernetes have of this resource, and who owns which of its fields? */
 export function ManifestPage(): ReactElement {
   const org = useOrganization();
@@ -18,7 +20,7 @@ export function ManifestPage(): ReactElement {
   const { data, error, refetch } = useQuery<Exact<'GET /manifests/{id}'>, ApiError>({
     queryKey: [org, 'GET /manifests/{id}', input, 'exact'],
     queryFn: ({ signal }) => readExact('GET /manifests/{id}', input, { organization: org, signal }),
-    refetchInterval: ({ state }) => (state.status === 'error' ? againMs : false),
+    refetchInterval: ({ state }) => (state.status === 'error' ? againMs : everyMs),
   });
   return (
     <Page

@@ -123,8 +123,8 @@ function Verdict({ targets, dead, series, hasFailed }: VerdictProps): ReactEleme
     return (
       <AnswerLine tone="bad" question="Is anything wrong?" act={recover}>
         <p>
-          {words[sick.length] ?? count(sick.length)} of {count(targets.rows.length)} {targets.rows.length === 1 ? 'target' : 'targets'}{' '}
-          {sick.length === 1 ? 'is' : 'are'} failing.
+          {words[sick.length] ?? count(sick.length)} of {count(targets.rows.length)} {targets.hasMore ? 'or more ' : ''}
+          {targets.rows.length === 1 ? 'target' : 'targets'} {sick.length === 1 ? 'is' : 'are'} failing.
           {since === null ? null : (
             <>
               {' '}

@@ -5,7 +5,7 @@ import { AsCode } from '../app/as-code.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
 import { ManifestLink } from '../app/manifest/manifest-link.tsx';
 import { Page } from '../app/page.tsx';
-import { AskedAct, Refusal, SwitchButton } from '../app/resource-acts.tsx';
+import { AskedAct, Refusal, SwitchButton, switchWrite } from '../app/resource-acts.tsx';
 import { EditLink, NewLink } from '../app/resource-form/form-links.tsx';
 import { usePages, useRead, useWrite } from '../app/use-api.ts';
 import { Drawer } from '../ui/drawer.tsx';
@@ -108,7 +108,10 @@ function RouteDrawer({ id, onClose }: { id: string; onClose: () => void }): Reac
           <AsCode name="GET /routes/{id}" input={input} />
           <ManifestLink id={id} />
           <EditLink family="routes" id={id} />
-          <SwitchButton isOn={enabled} write={{ ...change, mutate: () => change.mutate({ ...input, body: { enabled: !enabled } }) }} />
+          <SwitchButton
+            isOn={enabled}
+            write={switchWrite({ name, isOn: enabled, change, inputOf: (isOn) => ({ ...input, body: { enabled: isOn } }) })}
+          />
         </>
       }
     >

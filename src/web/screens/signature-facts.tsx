@@ -7,7 +7,8 @@ type Endpoint = Answer<'GET /webhook-endpoints/{id}'>['data'];
 
 export type Signing = Pick<Endpoint, 'signatureScheme' | 'publicKey' | 'previousPublicKeys'>;
 
-const words = {
+/** Schemes, as the facts of a target name them. */
+export const signatureWords = {
   'hmac-sha256': 'v1 (HMAC-SHA256)',
   ed25519: 'v1a (Ed25519)',
   both: 'v1 (HMAC-SHA256) and v1a (Ed25519)',
@@ -19,7 +20,7 @@ export function SignatureFacts({ signing, isSigned }: { signing: Signing; isSign
   return (
     <>
       <dt>Signatures</dt>
-      <dd>{isSigned ? words[signatureScheme] : 'none'}</dd>
+      <dd>{isSigned ? signatureWords[signatureScheme] : 'none'}</dd>
       {publicKey === null ? null : (
         <>
           <dt>Public key</dt>

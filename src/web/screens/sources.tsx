@@ -6,7 +6,7 @@ import { AsCode } from '../app/as-code.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
 import { ManifestLink } from '../app/manifest/manifest-link.tsx';
 import { Page } from '../app/page.tsx';
-import { AskedAct, Refusal, SwitchButton } from '../app/resource-acts.tsx';
+import { AskedAct, Refusal, SwitchButton, switchWrite } from '../app/resource-acts.tsx';
 import { EditLink, NewLink } from '../app/resource-form/form-links.tsx';
 import { useOrganization, usePages, useRead, useWrite } from '../app/use-api.ts';
 import { CopyButton } from '../ui/copy.tsx';
@@ -79,7 +79,7 @@ export function Sources(): ReactElement {
 
 function SourceDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactElement {
   const input = { path: { id } };
-  const { data: source, error, refetch } = useRead('GET /sources/{id}', input);
+  const { data: source, error, refetch } = useRead('GET /sources/{id}', input, { everyMs: 10_000 });
   const change = useWrite('PATCH /sources/{id}');
   const remove = useWrite('DELETE /sources/{id}');
   if (source === undefined)
@@ -90,6 +90,7 @@ function SourceDrawer({ id, onClose }: { id: string; onClose: () => void }): Rea
     );
   const { name, enabled, ingestUrl, allowedMethods, routeCount } = source;
   const test = testCommand(source);
+  const switching = switchWrite({ name, isOn: enabled, change, inputOf: (isOn) => ({ ...input, body: { enabled: isOn } }) });
   return (
     <Drawer
       label="Selected source"
@@ -117,15 +118,11 @@ function SourceDrawer({ id, onClose }: { id: string; onClose: () => void }): Rea
           <ManifestLink id={id} />
           <EditLink family="sources" id={id} />
           {enabled ? (
-            <AskedAct
-              word="Disable source"
-              question={`Disable source ${name}?`}
-              write={{ ...change, mutate: () => change.mutate({ ...input, body: { enabled: false } }) }}
-            >
+            <AskedAct word="Disable source" question={`Disable source ${name}?`} write={switching}>
               <p>Its address refuses events with 403 at once. Senders that do not try again lose them.</p>
             </AskedAct>
           ) : (
-            <SwitchButton isOn={false} write={{ ...change, mutate: () => change.mutate({ ...input, body: { enabled: true } }) }} />
+            <SwitchButton isOn={false} write={switching} />
           )}
         </>
       }

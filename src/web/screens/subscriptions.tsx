@@ -1,5 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactElement } from 'react';
+import { ManifestLink } from '../app/manifest/manifest-link.tsx';
 import { AskedAct } from '../app/resource-acts.tsx';
 import { SubscribeLink } from '../app/resource-form/form-links.tsx';
 import { ShortList } from '../app/short-list.tsx';
@@ -38,6 +39,7 @@ function Subscription({ subscription }: { subscription: RowOf<'GET /webhook-subs
           {name}
         </Link>{' '}
         <span className="sub">{lastFilterError ?? [filterExpression, labels].filter((each) => each !== null).join(', ')}</span>{' '}
+        <ManifestLink id={id} isSmall />{' '}
         <AskedAct
           word="Unsubscribe"
           question={`Unsubscribe from ${name}?`}

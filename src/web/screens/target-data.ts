@@ -1,7 +1,8 @@
 import { useQueries } from '@tanstack/react-query';
 import { type Answer, call } from '../api/client.ts';
 import type { Range } from '../app/range.ts';
-import { type CursorList, type RowOf, useCursorList, useOrganization, useRead } from '../app/use-api.ts';
+import { type CursorList, type RowOf, useCursorList, useOrganization, usePages, useRead } from '../app/use-api.ts';
+import { useWhole } from '../app/whole-list.ts';
 
 type DestinationItem = Answer<'GET /destinations'>['data'][number];
 type Health = Answer<'GET /analytics/destinations/health'>['destinations'][number];
@@ -14,6 +15,8 @@ export interface Circuit {
   destinationId: string;
   state: 'closed' | 'open' | 'half_open';
   openedAt: string | null;
+  lastSuccessAt: string | null;
+  lastFailureAt: string | null;
   /** When a probe is due. */
   probeAt: string | null;
   failureCount: number;
@@ -21,6 +24,9 @@ export interface Circuit {
   probeSuccessCount: number;
   probeSuccessThreshold: number;
 }
+
+/** What the state of a destination takes of a circuit. */
+type CircuitFacts = Pick<Circuit, 'state'> & Partial<Pick<Circuit, 'lastSuccessAt' | 'lastFailureAt'>>;
 
 export interface Target {
   id: string;
@@ -38,34 +44,38 @@ export interface Target {
 
 export interface TargetList extends CursorList<Target> {
   circuits: Circuit[];
-  /** How many destinations there are. */
-  destinations: number | null;
-  destinationsShown: number;
 }
 
 const everyMs = 10_000;
 const circuitsReadAtMost = 30;
 const order = ['circuit_open', 'failed', 'half_open', 'degraded', 'disabled', 'healthy', 'idle'];
 
-/** Destinations and endpoints, worst first. `search`: only those whose name or address has it. */
+const whole = { isWhole: true };
+const destinationsOf = ({ data }: Answer<'GET /destinations'>) => data;
+const routesOf = ({ data }: Answer<'GET /routes'>) => data;
+
+/** Destinations and endpoints, worst first, up to a bound of each. `search`: only those whose name or address has it. */
 export function useTargets(range: Range, search?: string): TargetList {
-  const destinations = useRead('GET /destinations', { query: { pageSize: 100, search } }, { everyMs });
+  const destinations = useWhole(usePages('GET /destinations', { search }, destinationsOf, whole));
   const health = useRead('GET /analytics/destinations/health', { query: { range: range.value } }, { everyMs });
-  const applications = useRead('GET /webhook-applications', { query: { limit: 100 } });
-  const endpoints = useCursorList('GET /webhook-endpoints', {});
+  const applications = useWhole(useCursorList('GET /webhook-applications', {}, whole));
+  const endpoints = useWhole(useCursorList('GET /webhook-endpoints', {}, whole));
   const healths = health.data?.destinations ?? [];
   const circuits = useCircuits(healths.filter((each) => each.recentFailures.length > 0).map(({ destinationId }) => destinationId));
   const text = search?.toLowerCase() ?? '';
-  const nameOf = (id: string): string => applications.data?.data.find((each) => each.id === id)?.name ?? '';
+  const names = new Map(applications.rows.map(({ id, name }) => [id, name]));
+  const healthOf = new Map(healths.map((each) => [each.destinationId, each]));
   const found = [
-    ...(destinations.data?.data ?? []).map((each) =>
+    ...destinations.rows.map((each) =>
       ofDestination(
         each,
-        healths.find(({ destinationId }) => destinationId === each.id),
+        healthOf.get(each.id),
         circuits.filter(({ destinationId }) => destinationId === each.id),
       ),
     ),
-    ...endpoints.rows.map((each) => ofEndpoint(each, nameOf(each.applicationId))).filter(({ name }) => name.toLowerCase().includes(text)),
+    ...endpoints.rows
+      .map((each) => ofEndpoint(each, names.get(each.applicationId) ?? ''))
+      .filter(({ name }) => name.toLowerCase().includes(text)),
   ];
   const failed = destinations.error ?? health.error ?? endpoints.error;
   return {
@@ -74,20 +84,20 @@ export function useTargets(range: Range, search?: string): TargetList {
     error: failed,
     isLoading: destinations.isLoading || health.isLoading || endpoints.isLoading,
     refresh: () => {
-      void destinations.refetch();
+      destinations.refresh();
       void health.refetch();
       endpoints.refresh();
     },
+    hasMore: destinations.hasMore || endpoints.hasMore,
+    loadMore: destinations.hasMore ? destinations.loadMore : endpoints.loadMore,
     circuits,
-    destinations: destinations.data?.pagination.total ?? null,
-    destinationsShown: destinations.data?.data.length ?? 0,
   };
 }
 
 /** The circuits of these destinations. */
 export function useCircuits(destinationIds: readonly string[]): Circuit[] {
-  const routes = useRead('GET /routes', { query: { pageSize: 100 } });
-  const asked = (routes.data?.data ?? []).filter((route) =>
+  const routes = useWhole(usePages('GET /routes', {}, routesOf, whole));
+  const asked = routes.rows.filter((route) =>
     [...route.destinationIds, ...route.failoverDestinationIds].some((id) => destinationIds.includes(id)),
   );
   return useCircuitsOf(asked).filter(({ destinationId }) => destinationIds.includes(destinationId));
@@ -114,6 +124,8 @@ export function useCircuitsOf(routes: readonly { id: string; name: string }[]): 
         destinationId: each.id,
         state: each.circuitState,
         openedAt: each.openedAt,
+        lastSuccessAt: each.lastSuccessAt,
+        lastFailureAt: each.lastFailureAt,
         probeAt: probeAt(each.lastFailureAt ?? each.openedAt, data.cooldownSeconds),
         failureCount: each.failureCount,
         cooldownSeconds: data.cooldownSeconds,
@@ -130,13 +142,26 @@ function probeAt(lastFailureAt: string | null, cooldownSeconds: number): string 
 }
 
 /** `circuit_open`, `failed`, `half_open`, `degraded`, `disabled`, `healthy` or, where nothing has been sent, `idle`. */
-export function destinationState(enabled: boolean, health: Health | undefined, circuits: readonly Pick<Circuit, 'state'>[]): string {
+export function destinationState(enabled: boolean, health: Health | undefined, circuits: readonly CircuitFacts[]): string {
   if (!enabled) return 'disabled';
   if (circuits.some(({ state }) => state === 'open')) return 'circuit_open';
   if (circuits.some(({ state }) => state === 'half_open')) return 'half_open';
   if (health === undefined || (health.deliveryCount === 0 && health.recentFailures.length === 0)) return 'idle';
+  if (hasHealed(health, circuits)) return 'healthy';
   if (health.successRate === 0 || health.successRate === null) return 'failed';
   return health.successRate < 100 ? 'degraded' : 'healthy';
+}
+
+/** The figures of a range keep a failure to its end. The target is well all the same where an attempt of each route has succeeded since. */
+function hasHealed({ recentFailures }: Health, circuits: readonly CircuitFacts[]): boolean {
+  const isWell = circuits.every(({ lastSuccessAt, lastFailureAt }) => isLater(lastSuccessAt, lastFailureAt));
+  const failedAt = recentFailures[0]?.at;
+  return isWell && circuits.some(({ lastSuccessAt }) => lastSuccessAt != null && isLater(lastSuccessAt, failedAt));
+}
+
+/** True where the second never was. */
+function isLater(one: string | null | undefined, other: string | null | undefined): boolean {
+  return other == null || (one != null && Date.parse(one) > Date.parse(other));
 }
 
 export function endpointState({ isDisabled, circuitState, lastSuccessAt, lastFailureAt }: Endpoint): string {

@@ -10,6 +10,7 @@ import { Failure, Loading } from '../ui/notices.tsx';
 import { Code, State } from '../ui/state.tsx';
 import { Ago, useNow } from '../ui/time.tsx';
 import { CircuitFacts, EndpointCircuit } from './circuit.tsx';
+import { EndpointFailure } from './endpoint-failure.tsx';
 import { SignatureFacts } from './signature-facts.tsx';
 import { Subscriptions } from './subscriptions.tsx';
 import { destinationState, endpointState, isEndpointId, targetWord, useCircuits } from './target-data.ts';
@@ -31,7 +32,7 @@ export function TargetDrawer({ id, onClose }: { id: string; onClose: () => void 
 
 function DestinationDrawer({ id, onClose }: { id: string; onClose: () => void }): ReactElement {
   const org = useOrganization();
-  const { data, error, refetch } = useRead('GET /destinations/{id}', { path: { id } });
+  const { data, error, refetch } = useRead('GET /destinations/{id}', { path: { id } }, { everyMs });
   return (
     <Drawer
       label="Selected target"
@@ -50,7 +51,7 @@ function DestinationDrawer({ id, onClose }: { id: string; onClose: () => void })
             Open
           </Link>
           <EditLink family="destinations" id={id} />
-          {data === undefined ? null : <DestinationSwitch id={id} enabled={data.enabled} />}
+          {data === undefined ? null : <DestinationSwitch id={id} name={data.name} enabled={data.enabled} />}
           <Link className="btn is-quiet" to="/o/$org/deliveries" params={{ org }} search={{ destinationId: id }}>
             Deliveries
           </Link>
@@ -88,7 +89,7 @@ function EndpointDrawer({ id, onClose }: { id: string; onClose: () => void }): R
             Open
           </Link>
           <EditLink family="endpoints" id={id} />
-          {endpoint === undefined ? null : <EndpointSwitch id={id} isDisabled={endpoint.isDisabled} />}
+          {endpoint === undefined ? null : <EndpointSwitch id={id} url={endpoint.url} isDisabled={endpoint.isDisabled} />}
           <Link className="btn is-quiet" to="/o/$org/messages" params={{ org }} search={{ endpointId: id }}>
             Messages
           </Link>
@@ -228,7 +229,15 @@ export function EndpointFacts({ endpoint }: { endpoint: Endpoint }): ReactElemen
           <dt>Last success</dt>
           <dd>{endpoint.lastSuccessAt === null ? '–' : <Ago at={endpoint.lastSuccessAt} />}</dd>
           <dt>Last failure</dt>
-          <dd>{endpoint.lastFailureAt === null ? '–' : <Ago at={endpoint.lastFailureAt} />}</dd>
+          <dd>
+            {endpoint.lastFailureAt === null ? (
+              '–'
+            ) : (
+              <>
+                <Ago at={endpoint.lastFailureAt} /> <EndpointFailure id={id} at={endpoint.lastFailureAt} />
+              </>
+            )}
+          </dd>
           <dt>Address</dt>
           <dd>{url}</dd>
           <dt>Throttle</dt>

@@ -1,19 +1,19 @@
 import type { ReactElement } from 'react';
-import { AskedAct, Refusal, SwitchButton, type WriteState } from '../app/resource-acts.tsx';
+import { AskedAct, Refusal, SwitchButton, switchWrite, type WriteState } from '../app/resource-acts.tsx';
 import { useWrite } from '../app/use-api.ts';
 import { Dialog } from '../ui/dialog.tsx';
 
 /** Disables a destination, whose messages wait then, or enables it. */
-export function DestinationSwitch({ id, enabled }: { id: string; enabled: boolean }): ReactElement {
+export function DestinationSwitch({ id, name, enabled }: { id: string; name: string; enabled: boolean }): ReactElement {
   const change = useWrite('PATCH /destinations/{id}');
-  const write = { ...change, mutate: () => change.mutate({ path: { id }, body: { enabled: !enabled } }) };
+  const write = switchWrite({ name, isOn: enabled, change, inputOf: (isOn) => ({ path: { id }, body: { enabled: isOn } }) });
   return <SwitchWithRefusal noun="destination" isOn={enabled} write={write} onRead={change.reset} />;
 }
 
 /** Disables an endpoint, which asks first because new events make no message for it then, or enables it. */
-export function EndpointSwitch({ id, isDisabled }: { id: string; isDisabled: boolean }): ReactElement {
+export function EndpointSwitch({ id, url, isDisabled }: { id: string; url: string; isDisabled: boolean }): ReactElement {
   const change = useWrite('PATCH /webhook-endpoints/{id}');
-  const write = { ...change, mutate: () => change.mutate({ path: { id }, body: { isDisabled: !isDisabled } }) };
+  const write = switchWrite({ name: url, isOn: !isDisabled, change, inputOf: (isOn) => ({ path: { id }, body: { isDisabled: !isOn } }) });
   if (isDisabled) return <SwitchWithRefusal noun="endpoint" isOn={false} write={write} onRead={change.reset} />;
   return (
     <AskedAct word="Disable endpoint" question="Disable this endpoint?" write={write}>

@@ -11,6 +11,7 @@ import { Failure, Loading } from '../ui/notices.tsx';
 import { Segments } from '../ui/segments.tsx';
 import { Code, State } from '../ui/state.tsx';
 import { Ago, Clock, useNow } from '../ui/time.tsx';
+import { RotateSecret } from './rotate-secret.tsx';
 import { SeriesCharts } from './series-charts.tsx';
 import { endpointState, isEndpointId, targetWord } from './target-data.ts';
 import { DestinationFacts, DestinationState, EndpointFacts } from './target-facts.tsx';
@@ -29,7 +30,7 @@ export function Target(): ReactElement {
 function DestinationPage({ id }: { id: string }): ReactElement {
   const navigate = useNavigate();
   const range = rangeOf(useSearch({ from: '/o/$org/targets/$id' }).range);
-  const { data, error, refetch } = useRead('GET /destinations/{id}', { path: { id } });
+  const { data, error, refetch } = useRead('GET /destinations/{id}', { path: { id } }, { everyMs });
   return (
     <Page
       title={data?.name ?? shortId(id)}
@@ -47,7 +48,7 @@ function DestinationPage({ id }: { id: string }): ReactElement {
           <AsCode name="GET /destinations/{id}" input={{ path: { id } }} />
           <ManifestLink id={id} />
           <EditLink family="destinations" id={id} />
-          {data === undefined ? null : <DestinationSwitch id={id} enabled={data.enabled} />}
+          {data === undefined ? null : <DestinationSwitch id={id} name={data.name} enabled={data.enabled} />}
         </>
       }
     >
@@ -83,7 +84,8 @@ function EndpointPage({ id }: { id: string }): ReactElement {
           <AsCode name="GET /webhook-endpoints/{id}" input={{ path: { id } }} />
           <ManifestLink id={id} />
           <EditLink family="endpoints" id={id} />
-          {endpoint === undefined ? null : <EndpointSwitch id={id} isDisabled={endpoint.isDisabled} />}
+          {endpoint === undefined ? null : <RotateSecret id={id} signing={endpoint} />}
+          {endpoint === undefined ? null : <EndpointSwitch id={id} url={endpoint.url} isDisabled={endpoint.isDisabled} />}
         </>
       }
     >

@@ -59,7 +59,6 @@ export function Targets(): ReactElement {
     ({ kind, state }) => (search.kind === undefined || search.kind === kind) && (search.state === undefined || search.state === state),
   );
   const open = useCallback((id: string) => void navigate({ to: '/o/$org/targets/$id', params: { org, id } }), [navigate, org]);
-  const more = targets.destinations !== null && targets.destinations > targets.destinationsShown;
   return (
     <Page
       title="Targets"
@@ -67,9 +66,7 @@ export function Targets(): ReactElement {
         targets.isLoading ? undefined : (
           <>
             {summary(targets.rows)}
-            {more
-              ? ` ${count(targets.destinationsShown)} of ${count(targets.destinations ?? 0)} destinations are listed; a filter by name finds the others.`
-              : ''}
+            {targets.hasMore ? ' Not all are listed; a filter by name finds other destinations.' : ''}
           </>
         )
       }

@@ -1,12 +1,11 @@
-import { useEffect, useMemo, useRef } from 'react';
+import { useEffect, useMemo } from 'react';
 import type { Answer, ApiError } from '../api/client.ts';
-import { type CursorList, useOrganization, usePages, useRead } from '../app/use-api.ts';
+import { type CursorList, usePages, useRead } from '../app/use-api.ts';
+import { readAtMost, useWhole } from '../app/whole-list.ts';
 import { type Circuit, destinationState, useCircuitsOf } from './target-data.ts';
 import type { CutOff, End, WiredRoute, Wiring } from './topology-graph.ts';
 
-type Source = Answer<'GET /sources'>['data'][number];
 type Route = Answer<'GET /routes'>['data'][number];
-type Destination = Answer<'GET /destinations'>['data'][number];
 type RouteFigures = Answer<'GET /analytics/routes'>['routes'][number];
 
 export interface Topology {
@@ -18,17 +17,16 @@ export interface Topology {
   cut: readonly string[];
 }
 
-/** Of sources, of routes and of destinations. */
-export const readAtMost = 1000;
 const everyMs = 10_000;
 const hour = { query: { range: '1h' as const } };
+const whole = { isWhole: true };
 const none: readonly never[] = [];
 
 /** Sources, routes and destinations, with the rates and circuits of the last hour. `at`: the end or route that is selected. */
 export function useTopology(at: string | null): Topology {
-  const sources = useAll(usePages('GET /sources', {}, sourcesOf));
-  const routes = useAll(usePages('GET /routes', {}, routesOf));
-  const destinations = useAll(usePages('GET /destinations', {}, destinationsOf));
+  const sources = useWhole(usePages('GET /sources', {}, sourcesOf, whole));
+  const routes = useWhole(usePages('GET /routes', {}, routesOf, whole));
+  const destinations = useWhole(usePages('GET /destinations', {}, destinationsOf, whole));
   const ofSources = useRead('GET /analytics', hour, { everyMs });
   const ofRoutes = useRead('GET /analytics/routes', hour, { everyMs });
   const health = useRead('GET /analytics/destinations/health', hour, { everyMs });
@@ -91,30 +89,11 @@ export function useTopology(at: string | null): Topology {
 }
 
 const kinds = ['sources', 'routes', 'destinations'];
-/** `total`: how many there are, by the page of the row. */
-type Counted<Row> = Row & { total: number };
-type Page<Row> = { data: Row[]; pagination: { total: number } };
-const counted = <Row>({ data, pagination: { total } }: Page<Row>): Counted<Row>[] => data.map((row) => ({ ...row, total }));
-const sourcesOf = (page: Answer<'GET /sources'>): Counted<Source>[] => counted(page);
-const routesOf = (page: Answer<'GET /routes'>): Counted<Route>[] => counted(page);
-const destinationsOf = (page: Answer<'GET /destinations'>): Counted<Destination>[] => counted(page);
+const sourcesOf = ({ data }: Answer<'GET /sources'>) => data;
+const routesOf = ({ data }: Answer<'GET /routes'>): Route[] => data;
+const destinationsOf = ({ data }: Answer<'GET /destinations'>) => data;
 
-/** Reads page after page, up to the bound. What was read as a whole stays until the next whole. */
-function useAll<Row>(list: CursorList<Counted<Row>>): CursorList<Counted<Row>> {
-  const { rows, isLoading, readsOn, loadMore } = list;
-  const organization = useOrganization();
-  const whole = useRef<{ organization: string; rows: Counted<Row>[] }>(null);
-  const hasMore = list.hasMore && rows.length < (rows.at(-1)?.total ?? 0);
-  const isPart = hasMore && rows.length < readAtMost;
-  useEffect(() => {
-    if (isPart && readsOn) loadMore();
-    if (!isPart && !isLoading) whole.current = { organization, rows };
-  });
-  const kept = isPart && whole.current?.organization === organization ? whole.current.rows : null;
-  return { ...list, rows: kept ?? rows, hasMore, isLoading: isLoading || (isPart && readsOn && kept === null) };
-}
-
-/** A list of several pages is not read again by itself; it is once the figures speak of more or fewer than it has. */
+/** A list of several pages is seldom read again by itself; it is once the figures speak of more or fewer than it has. */
 function useReadAgain({ rows, hasMore, isLoading, refresh }: CursorList<unknown>, counted: number | undefined): void {
   const differs = !hasMore && !isLoading && counted !== undefined && counted !== rows.length;
   // biome-ignore lint/correctness/useExhaustiveDependencies: once for each number

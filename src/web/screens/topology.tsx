@@ -6,12 +6,13 @@ import { Page } from '../app/page.tsx';
 import { NewLink } from '../app/resource-form/form-links.tsx';
 import { useOrganization } from '../app/use-api.ts';
 import { useSelectionKeys } from '../app/use-selection.ts';
+import { readAtMost } from '../app/whole-list.ts';
 import { count } from '../ui/format.ts';
 import { Empty, Failure, Loading } from '../ui/notices.tsx';
 import { Segments } from '../ui/segments.tsx';
 import { State } from '../ui/state.tsx';
 import { TopologyAnswer } from './topology-answer.tsx';
-import { type Topology as Read, readAtMost, useTopology } from './topology-data.ts';
+import { type Topology as Read, useTopology } from './topology-data.ts';
 import { columnsOf, type Node, narrowed, routesAt, selectedIn, sideOf, standsIn } from './topology-graph.ts';
 import { TopologyMap } from './topology-map.tsx';
 

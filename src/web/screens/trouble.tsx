@@ -5,6 +5,7 @@ import { useOrganization } from '../app/use-api.ts';
 import { percent } from '../ui/format.ts';
 import { Code, State } from '../ui/state.tsx';
 import { Ago, Until } from '../ui/time.tsx';
+import { EndpointFailure } from './endpoint-failure.tsx';
 import { faultOf, isTrouble, type Target, type TargetList, targetWord } from './target-data.ts';
 
 const shownAtMost = 10;
@@ -71,7 +72,7 @@ export function TroubleTable({ targets, range }: { targets: TargetList; range: R
   );
 }
 
-function Cause({ target: { failure } }: { target: Target }): ReactElement {
+function Cause({ target: { id, kind, failure } }: { target: Target }): ReactElement {
   if (failure === null) return <span className="dim">–</span>;
   return (
     <>
@@ -80,7 +81,7 @@ function Cause({ target: { failure } }: { target: Target }): ReactElement {
           <Code status={failure.responseStatus} />{' '}
         </>
       )}
-      {failure.errorMessage}
+      {kind === 'endpoint' ? <EndpointFailure id={id} at={failure.at} /> : failure.errorMessage}
       <span className="sub">
         <Ago at={failure.at} />
       </span>

@@ -6,13 +6,15 @@ export interface DialogProps {
   title: string;
   isOpen: boolean;
   onClose: () => void;
+  /** Only what is in it closes it. */
+  needsAct?: boolean;
   children: ReactNode;
 }
 
 /** A question or a text above the page. */
-export function Dialog({ title, isOpen, onClose, children }: DialogProps): ReactElement {
+export function Dialog({ title, isOpen, onClose, needsAct, children }: DialogProps): ReactElement {
   return (
-    <Overlay isOpen={isOpen} onClose={onClose} className="pop dialog">
+    <Overlay isOpen={isOpen} onClose={onClose} needsAct={needsAct} className="pop dialog">
       <DialogHeading>{title}</DialogHeading>
       {children}
     </Overlay>

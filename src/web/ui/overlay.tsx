@@ -7,11 +7,13 @@ export interface OverlayProps {
   className: string;
   /** Absent where a heading names it. */
   label?: string;
+  /** Neither Escape nor a click beside it closes it. */
+  needsAct?: boolean;
   children: ReactNode;
 }
 
-/** Something above the page, which waits for it. Escape and a click beside it close it, and the focus goes back. */
-export function Overlay({ isOpen, onClose, className, label, children }: OverlayProps): ReactElement {
+/** Something above the page, which waits for it. Escape and a click beside it close it unless it needs an act, and the focus goes back. */
+export function Overlay({ isOpen, onClose, className, label, needsAct = false, children }: OverlayProps): ReactElement {
   return (
     <DialogProvider open={isOpen} setOpen={(open) => (open ? undefined : onClose())}>
       <Dialog
@@ -19,6 +21,8 @@ export function Overlay({ isOpen, onClose, className, label, children }: Overlay
         aria-label={label}
         backdrop={false}
         unmountOnHide
+        hideOnEscape={!needsAct}
+        hideOnInteractOutside={!needsAct}
         render={(props) => (
           <div className="scrim">
             <div {...props} />

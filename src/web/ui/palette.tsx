@@ -16,18 +16,32 @@ export interface PaletteProps {
   onClose: () => void;
   value: string;
   onValue: (value: string) => void;
+  /** Further entries may come. */
+  isReading: boolean;
   groups: readonly { title: string; entries: readonly PaletteEntry[] }[];
 }
 
 /** One field that finds everything, with the keyboard alone. */
-export function Palette({ isOpen, onClose, value, onValue, groups }: PaletteProps): ReactElement {
+export function Palette({ isOpen, onClose, value, onValue, isReading, groups }: PaletteProps): ReactElement {
   const filled = groups.filter(({ entries }) => entries.length > 0);
   return (
     <Overlay isOpen={isOpen} onClose={onClose} className="palette" label="Search or jump">
       <ComboboxProvider value={value} setValue={onValue} focusLoop open>
         <div className="ask">
           <Icon name="search" size={18} />
-          <Combobox autoSelect="always" autoFocus aria-label="Search or paste an id" placeholder="Search or paste an id" />
+          <Combobox
+            autoSelect="always"
+            autoFocus
+            aria-label="Search or paste an id"
+            placeholder="Search or paste ids"
+            onPaste={(event) => {
+              // A field of one line would join what stands in several.
+              const text = event.clipboardData.getData('text').trim();
+              if (!/[\r\n]/.test(text)) return;
+              event.preventDefault();
+              onValue(`${value} ${text.replaceAll(/\s+/g, ' ')}`.trim());
+            }}
+          />
         </div>
         <ComboboxList alwaysVisible aria-label="Results">
           {filled.map(({ title, entries }) => (
@@ -55,7 +69,7 @@ export function Palette({ isOpen, onClose, value, onValue, groups }: PaletteProp
               ))}
             </div>
           ))}
-          {filled.length === 0 ? <p className="muted opt">Nothing has that name.</p> : null}
+          {filled.length === 0 ? <p className="muted opt">{isReading ? 'Searching…' : 'Nothing has that name.'}</p> : null}
         </ComboboxList>
       </ComboboxProvider>
       <footer>
@@ -67,7 +81,7 @@ export function Palette({ isOpen, onClose, value, onValue, groups }: PaletteProp
           <kbd>↵</kbd> open
         </span>
         <span>
-          Paste any id: <code>evt_</code> <code>msg_</code> <code>rte_</code> …
+          Paste any id, or several: <code>evt_</code> <code>msg_</code> <code>rte_</code> …
         </span>
       </footer>
     </Overlay>

@@ -9,18 +9,17 @@ export interface ControlProps {
   describedBy: string;
   isInvalid: boolean;
   isRequired: boolean;
+  /** It is fixed, or another manager owns it. It is read all the same, also by Tab. */
   isReadOnly: boolean;
-  /** Another manager owns it. */
-  isLocked: boolean;
   hint: string;
 }
 
 /** Attributes of the element that takes the input. */
-export function attributesOf({ id, describedBy, isInvalid, isRequired, isLocked }: ControlProps) {
+export function attributesOf({ id, describedBy, isInvalid, isRequired, isReadOnly }: ControlProps) {
   return {
     id,
     className: 'input',
-    disabled: isLocked,
+    readOnly: isReadOnly,
     'aria-describedby': describedBy,
     'aria-invalid': isInvalid,
     'aria-required': isRequired,
@@ -55,7 +54,7 @@ type TextInputProps = ControlProps & {
 
 /** A number. What is none is sent as it is: the API says so. */
 export function NumberInput(props: ControlProps): ReactElement {
-  const { value, onChange, isReadOnly, hint } = props;
+  const { value, onChange, hint } = props;
   const [text, setTyped] = useTyped(value, textOf, numberIn);
   const changed = (next: string): void => {
     setTyped(next);
@@ -67,7 +66,6 @@ export function NumberInput(props: ControlProps): ReactElement {
       type="text"
       inputMode="decimal"
       autoComplete="off"
-      readOnly={isReadOnly}
       placeholder={hint}
       value={text}
       onChange={({ target }) => changed(target.value)}
@@ -77,12 +75,11 @@ export function NumberInput(props: ControlProps): ReactElement {
 
 /** A text; of a secret that is stored only that it stays. */
 export function TextInput(props: TextInputProps): ReactElement {
-  const { value, onChange, isReadOnly, hint, isSecret = false, isLong = false, isChange = false } = props;
+  const { value, onChange, hint, isSecret = false, isLong = false, isChange = false } = props;
   const isKept = isSecret && typeof value === 'string' && value.startsWith('••••');
   const attributes = {
     ...attributesOf(props),
     value: isKept ? '' : textOf(value),
-    readOnly: isReadOnly,
     placeholder: isSecret && value === null ? 'Removed' : isSecret && (isKept || isChange) ? 'Unchanged' : hint,
     onChange: ({ target }: { target: { value: string } }) => onChange(target.value === '' ? undefined : target.value),
   };
@@ -91,16 +88,18 @@ export function TextInput(props: TextInputProps): ReactElement {
   return <input {...attributes} type="password" autoComplete="new-password" />;
 }
 
+/** What a list to choose from shows where nothing can be chosen: a text can be read without being changed. */
+export function ChosenText({ text, ...props }: ControlProps & { text: string }): ReactElement {
+  return <input {...attributesOf(props)} type="text" value={text} placeholder={props.hint} />;
+}
+
 /** One of a few values. */
 export function Choice({ values, ...props }: ControlProps & { values: readonly string[] }): ReactElement {
-  const { value, onChange, isReadOnly, isLocked, hint } = props;
+  const { value, onChange, isReadOnly, hint } = props;
+  if (isReadOnly) return <ChosenText {...props} text={textOf(value)} />;
+  const { readOnly: _never, ...attributes } = attributesOf(props);
   return (
-    <select
-      {...attributesOf(props)}
-      disabled={isReadOnly || isLocked}
-      value={textOf(value)}
-      onChange={({ target }) => onChange(target.value === '' ? undefined : target.value)}
-    >
+    <select {...attributes} value={textOf(value)} onChange={({ target }) => onChange(target.value === '' ? undefined : target.value)}>
       <option value="">{hint === '' ? 'Choose…' : hint}</option>
       {values.map((each) => (
         <option key={each} value={each}>
@@ -153,9 +152,9 @@ export function AllWithout({ label, value, isLocked, onChange }: AllWithoutProps
       <label className="check">
         <input
           type="checkbox"
-          disabled={isLocked}
+          aria-disabled={isLocked}
           checked={!Array.isArray(value)}
-          onChange={({ target }) => onChange(target.checked ? undefined : [])}
+          onChange={({ target }) => (isLocked ? undefined : onChange(target.checked ? undefined : []))}
         />
         All {label.toLowerCase()}
       </label>
@@ -196,8 +195,15 @@ export function JsonInput(props: ControlProps): ReactElement {
   );
 }
 
+export interface ChoicesProps {
+  values: readonly string[];
+  value: unknown;
+  isLocked: boolean;
+  onChange: (value: unknown) => void;
+}
+
 /** Some of a few values. */
-export function Choices({ values, value, onChange }: { values: readonly string[]; value: unknown; onChange: (value: unknown) => void }) {
+export function Choices({ values, value, isLocked, onChange }: ChoicesProps): ReactElement {
   const chosen: unknown[] = Array.isArray(value) ? value : [];
   return (
     <div className="row">
@@ -205,8 +211,11 @@ export function Choices({ values, value, onChange }: { values: readonly string[]
         <label className="check" key={each}>
           <input
             type="checkbox"
+            aria-disabled={isLocked}
             checked={chosen.includes(each)}
-            onChange={({ target }) => onChange(values.filter((one) => (one === each ? target.checked : chosen.includes(one))))}
+            onChange={({ target }) =>
+              isLocked ? undefined : onChange(values.filter((one) => (one === each ? target.checked : chosen.includes(one))))
+            }
           />
           {each}
         </label>
@@ -215,8 +224,14 @@ export function Choices({ values, value, onChange }: { values: readonly string[]
   );
 }
 
+export interface MapInputProps {
+  value: unknown;
+  isLocked: boolean;
+  onChange: (value: unknown) => void;
+}
+
 /** Names with a text each. */
-export function MapInput({ value, onChange }: { value: unknown; onChange: (value: unknown) => void }): ReactElement {
+export function MapInput({ value, isLocked, onChange }: MapInputProps): ReactElement {
   const [pairs, setPairs] = useState<[name: string, text: string][]>(() =>
     Object.entries(Object(value)).map(([name, text]) => [name, textOf(text)]),
   );
@@ -234,6 +249,7 @@ export function MapInput({ value, onChange }: { value: unknown; onChange: (value
             className="input"
             aria-label={`Name ${i + 1}`}
             placeholder="Name"
+            readOnly={isLocked}
             value={name}
             onChange={({ target }) => put(pairs.with(i, [target.value, text]))}
           />
@@ -241,19 +257,24 @@ export function MapInput({ value, onChange }: { value: unknown; onChange: (value
             className="input"
             aria-label={`Value ${i + 1}`}
             placeholder="Value"
+            readOnly={isLocked}
             value={text}
             onChange={({ target }) => put(pairs.with(i, [name, target.value]))}
           />
-          <button type="button" className="btn" aria-label={`Remove ${i + 1}`} onClick={() => put(pairs.toSpliced(i, 1))}>
-            Remove
-          </button>
+          {isLocked ? null : (
+            <button type="button" className="btn" aria-label={`Remove ${i + 1}`} onClick={() => put(pairs.toSpliced(i, 1))}>
+              Remove
+            </button>
+          )}
         </div>
       ))}
-      <div>
-        <button type="button" className="btn is-sm" onClick={() => setPairs([...pairs, ['', '']])}>
-          Add
-        </button>
-      </div>
+      {isLocked ? null : (
+        <div>
+          <button type="button" className="btn is-sm" onClick={() => setPairs([...pairs, ['', '']])}>
+            Add
+          </button>
+        </div>
+      )}
     </div>
   );
 }

@@ -4,7 +4,7 @@ import { Icon } from '../../ui/icon.tsx';
 import { managersIn } from '../manifest/manifest-view.tsx';
 import { type Body, type Complaints, complaintAt, fieldsIn, isShown, labelOf, objectIn, type Whole, withMember } from './body.ts';
 import { AllWithout, Choice, Choices, type ControlProps, JsonInput, ListInput, MapInput, NumberInput, TextInput } from './controls.tsx';
-import { type Lock, lockOf, type Owned } from './locks.ts';
+import { type Lock, lockOf, type Owned, ownedBy } from './locks.ts';
 import { Reference, References } from './references.tsx';
 
 export interface FieldsProps {
@@ -88,18 +88,22 @@ function OneField(props: OneFieldProps): ReactElement {
     return (
       <fieldset
         className={`${className} field-group`}
-        disabled={isLocked}
         aria-describedby={describedBy}
         data-invalid={complaint === undefined ? undefined : ''}
-        tabIndex={-1}
+        // What is locked in it may have nothing that takes the focus.
+        tabIndex={isLocked ? 0 : -1}
       >
         <legend className="label">{label}</legend>
         {about}
-        {node.kind === 'choices' ? <Choices values={node.values} value={value ?? field.default} onChange={onChange} /> : null}
-        {node.kind === 'map' ? <MapInput value={value} onChange={onChange} /> : null}
-        {node.kind === 'references' ? <References {...props} to={node.to} label={labelOf(name)} isAllWithout={field.isAllWithout} /> : null}
+        {node.kind === 'choices' ? (
+          <Choices values={node.values} value={value ?? field.default} isLocked={isLocked} onChange={onChange} />
+        ) : null}
+        {node.kind === 'map' ? <MapInput value={value} isLocked={isLocked} onChange={onChange} /> : null}
+        {node.kind === 'references' ? (
+          <References {...props} to={node.to} label={labelOf(name)} isAllWithout={field.isAllWithout} isLocked={isLocked} />
+        ) : null}
         {all}
-        {node.kind === 'objects' ? <Objects {...props} /> : null}
+        {node.kind === 'objects' ? <Objects {...props} lock={isLocked ? lock : null} /> : null}
         {node.kind === 'object' || node.kind === 'branches' ? (
           <div className="fields">
             <Fields
@@ -122,8 +126,7 @@ function OneField(props: OneFieldProps): ReactElement {
     describedBy,
     isInvalid: complaint !== undefined,
     isRequired: field.isRequired === true,
-    isReadOnly: isChange && field.isFixed === true,
-    isLocked,
+    isReadOnly: isLocked || (isChange && field.isFixed === true),
     hint: field.default === undefined ? '' : `Default: ${field.default}`,
   };
   if (node.kind === 'boolean')
@@ -135,9 +138,9 @@ function OneField(props: OneFieldProps): ReactElement {
             id={id}
             aria-describedby={describedBy}
             aria-invalid={control.isInvalid}
-            disabled={isLocked}
+            aria-disabled={isLocked}
             checked={(value ?? field.default) === true}
-            onChange={({ target }) => onChange(target.checked)}
+            onChange={({ target }) => (isLocked ? undefined : onChange(target.checked))}
           />
           <span>
             <label htmlFor={id}>{labelOf(name)}</label>
@@ -191,9 +194,9 @@ function controlOf({ node, isAllWithout }: FormField, control: ControlProps, isC
   }
 }
 
-/** A list of objects: each with its fields, and one can be added. */
-function Objects(props: OneFieldProps): ReactElement {
-  const { field, value, onChange, path } = props;
+/** A list of objects: each with its fields, and one can be added unless the list is locked. */
+function Objects(props: OneFieldProps & { lock: Lock | null }): ReactElement {
+  const { field, value, onChange, path, lock } = props;
   const items: unknown[] = Array.isArray(value) ? value : [];
   // What was typed in an item that is removed does not stay in the one that takes its place.
   const [removals, setRemovals] = useState(0);
@@ -213,6 +216,7 @@ function Objects(props: OneFieldProps): ReactElement {
           <div className="fields">
             <Fields
               {...props}
+              owned={lock === null ? props.owned : ownedBy(lock)}
               fields={fieldsIn(field, props.whole)}
               body={objectIn(item)}
               start={{}}
@@ -220,17 +224,21 @@ function Objects(props: OneFieldProps): ReactElement {
               path={`${path}${field.name}[${i}].`}
             />
           </div>
-          <button type="button" className="btn is-sm" onClick={() => remove(i)}>
-            Remove {i + 1}
-          </button>
+          {lock !== null ? null : (
+            <button type="button" className="btn is-sm" onClick={() => remove(i)}>
+              Remove {i + 1}
+            </button>
+          )}
         </fieldset>
       ))}
-      <div>
-        <button type="button" className="btn is-sm" onClick={() => put([...items, {}])}>
-          <Icon name="plus" size={12} />
-          Add to {labelOf(field.name).toLowerCase()}
-        </button>
-      </div>
+      {lock !== null ? null : (
+        <div>
+          <button type="button" className="btn is-sm" onClick={() => put([...items, {}])}>
+            <Icon name="plus" size={12} />
+            Add to {labelOf(field.name).toLowerCase()}
+          </button>
+        </div>
+      )}
     </div>
   );
 }

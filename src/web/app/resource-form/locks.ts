@@ -14,6 +14,11 @@ export interface Lock {
 const listed: readonly FormNode['kind'][] = ['list', 'numbers', 'map', 'choices', 'references', 'objects'];
 const containers: readonly FormNode['kind'][] = ['object', 'branches'];
 
+/** All of a part that a lock is on. */
+export function ownedBy({ managers }: Lock): Owned {
+  return { owners: [{ path: '', pointer: '', field: null, managers }], isLocked: true };
+}
+
 /** Who owns the field of a form; null: the API does. */
 export function lockOf(owned: Owned, path: string, { kind }: FormNode): Lock | null {
   if (owned === null) return null;

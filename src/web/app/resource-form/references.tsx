@@ -5,7 +5,7 @@ import type { ReferenceFamily } from '../../api/form-schema.ts';
 import { shortId } from '../../ui/format.ts';
 import { Failure, Loading } from '../../ui/notices.tsx';
 import { useOrganization } from '../use-api.ts';
-import { attributesOf, type ControlProps } from './controls.tsx';
+import { attributesOf, ChosenText, type ControlProps } from './controls.tsx';
 
 interface Named {
   id: string;
@@ -49,19 +49,16 @@ const wordOf = (named: readonly Named[], id: string): string => {
 
 /** Another resource, by its id. */
 export function Reference({ to, ...props }: ControlProps & { to: ReferenceFamily }): ReactElement {
-  const { value, onChange, isReadOnly, isLocked } = props;
+  const { value, onChange, isReadOnly } = props;
   const { named, notice } = useNamed(to);
   const chosen = typeof value === 'string' ? value : '';
+  if (isReadOnly) return <ChosenText {...props} text={chosen === '' ? '' : wordOf(named, chosen)} hint="None" />;
+  const { readOnly: _never, ...attributes } = attributesOf(props);
   const isForeign = chosen !== '' && !named.some(({ id }) => id === chosen);
   return (
     <>
       {notice}
-      <select
-        {...attributesOf(props)}
-        disabled={isReadOnly || isLocked}
-        value={chosen}
-        onChange={({ target }) => onChange(target.value === '' ? undefined : target.value)}
-      >
+      <select {...attributes} value={chosen} onChange={({ target }) => onChange(target.value === '' ? undefined : target.value)}>
         <option value="">{props.isRequired ? 'Choose…' : 'None'}</option>
         {isForeign ? <option value={chosen}>{chosen}</option> : null}
         {named.map(({ id }) => (
@@ -82,11 +79,12 @@ interface ReferencesProps {
   isChange: boolean;
   /** No list means all: an emptied one is sent as such. */
   isAllWithout?: boolean;
+  isLocked: boolean;
   onChange: (value: unknown) => void;
 }
 
 /** Other resources, by their ids, in their order. */
-export function References({ to, label, value, isChange, isAllWithout = false, onChange }: ReferencesProps): ReactElement {
+export function References({ to, label, value, isChange, isAllWithout = false, isLocked, onChange }: ReferencesProps): ReactElement {
   const { named, notice } = useNamed(to);
   const id = useId();
   const [next, setNext] = useState('');
@@ -103,18 +101,20 @@ export function References({ to, label, value, isChange, isAllWithout = false, o
       {ids.map((each) => (
         <div className="row" key={each}>
           <span>{wordOf(named, each)}</span>
-          <button
-            type="button"
-            className="btn is-sm"
-            aria-label={`Remove ${wordOf(named, each)}`}
-            onClick={() => put(ids.filter((one) => one !== each))}
-          >
-            Remove
-          </button>
+          {isLocked ? null : (
+            <button
+              type="button"
+              className="btn is-sm"
+              aria-label={`Remove ${wordOf(named, each)}`}
+              onClick={() => put(ids.filter((one) => one !== each))}
+            >
+              Remove
+            </button>
+          )}
         </div>
       ))}
       {notice}
-      <div className="input-group" hidden={notice !== null}>
+      <div className="input-group" hidden={notice !== null || isLocked}>
         <select
           id={id}
           className="input"

@@ -4,16 +4,16 @@ import { type FormEvent, type ReactElement, useEffect, useRef, useState } from '
 import { type ApiError, call, type Input } from '../../api/client.ts';
 import type { FormField } from '../../api/form-schema.ts';
 import { Confirm } from '../../ui/confirm.tsx';
-import { CopyButton } from '../../ui/copy.tsx';
-import { Dialog } from '../../ui/dialog.tsx';
 import { Icon } from '../../ui/icon.tsx';
 import { Segments } from '../../ui/segments.tsx';
 import { AsCode } from '../as-code.tsx';
+import { useIdempotencyKey } from '../idempotency-key.ts';
 import { type Exact, readExact } from '../manifest/exact.ts';
 import { GitPatch } from '../manifest/git-patch.tsx';
 import { ManifestView } from '../manifest/manifest-view.tsx';
 import { Page } from '../page.tsx';
 import { Refusal } from '../resource-acts.tsx';
+import { SecretDialog, type ShownSecret } from '../secret-dialog.tsx';
 import { useOrganization } from '../use-api.ts';
 import {
   type Body,
@@ -63,7 +63,7 @@ export function ResourceForm({ family, fields: all, record, preset, withheld, ma
   const client = useQueryClient();
   const frame = useRef<HTMLFormElement>(null);
   const isSaved = useRef(false);
-  const keyed = useRef({ body: '', key: '' });
+  const keys = useIdempotencyKey();
   const [start] = useState(() => bodyOfRecord(fields, record ?? preset));
   const [body, setBody] = useState<Body>(start);
   const [view, setView] = useState<View>('form');
@@ -75,7 +75,7 @@ export function ResourceForm({ family, fields: all, record, preset, withheld, ma
   /** What is typed becomes a patch of the manifest, and nothing is saved. */
   const [isForGit, setForGit] = useState(false);
   /** What was made with a secret, which is shown once. */
-  const [made, setMade] = useState<{ row: string; secret: string; publicKey: string | null } | null>(null);
+  const [made, setMade] = useState<(ShownSecret & { row: string }) | null>(null);
   const [isFurtherOpen, setFurtherOpen] = useState(false);
   const isChange = record !== null;
   const names = fields.map(({ name }) => name);
@@ -89,12 +89,7 @@ export function ResourceForm({ family, fields: all, record, preset, withheld, ma
   const input = { ...(isChange && { path: { id: String(record['id']) } }), body: sent } as unknown as Input<Operation>;
 
   const save = useMutation<unknown, ApiError>({
-    mutationFn: () => {
-      const text = JSON.stringify(sent);
-      // A second try after an answer that did not come makes nothing twice.
-      if (keyed.current.body !== text) keyed.current = { body: text, key: randomKey() };
-      return call(name, input, { organization: org, ...(!isChange && { idempotencyKey: keyed.current.key }) });
-    },
+    mutationFn: () => call(name, input, { organization: org, ...(!isChange && { idempotencyKey: keys.keyOf(sent) }) }),
     onSuccess: async (answer) => {
       isSaved.current = true;
       void client.invalidateQueries({ queryKey: [org] });
@@ -255,29 +250,7 @@ export function ResourceForm({ family, fields: all, record, preset, withheld, ma
       >
         <p>What you have changed here is not saved.</p>
       </Confirm>
-      {made === null ? null : (
-        <Dialog title="Store the signing secret" isOpen onClose={() => void leave(made.row)}>
-          <p>The receiver verifies {made.publicKey === null ? 'its messages' : 'v1 signatures'} with this secret. It is not shown again.</p>
-          <p className="row">
-            <code>{made.secret}</code>
-            <CopyButton text={made.secret} label="Copy secret" />
-          </p>
-          {made.publicKey === null ? null : (
-            <>
-              <p>It verifies v1a signatures with this public key, which is no secret and stays readable.</p>
-              <p className="row">
-                <code>{made.publicKey}</code>
-                <CopyButton text={made.publicKey} label="Copy public key" />
-              </p>
-            </>
-          )}
-          <div className="btn-row is-end">
-            <button type="button" className="btn is-primary" onClick={() => void leave(made.row)}>
-              I have stored it
-            </button>
-          </div>
-        </Dialog>
-      )}
+      {made === null ? null : <SecretDialog secret={made.secret} publicKey={made.publicKey} onStored={() => void leave(made.row)} />}
     </Page>
   );
 }
@@ -288,11 +261,6 @@ function focusFault(form: HTMLFormElement | null): void {
   const hidden = field?.closest('details');
   if (hidden) hidden.open = true;
   field?.focus();
-}
-
-/** 32 hexadecimal digits. A page that came over plain HTTP has no crypto.randomUUID. */
-function randomKey(): string {
-  return Array.from(crypto.getRandomValues(new Uint8Array(16)), (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 /** Some families answer with the record in an envelope. */
