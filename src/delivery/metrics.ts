@@ -2,7 +2,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { ChannelRecord } from '../core/records.ts';
 import { sharedCall } from '../core/shared-call.ts';
 import type { ByteFigures } from '../data/queue/byte-shares.ts';
-import type { DeliveryQueue } from '../data/queue/delivery-queue.ts';
+import { type DeliveryQueue, targetKinds } from '../data/queue/delivery-queue.ts';
 import { figuresOfAll } from '../data/queue/queue-figures.ts';
 
 export interface DeliveryMetrics {
@@ -29,6 +29,11 @@ export interface DeliveryMetrics {
 }
 
 const channelTypes = ['slack', 'teams', 'discord', 'pagerduty', 'email', 'webhook'] satisfies ChannelRecord['type'][];
+
+const earlyEnds = [
+  ['cancelled', 'because they were cancelled'],
+  ['expired', 'because they were not delivered before they expired'],
+] as const;
 
 /** So many series there are of organizations at most. */
 const organizationsShown = 20;
@@ -61,7 +66,7 @@ export function deliveryMetrics(
   const byteFigures = sharedCall(() => bytes().catch(() => null));
   new Gauge({
     name: 'posthorn_queue_messages',
-    help: 'Messages by state: unfinished, retry_waiting (waits for its time: a retry, or a scheduled message), processing, dead_letter. Every worker reports the whole installation.',
+    help: 'Messages by state: unfinished, retry_waiting (waits for its next attempt), scheduled (waits for the time for which it is scheduled), processing, dead_letter. Every worker reports the whole installation.',
     labelNames: ['state'],
     registers,
     async collect() {
@@ -70,10 +75,24 @@ export function deliveryMetrics(
       if (seen === null) return;
       this.set({ state: 'unfinished' }, seen.unfinished);
       this.set({ state: 'retry_waiting' }, seen.retriesWaiting);
+      this.set({ state: 'scheduled' }, seen.scheduled);
       this.set({ state: 'processing' }, seen.held);
       this.set({ state: 'dead_letter' }, seen.deadLetters);
     },
   });
+  for (const [reason, meaning] of earlyEnds)
+    new Counter({
+      name: `posthorn_${reason}_messages_total`,
+      help: `Messages that ended ${meaning}, by target: destination, endpoint. Every worker reports the whole installation.`,
+      labelNames: ['target'],
+      registers,
+      async collect() {
+        const seen = await figures();
+        this.reset();
+        if (seen === null) return;
+        for (const target of targetKinds) this.inc({ target }, seen.earlyEnds[reason][target]);
+      },
+    });
   new Gauge({
     name: 'posthorn_backlog_messages',
     help: 'Messages that more workers of the pool could deliver sooner. Every worker of the pool reports the same value, which drives autoscaling.',

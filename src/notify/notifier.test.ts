@@ -65,7 +65,8 @@ async function receiver(answer?: Parameters<typeof startReceiver>[0]): Promise<R
   ends.push(() => started.close());
   return started;
 }
-const refusing = (status: number): Promise<Receiver> => receiver((response) => response.writeHead(status).end());
+const refusing = (status: number, headers: Record<string, string> = {}): Promise<Receiver> =>
+  receiver((response) => response.writeHead(status, headers).end());
 const seal = (id: string, field: SealedRecordField, plain: string): string =>
   testKeyring.seal(plain, recordSealingContext('org_a', 'notificationChannel', id, field));
 function channel(
@@ -286,8 +287,11 @@ describe('a channel', () => {
     expect(ops.requests).toHaveLength(1);
   });
 
-  test('a channel that is gone for good gives the alert up, with a log line and a metric, and without an alert', async () => {
-    const [shop, ops] = [await refusing(500), await refusing(410)];
+  test.each<[string, number, Record<string, string>]>([
+    ['is gone for good', 410, {}],
+    ['rejects it permanently', 503, { 'x-posthorn-retry': 'no', 'retry-after': '3600' }],
+  ])('an alert whose channel %s is given up, with a log line and a metric, and without an alert', async (_, status, headers) => {
+    const [shop, ops] = [await refusing(500), await refusing(status, headers)];
     destination(shop.url);
     channel(ops.url);
     route();

@@ -19,6 +19,7 @@ import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { mailerTo, type SmtpReceiver, startSmtpReceiver } from '../../test/support/smtp-receiver.ts';
 import type { ChannelRecord, NotificationsRecord } from '../core/records.ts';
 import { recordSealingContext, type SealedRecordField } from '../core/sealing-contexts.ts';
+import { ChannelAlerts } from '../data/alerts/channel-alerts.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
 import { channelTestTask } from '../data/tasks/channel-test-task.ts';
 import { RedisTaskCaller } from '../data/tasks/task-caller.ts';
@@ -50,6 +51,8 @@ let metrics: Registry;
 let registry: RecordRegistry;
 const ends: (() => Promise<unknown>)[] = [];
 const isUp = { shop: false };
+/** What the services refuse alerts with. */
+let refusal: { status: number; headers: Record<string, string> } | null;
 
 beforeAll(async () => {
   redis = await startRedis();
@@ -58,7 +61,7 @@ beforeAll(async () => {
     const body = JSON.parse((await buffer(request)).toString());
     requests.push({ host: request.headers.host ?? '', path: request.url ?? '', body });
     response
-      .writeHead(request.headers.host === 'events.pagerduty.com' ? 202 : 200)
+      .writeHead(refusal?.status ?? (request.headers.host === 'events.pagerduty.com' ? 202 : 200), refusal?.headers)
       .end(request.url?.startsWith('/hook') ? '1' : 'canary-echo');
   });
   if (mayListen) await new Promise<void>((resolve) => services.listen(443, address, resolve));
@@ -81,6 +84,7 @@ beforeEach(async () => {
   registry = new RecordRegistry();
   registry.put('organization', organizationRecord());
   isUp.shop = false;
+  refusal = null;
   const shop = await startReceiver((response) => response.writeHead(isUp.shop ? 200 : 503).end());
   ends.push(() => shop.close());
   const retryPolicy = { maxRetries: 0, initialDelayMs: 100, maxDelayMs: 100, backoffMultiplier: 1 };
@@ -294,6 +298,29 @@ test('channels of type email and the addresses of the route get e-mails', async 
     expect(mail.html).toContain('Orders &amp; &lt;b&gt;more&lt;/b&gt;');
     expect(mail.text).toContain('A message of route "Orders & <b>more</b>" could not be delivered to "Shop".');
   }
+});
+
+onlyWithPort443('an alert', () => {
+  test.each<[ChannelRecord['type'], number, Record<string, string>, string]>([
+    ['slack', 422, { 'x-posthorn-retry': 'no' }, 'failed'],
+    ['teams', 429, { 'x-posthorn-retry': 'No', 'retry-after': '60' }, 'failed'],
+    ['discord', 500, { 'x-posthorn-retry': 'no' }, 'failed'],
+    ['pagerduty', 503, { 'x-posthorn-retry': 'no' }, 'failed'],
+    ['slack', 503, { 'x-posthorn-retry': 'yes' }, 'retrying'],
+    ['pagerduty', 429, { 'retry-after': '60' }, 'retrying'],
+  ])('that %s answers with %i and %j is %s', async (type, status, headers, state) => {
+    refusal = { status, headers };
+    const id = `nch_${type}`;
+    const urls = { slack: 'https://hooks.slack.com/a', teams: 'https://acme.webhook.office.com/a', discord: 'https://discord.com/a' };
+    if (type === 'slack' || type === 'teams' || type === 'discord') channel(id, { type, webhookUrl: seal(id, 'webhookUrl', urls[type]) });
+    if (type === 'pagerduty') channel(id, { type, routingKey: seal(id, 'routingKey', 'key'), severity: 'error' });
+    route();
+    worker();
+    await send();
+    const alerts = new ChannelAlerts({ redis: redis.client, prefix });
+    await eventually(async () => expect(await alerts.newest('org_a', id)).toMatchObject([{ state, attempts: 1, responseStatus: status }]));
+    expect(requests).toHaveLength(1);
+  });
 });
 
 test('no secret of a channel is in a log line, a metric or in Redis in clear, also when its service answers with it or is away', async () => {

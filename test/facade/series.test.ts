@@ -64,9 +64,9 @@ const series = async (query: Query = {}) => {
   return body;
 };
 
-async function accept(destination: string): Promise<number> {
+async function accept(destination: string, times: { notBeforeMs?: number } = {}): Promise<number> {
   const { targets, ...event } = newEvent({ org, sourceId: ids.source, destinations: [destination] });
-  await world.acceptor.accept({ ...event, targets: targets.map((target) => ({ ...target, routeId: ids.route })) });
+  await world.acceptor.accept({ ...event, targets: targets.map((target) => ({ ...target, ...times, routeId: ids.route })) });
   return 1;
 }
 async function end(count: number, outcome: Outcome): Promise<void> {
@@ -168,10 +168,17 @@ test('the series says what waits now', async () => {
   await accept(ids.bad);
   for (const scope of [{}, { routeId: ids.route }, { destinationId: ids.bad }]) {
     const { now } = await series(scope);
-    expect(now).toEqual({ backlog: periodsBack.length + 1, oldestAgeMs: expect.any(Number) });
+    expect(now).toEqual({ backlog: periodsBack.length + 1, oldestAgeMs: expect.any(Number), scheduled: 0 });
   }
-  expect((await series({ destinationId: ids.good })).now).toEqual({ backlog: 0, oldestAgeMs: null });
+  expect((await series({ destinationId: ids.good })).now).toEqual({ backlog: 0, oldestAgeMs: null, scheduled: 0 });
   expect((await series({ sourceId: ids.source })).now).toBeNull();
+});
+
+test('what is scheduled for later is no part of the backlog', async () => {
+  const { now: before } = await series({ destinationId: ids.bad });
+  const notBeforeMs = Date.now() + hourMs;
+  await accept(ids.bad, { notBeforeMs });
+  expect((await series({ destinationId: ids.bad })).now).toMatchObject({ backlog: before.backlog, scheduled: 1 });
 });
 
 test('without parameters the series has the last 24 hours in steps of five minutes; without a step it has the smallest that is kept', async () => {
@@ -241,7 +248,7 @@ test('another organization sees nothing of a series, and its ids are unknown', a
   const key = await world.addKey('other');
   const { body } = await read({}, key);
   expect(countsOf(body.total)).toEqual(zero);
-  expect(body.now).toEqual({ backlog: 0, oldestAgeMs: null });
+  expect(body.now).toEqual({ backlog: 0, oldestAgeMs: null, scheduled: 0 });
   for (const scope of [{ sourceId: ids.source }, { routeId: ids.route }, { destinationId: ids.good }])
     expect(await read(scope, key)).toMatchObject({ status: 404, body: { code: 'RESOURCE_NOT_FOUND' } });
   expect(countsOf((await series({ sourceId: ids.other })).total)).toEqual({ ...zero, ...none });

@@ -36,6 +36,8 @@ export interface Waiting {
   messages: number;
   /** When the one was made that stands in a lane for longest; retries whose time has not come are in none. Null: no message is. */
   oldestAtMs: number | null;
+  /** Those that are scheduled for a later time, which are none of the others. */
+  scheduled: number;
 }
 
 /** What a series of events and their deliveries is of. */
@@ -125,8 +127,10 @@ export async function matchingTargets(
 async function waitingAt(redis: RedisClient, keys: ShardKeys, targets: readonly string[]): Promise<Waiting> {
   const steps: Waiting[] = [];
   for (let first = 0; first < targets.length; first += targetsPerScript) {
-    const [backlog, oldest] = list(await backlogsScript.run(redis, keys.declared, targets.slice(first, first + targetsPerScript)));
-    steps.push({ messages: integer(backlog), oldestAtMs: typeof oldest === 'number' ? oldest : null });
+    const [backlog, oldest, scheduled] = list(
+      await backlogsScript.run(redis, keys.declared, targets.slice(first, first + targetsPerScript)),
+    );
+    steps.push({ messages: integer(backlog), oldestAtMs: typeof oldest === 'number' ? oldest : null, scheduled: integer(scheduled) });
   }
   return sumOf(steps);
 }
@@ -141,5 +145,6 @@ function sumOf(all: readonly Waiting[]): Waiting {
   return {
     messages: all.reduce((sum, { messages }) => sum + messages, 0),
     oldestAtMs: oldest.length === 0 ? null : Math.min(...oldest),
+    scheduled: all.reduce((sum, { scheduled }) => sum + scheduled, 0),
   };
 }

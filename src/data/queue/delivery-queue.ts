@@ -202,9 +202,15 @@ export interface SlowAttempts {
   byAccount: ReadonlyMap<string, number>;
 }
 
+/** Messages that ended without a failure of their target since the shard was made, by the kind of target. */
+export type EarlyEnds = Record<'cancelled' | 'expired', Record<(typeof targetKinds)[number], number>>;
+export const targetKinds = ['destination', 'endpoint'] as const;
+
 export interface QueueFigures {
   unfinished: number;
   retriesWaiting: number;
+  /** Messages that wait for the time for which they are scheduled. */
+  scheduled: number;
   held: number;
   deadLetters: number;
   /** Of those that the queue's pool of workers serves. */
@@ -214,6 +220,7 @@ export interface QueueFigures {
   outboxAgeMs: number;
   /** Messages that more workers of its pool could deliver sooner: not those that wait for their next attempt, a circuit, a limit or the rest of a batch. */
   backlog: number;
+  earlyEnds: EarlyEnds;
 }
 
 /**

@@ -34,6 +34,7 @@ import type {
 } from './delivery-queue.ts';
 import { decodeOutput, type EventOutput, encodeOutput } from './event-output.ts';
 import { jobsOf, targetOf } from './job-reply.ts';
+import { earlyEndsOf } from './queue-figures.ts';
 import { settleArguments } from './settle-arguments.ts';
 import { limiterSetting } from './throttle.ts';
 
@@ -314,16 +315,19 @@ export class RedisDeliveryQueue implements DeliveryQueue {
   }
 
   async figures(): Promise<QueueFigures> {
-    const [unfinished, retries, held, dead, oldest, outbox, outboxAge, backlog] = list(await this.#run(scripts.stats, [this.#mark]));
+    const reply = list(await this.#run(scripts.stats, [this.#mark]));
+    const [unfinished, retries, held, dead, oldest, outbox, outboxAge, backlog, scheduled, earlyEnds] = reply;
     return {
       unfinished: integer(unfinished),
       retriesWaiting: integer(retries),
+      scheduled: integer(scheduled),
       held: integer(held),
       deadLetters: integer(dead),
       oldestUnreadAtMs: typeof oldest === 'number' ? oldest : null,
       outboxEntries: integer(outbox),
       outboxAgeMs: integer(outboxAge),
       backlog: integer(backlog),
+      earlyEnds: earlyEndsOf(list(earlyEnds)),
     };
   }
 

@@ -3,7 +3,8 @@
 --
 -- KEYS: see ../shard/includes/shard.lua. ARGV[1] mark of a pool (../shard/includes/pools.lua), of which the oldest and the last figure are; the others are of the shard.
 -- Reply: {unfinished messages, retries that wait, held by workers, dead letters, when the oldest unread message was accepted (ms) or '', entries in the outbox,
--- age of the oldest of them in ms, messages that more workers of the pool could deliver sooner}.
+-- age of the oldest of them in ms, messages that more workers of the pool could deliver sooner, scheduled messages that wait for their time, fields and values of `early` (includes/finish.lua)}. Scheduled messages are
+-- none of the retries. Where more than a thousand targets have some they are counted in a sample.
 -- The oldest is looked for in at most 128 ready targets. What more workers could not deliver sooner, since it waits for its next attempt, a
 -- circuit, a limit, the end of a pause, the rest of its batch or an earlier message, is counted in samples where it is much. So is what pools other than the
 -- default one have; it has the rest.
@@ -68,6 +69,15 @@ blocked = blocked + projected(blocked_in(ordered, 1), #ordered, call('SCARD', P 
 
 local open, due = tonumber(call('HGET', ctl, 'open') or '0'), call('ZCARD', P .. 'due')
 
+local function scheduled_messages()
+  local found, sum = call('HSCAN', P .. 'scheduled', 0, 'COUNT', 1000)[2], 0
+  for k = 2, #found, 2 do
+    sum = sum + tonumber(found[k])
+  end
+  return math.min(due, math.floor(projected(sum, #found / 2, call('HLEN', P .. 'scheduled'))))
+end
+local scheduled = scheduled_messages()
+
 local function servable(n)
   local t = call('HMGET', P .. 't:' .. n, 'p', 'b', 'io')
   if t[1] or t[2] and t[2] ~= 'cap' and string.sub(t[2], 1, 5) ~= '~slow' and string.sub(t[2], 1, 1) ~= '?' then
@@ -125,11 +135,13 @@ end
 
 return {
   open,
-  due,
+  due - scheduled,
   call('ZCARD', P .. 'held'),
   call('XLEN', P .. 'dead'),
   oldest,
   call('XLEN', P .. 'out'),
   oldest_wait_ms() or 0,
   mark == '' and servable_by_default() or servable_by(mark, 16),
+  scheduled,
+  call('HGETALL', P .. 'early'),
 }

@@ -177,10 +177,11 @@ function Workers({ workers }: { workers: NonNullable<Shown['workers']>['data'] }
 }
 
 function Shards({ shards }: { shards: NonNullable<Shown['shards']>['data'] }): ReactElement {
-  const rows = shards.map(({ shard, unfinished, retriesWaiting, processing, deadLetters, outboxEntries }) => ({
+  const rows = shards.map(({ shard, unfinished, retriesWaiting, scheduled, processing, deadLetters, outboxEntries }) => ({
     Shard: shard,
     Unfinished: count(unfinished),
     'Waiting for a retry': count(retriesWaiting),
+    Scheduled: count(scheduled),
     Processing: count(processing),
     'Dead letters': count(deadLetters),
     Outbox: count(outboxEntries),

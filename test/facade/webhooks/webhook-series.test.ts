@@ -60,7 +60,7 @@ test.each(['tallies', 'sums', 'both'])(
       return { earlier: shown(points.at(-4)), latest: shown(points.at(-2)), total: shown(total), now };
     };
     const nothing = [0, 0, 0, 0, 0, 0];
-    const now = { backlog: 1, oldestAgeMs: null };
+    const now = { backlog: 1, oldestAgeMs: null, scheduled: 0 };
     expect(await shownBy('')).toEqual({ earlier: [4, 1, 2, 1, 0, 3], latest: [2, 0, 1, 0, 1, 2], total: [6, 1, 3, 1, 1, 5], now });
     expect(await shownBy(`&applicationId=${first.applicationId}`)).toEqual({
       earlier: [3, 1, 1, 1, 0, 2],
@@ -74,7 +74,7 @@ test.each(['tallies', 'sums', 'both'])(
       total: [2, 0, 1, 0, 1, 2],
       now,
     });
-    const idle = { backlog: 0, oldestAgeMs: null };
+    const idle = { backlog: 0, oldestAgeMs: null, scheduled: 0 };
     expect(await shownBy(`&endpointId=${first.id}`)).toMatchObject({ earlier: [3, 1, 1, 1, 0, 2], latest: nothing, now: idle });
   },
 );
@@ -85,7 +85,7 @@ test('the series of an endpoint says how long the oldest message waits, also whi
   await takeFrom(world.queue, 'w1', 1);
   await world.send([endpoint]);
   const { now } = await series(`?endpointId=${endpoint.id}`);
-  expect(now).toEqual({ backlog: 2, oldestAgeMs: expect.any(Number) });
+  expect(now).toEqual({ backlog: 2, oldestAgeMs: expect.any(Number), scheduled: 0 });
   expect(now.oldestAgeMs).toBeLessThan(periodMs);
   const empty = await series(`?endpointId=${idle.id}`);
   expect(empty.total).toMatchObject({ events: 0, duplicates: null, filtered: 0, delivered: 0, attempts: 0, p50Latency: null });

@@ -6,6 +6,7 @@
 -- @include "retries.lua"
 -- @include "../../shard/includes/shard.lua"
 -- @include "../../shard/includes/target.lua"
+-- @include "time-shares.lua"
 
 -- Ends up to 100 messages that have expired, wherever they wait (expiry.lua). Returns how many.
 local expire_messages
@@ -41,15 +42,13 @@ do
   local function expire_member(id, batch, org)
     local reason = expiry.reason(org)
     if leave_batch(id, batch, reason) == 'a' then
-      call('ZADD', P .. 'exp', whole(now + batch_again_ms), id)
+      expiry.watch(id, whole(now + batch_again_ms))
     end
   end
 
   function expire_messages()
-    local ids = call('ZRANGEBYSCORE', P .. 'exp', '-inf', now, 'LIMIT', 0, max_expired)
-    if #ids > 0 then
-      call('ZREM', P .. 'exp', unpack(ids))
-    end
+    time_shares.index_more('exp', expiry.account)
+    local ids = time_shares.take('exp', max_expired, expiry.account)
     for _, id in ipairs(ids) do
       local m = call('HMGET', P .. 'm:' .. id, 's', 't', 'bt', 'le', 'e')
       local org = m[2] and call('HGET', P .. 't:' .. m[2], 'o')

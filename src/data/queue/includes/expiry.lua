@@ -1,10 +1,11 @@
 -- @include "../../shard/includes/hints.lua"
 -- @include "../../shard/includes/shard.lua"
+-- @include "time-shares.lua"
 
 -- Expiry: a message that has not been delivered by its time is given up. In a message's hash: xp when it expires (ms), le its entry in a lane as
 -- `<lane>/<entry>`, which only messages that expire note, empty: it stands in none. A message without xp costs no call.
 --
--- `exp` has the messages that expire by their time, until they end, move to another shard, or are held by a worker at that time: whoever puts a held one back
+-- `exp` (time-shares.lua) has the messages that expire by their time, until they end, move to another shard, or are held by a worker at that time: whoever puts a held one back
 -- watches it again. In the sorted set `waiting` the name `~x` stands for the first of them, at its time or before it, so that hints.lua need not
 -- look at `exp`; promote.lua works it off. Workers of the release before delete that name, and the next message that is watched restores it.
 local expiry = { mark = '~x' }
@@ -41,8 +42,14 @@ do
     return outcome == 'b' and at <= now
   end
 
+  -- The account of a message; nil: the message is gone.
+  function expiry.account(id)
+    local n = call('HGET', P .. 'm:' .. id, 't')
+    return n and time_shares.account_of_target(n)
+  end
+
   function expiry.watch(id, at)
-    call('ZADD', P .. 'exp', at, id)
+    time_shares.add('exp', expiry.account(id), { at, id })
     at = tonumber(at)
     if marked_at and marked_at <= at then
       return
@@ -69,7 +76,7 @@ do
 
   -- For a message that has ended or leaves the shard.
   function expiry.forget(id)
-    call('ZREM', P .. 'exp', id)
+    time_shares.remove('exp', expiry.account(id), id)
     call('HDEL', P .. 'm:' .. id, 'le')
   end
 end

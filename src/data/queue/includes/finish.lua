@@ -33,6 +33,10 @@ local function finish(id, event, org, n, destination, status, reason, error_type
     end
     count_dead_letter(org, destination, reason, 1)
     count_reason(org, n, reason)
+    if is_cancelled or reason == 'expired' or error_type == 'expired' then
+      -- For the metrics.
+      call('HINCRBY', P .. 'early', (is_cancelled and reason or 'expired') .. (is_for_webhooks(org) and ' endpoint' or ' destination'), 1)
+    end
     if t[2] and not is_cancelled then
       note_end(t[1], first_destination(id, destination), 'f', 1, id)
     end

@@ -1,8 +1,9 @@
 -- @include "../../shard/includes/hints.lua"
 -- @include "../../shard/includes/shard.lua"
 -- @include "../../shard/includes/target.lua"
+-- @include "time-shares.lua"
 
--- Messages that wait for their time: `due`, and in the hash `retries` how many of each target; of these, first attempts that were scheduled are counted in
+-- Messages that wait for their time: `due` (time-shares.lua), its members being `<target> <message>`, and in the hash `retries` how many of each target; of these, first attempts that were scheduled are counted in
 -- the hash `scheduled` besides. A scheduled message has the state `p` and, in d, its time.
 
 -- What a script adds, by target: score and member for each; written once at its end (write_retries).
@@ -17,7 +18,7 @@ end
 
 local function write_retries()
   for n, entries in pairs(new_retries) do
-    local added = call('ZADD', P .. 'due', unpack(entries))
+    local added = time_shares.add('due', time_shares.account_of_target(n), entries)
     if added > 0 then
       call('HINCRBY', P .. 'retries', n, added)
     end
@@ -29,7 +30,7 @@ local scheduled = {}
 -- Schedules the first attempt of a message.
 function scheduled.add(n, id, due)
   local member = n .. ' ' .. id
-  if call('ZADD', P .. 'due', whole(due), member) == 1 then
+  if time_shares.add('due', time_shares.account_of_target(n), { whole(due), member }) == 1 then
     call('HINCRBY', P .. 'retries', n, 1)
     call('HINCRBY', P .. 'scheduled', n, 1)
   end
@@ -53,7 +54,7 @@ end
 
 -- Takes a message out that waits for its time; answers whether it was there.
 local function retry_over(n, id)
-  if call('ZREM', P .. 'due', n .. ' ' .. id) == 0 then
+  if not time_shares.remove('due', time_shares.account_of_target(n), n .. ' ' .. id) then
     return false
   end
   if call('HEXISTS', P .. 'scheduled', n) == 1 and call('HGET', P .. 'm:' .. id, 's') == 'p' then
@@ -67,15 +68,14 @@ local function retry_over(n, id)
   return true
 end
 
--- Takes up to `most` of those out that are due; answers a list of {target, message}.
+-- Takes up to `most` of those out that are due, accounts in turn; answers a list of {target, message}.
 local function take_due(most)
-  local members = call('ZRANGEBYSCORE', P .. 'due', '-inf', now, 'LIMIT', 0, most)
-  if #members == 0 then
-    return {}
+  local function account_of_member(member)
+    return time_shares.account_of_target(string.match(member, '^%d+') or '')
   end
-  call('ZREM', P .. 'due', unpack(members))
+  time_shares.index_more('due', account_of_member)
   local taken, taken_of = {}, {}
-  for _, member in ipairs(members) do
+  for _, member in ipairs(time_shares.take('due', most, account_of_member)) do
     local n, id = string.match(member, '^(%d+) (.+)$')
     if n then
       taken[#taken + 1] = { n, id }

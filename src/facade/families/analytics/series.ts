@@ -59,11 +59,12 @@ export const seriesRecord = z
     now: z
       .object({
         backlog: ofSome.describe(
-          'Deliveries that have not ended; a batch that is tried again is one. null where there are more than 10,000 targets.',
+          'Deliveries that have not ended, without scheduled ones; a batch tried again is one. null above 10,000 targets.',
         ),
         oldestAgeMs: ofSome.describe(
           'Age of the oldest of them that could be attempted; retries whose time has not come are left out. null without any.',
         ),
+        scheduled: ofSome.describe('Deliveries scheduled for later. null as `backlog`.'),
       })
       .nullable()
       .describe('What waits now, whatever the range is. null of a source.'),
@@ -131,7 +132,11 @@ type Shown = SeriesSubject['type'] | 'webhooks';
 export function toSeries(series: Series, shown: Shown, nowMs: number): z.input<typeof seriesRecord> {
   const { beginMs, endMs, stepMs: lengthMs, points, total, waiting } = series;
   const oldestAtMs = waiting?.oldestAtMs ?? null;
-  const now = { backlog: waiting?.messages ?? null, oldestAgeMs: oldestAtMs === null ? null : Math.max(0, nowMs - oldestAtMs) };
+  const now = {
+    backlog: waiting?.messages ?? null,
+    oldestAgeMs: oldestAtMs === null ? null : Math.max(0, nowMs - oldestAtMs),
+    scheduled: waiting?.scheduled ?? null,
+  };
   return {
     from: isoTime(beginMs),
     to: isoTime(endMs),

@@ -63,6 +63,7 @@ const shard = z.object({
   shard: count.describe('Number of the shard.'),
   unfinished: count.describe('Messages that have not ended.'),
   retriesWaiting: count.describe('Messages that wait for their next attempt.'),
+  scheduled: count.describe('Messages scheduled for later.'),
   processing: count.describe('Messages that a worker holds.'),
   deadLetters: count.describe('Dead letters.'),
   outboxEntries: count.describe('Entries that wait for another shard.'),
@@ -241,8 +242,11 @@ function toWorker(each: KnownWorker, nowMs: number): z.input<typeof worker> {
 
 type Figures = Awaited<ReturnType<InstallationReader['shards']>>['figures'][number];
 
-function toShard({ unfinished, retriesWaiting, held, deadLetters, outboxEntries }: Figures, index: number): z.input<typeof shard> {
-  return { shard: index, unfinished, retriesWaiting, processing: held, deadLetters, outboxEntries };
+function toShard(
+  { unfinished, retriesWaiting, scheduled, held, deadLetters, outboxEntries }: Figures,
+  index: number,
+): z.input<typeof shard> {
+  return { shard: index, unfinished, retriesWaiting, scheduled, processing: held, deadLetters, outboxEntries };
 }
 
 type Server = Awaited<ReturnType<InstallationReader['redis']>>['servers'][number];

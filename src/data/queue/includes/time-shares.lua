@@ -1,0 +1,150 @@
+-- @include "account.lua"
+-- @include "../../shard/includes/shard.lua"
+
+-- What waits for its time in a sorted set of the shard (`due`, `exp`), shared between accounts: what one account has due delays what others have by no
+-- more than a call or two.
+--
+-- The set `<name>` has all members by their time. Beside it stand an index per account, `<name>:<account>`, with the same members and times, and
+-- `turns:<name>`: accounts by the time of their first member, or by the time of their last turn where that left some that are due.
+--
+-- The set decides, the index only says where to look. So workers of the release before, which know the set alone, take and add what they like: what
+-- they took is found gone, what they moved to another time is moved in the index, and what they added is taken in the order of time until index_more
+-- has found it.
+local time_shares = {}
+do
+  -- Of what one call takes, what is left for the order of time at the least: there is what the index lacks.
+  local in_order = 10
+  local max_indexed = 100
+  local accounts = {}
+
+  -- The account of a target; nil: the target is gone.
+  function time_shares.account_of_target(n)
+    if accounts[n] == nil then
+      local org = call('HGET', P .. 't:' .. n, 'o')
+      accounts[n] = org and account_of(org) or false
+    end
+    return accounts[n] or nil
+  end
+
+  -- The account has its next turn at the time of its first member, behind those that wait for their turn by now.
+  local function next_turn(name, account)
+    local first = call('ZRANGE', P .. name .. ':' .. account, 0, 0, 'WITHSCORES')
+    if first[2] then
+      call('ZADD', P .. 'turns:' .. name, whole(math.max(now, tonumber(first[2]))), account)
+    else
+      call('ZREM', P .. 'turns:' .. name, account)
+    end
+  end
+
+  -- Adds to the index: a score and a member for each of `entries`. A turn that the account waits for stands.
+  local function add_to_index(name, account, entries)
+    call('ZADD', P .. name .. ':' .. account, unpack(entries))
+    local first = tonumber(entries[1])
+    for k = 3, #entries, 2 do
+      first = math.min(first, tonumber(entries[k]))
+    end
+    call('ZADD', P .. 'turns:' .. name, 'LT', whole(math.max(now, first)), account)
+  end
+
+  -- Adds members to the set, and to the index unless the account is nil. Returns how many are new.
+  function time_shares.add(name, account, entries)
+    if account then
+      add_to_index(name, account, entries)
+    end
+    return call('ZADD', P .. name, unpack(entries))
+  end
+
+  -- Returns whether the member was there.
+  function time_shares.remove(name, account, member)
+    if account and call('ZREM', P .. name .. ':' .. account, member) == 1 and call('EXISTS', P .. name .. ':' .. account) == 0 then
+      call('ZREM', P .. 'turns:' .. name, account)
+    end
+    return call('ZREM', P .. name, member) == 1
+  end
+
+  -- Takes up to `most` members of an account that are due out of the index, and adds those that the set has, too, to `taken`.
+  local function take_of(name, account, most, taken)
+    local index = P .. name .. ':' .. account
+    local over, due = {}, {}
+    for _, member in ipairs(call('ZRANGEBYSCORE', index, '-inf', now, 'LIMIT', 0, most)) do
+      local at = call('ZSCORE', P .. name, member)
+      if at and tonumber(at) > now then
+        call('ZADD', index, at, member)
+      else
+        over[#over + 1] = member
+        if at then
+          due[#due + 1] = member
+          taken[#taken + 1] = member
+        end
+      end
+    end
+    if #over > 0 then
+      call('ZREM', index, unpack(over))
+    end
+    if #due > 0 then
+      call('ZREM', P .. name, unpack(due))
+    end
+    next_turn(name, account)
+    return #due
+  end
+
+  -- Takes members out of the index that were taken from the set.
+  local function forget(name, members, account_of_member)
+    local by_account = {}
+    for _, member in ipairs(members) do
+      local account = account_of_member(member)
+      if account then
+        by_account[account] = by_account[account] or {}
+        table.insert(by_account[account], member)
+      end
+    end
+    for account, own in pairs(by_account) do
+      if call('ZREM', P .. name .. ':' .. account, unpack(own)) < #own then
+        -- Somebody adds members without the index: there may be more.
+        call('HDEL', ctl, 'indexed:' .. name)
+      end
+      next_turn(name, account)
+    end
+  end
+
+  -- Takes up to `most` members out that are due: accounts in turn, those of an account in the order of their time. Returns a list.
+  function time_shares.take(name, most, account_of_member)
+    local taken = {}
+    local left = most - in_order
+    local turns = call('ZRANGEBYSCORE', P .. 'turns:' .. name, '-inf', now, 'LIMIT', 0, left)
+    for k, account in ipairs(turns) do
+      left = left - take_of(name, account, math.ceil(left / (#turns - k + 1)), taken)
+    end
+    local rest = call('ZRANGEBYSCORE', P .. name, '-inf', now, 'LIMIT', 0, most - #taken)
+    if #rest > 0 then
+      call('ZREM', P .. name, unpack(rest))
+      forget(name, rest, account_of_member)
+      for _, member in ipairs(rest) do
+        taken[#taken + 1] = member
+      end
+    end
+    return taken
+  end
+
+  -- Brings what the index lacks into it, some members per call. In `ctl` `indexed:<name>` is where it goes on, or `all`: nothing is known to lack.
+  function time_shares.index_more(name, account_of_member)
+    local cursor = call('HGET', ctl, 'indexed:' .. name) or '0'
+    if cursor == 'all' then
+      return
+    end
+    local scan = call('ZSCAN', P .. name, cursor, 'COUNT', max_indexed)
+    local by_account = {}
+    for k = 1, #scan[2], 2 do
+      local account = account_of_member(scan[2][k])
+      if account then
+        by_account[account] = by_account[account] or {}
+        table.insert(by_account[account], scan[2][k + 1])
+        table.insert(by_account[account], scan[2][k])
+      end
+    end
+    for account, entries in pairs(by_account) do
+      add_to_index(name, account, entries)
+    end
+    call('HSET', ctl, 'indexed:' .. name, scan[1] == '0' and 'all' or scan[1])
+  end
+end

@@ -1,0 +1,21 @@
+import type { RedisClient } from '../../src/redis/connection.ts';
+
+/**
+ * Lets the time come of members of a shard's set of what waits for its time (`includes/time-shares.lua`): of all, or of those that are named, which become due in
+ * this order.
+ */
+export async function comeDue(redis: RedisClient, base: string, name: 'due' | 'exp', only?: readonly string[]): Promise<void> {
+  const set = `${base}${name}`;
+  const members = only ?? (await redis.zrange(set, '0', '-1'));
+  const firstMs = Date.now() - members.length - 1;
+  const times = new Map(members.map((member, i) => [member, firstMs + i]));
+  for (const key of [set, ...(await redis.keys(`${set}:*`))]) {
+    const changed = (await redis.zrange(key, '0', '-1')).flatMap((member) => (times.has(member) ? [times.get(member) ?? 0, member] : []));
+    if (changed.length > 0) await redis.zadd(key, 'XX', ...changed);
+  }
+  const turns = `${base}turns:${name}`;
+  for (const account of await redis.zrange(turns, '0', '-1')) {
+    const [, firstAt] = await redis.zrange(`${set}:${account}`, '0', '0', 'WITHSCORES');
+    if (firstAt !== undefined) await redis.zadd(turns, 'LT', firstAt, account);
+  }
+}
