@@ -62,7 +62,7 @@ const http = z.strictObject({
     .enum(payloadForms)
     .optional()
     .describe(
-      `What deliveries carry: full, the payload, or thin, a JSON object with id, type, timestamp and url, a link to the payload that anyone who has it can fetch for 7 days without a key. thin needs the public address of the installation (POSTHORN_PUBLIC_URL). Default: ${defaultPayloadForm}.`,
+      `Body: full, the payload, or thin, a JSON object with a link to it, which needs POSTHORN_PUBLIC_URL. Default: ${defaultPayloadForm}.`,
     ),
   signingSecretRef: secretKeyRef
     .optional()

@@ -35,7 +35,7 @@ const spec = z.strictObject({
     .enum(payloadForms)
     .optional()
     .describe(
-      `What messages carry: full, the payload, or thin, a JSON object with id, type, timestamp and url, a link to the payload that anyone who has it can fetch for 7 days without a key. thin needs the public address of the installation (POSTHORN_PUBLIC_URL). Default: ${defaultPayloadForm}.`,
+      `Body: full, the payload, or thin, a JSON object with a link to it, which needs POSTHORN_PUBLIC_URL. Default: ${defaultPayloadForm}.`,
     ),
   headers: staticHeaders(20).optional().describe('Sent with every message.'),
   headerTemplates: headerTemplates(20, 'endpoint')

@@ -114,6 +114,18 @@ describe('a destination of the form thin', () => {
     expect((await fetchLink(linkIn(request))).headers['content-type']).toBe('application/cloudevents+json');
   });
 
+  test('header templates read the payload behind the link, and make no content type', async () => {
+    const to = await receiver();
+    const headerTemplates = [
+      { name: 'X-A', template: 'a {{ payload.a }}' },
+      { name: 'Content-Type', template: '{{ headers.content-type }}; v=1' },
+    ];
+    thin(to.url, { headerTemplates });
+    worker();
+    await send();
+    expect(first(await to.arrived(1)).headers).toMatchObject({ 'x-a': 'a 1', 'content-type': 'application/json' });
+  });
+
   test('a retry and a replay have links of their own to the same payload', async () => {
     const to = await receiver((response, number) => response.writeHead(number === 1 ? 500 : 200).end());
     thin(to.url);
