@@ -1,10 +1,11 @@
-// Writes what the chart holds of other places: the CRDs, the rules of config/rbac, the policies of config/policies, and
-// docs/helm-values.md from its values and their schema. With --check it only says what differs, and fails if anything does.
+// Writes what the chart holds of other places: the CRDs, the rules of config/rbac, the policies of config/policies, the
+// rules of kinds in values.schema.json, and docs/helm-values.md from its values and their schema. With --check it only says what differs, and fails if anything does.
 import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { parse, parseAllDocuments, stringify } from 'yaml';
 import { z } from 'zod';
-import { valuesPage } from './helm-values.ts';
+import { schemaText, valuesPage, withRulesOfKinds } from './helm-values.ts';
+import { kindSchema } from './lib/kind-schema.ts';
 
 const root = new URL('../', import.meta.url).pathname;
 const chart = 'charts/posthorn';
@@ -18,13 +19,10 @@ for (const file of globSync('config/rbac/*.yaml', { cwd: root })) wanted.set(`${
 for (const file of globSync('config/policies/*.yaml', { cwd: root }))
   wanted.set(`${chart}/files/policies/${basename(file)}`, policyOf(file));
 wanted.set(`${chart}/files/user-roles.yaml`, readFileSync(`${root}config/rbac/users/cluster-roles.yaml`, 'utf8'));
-wanted.set(
-  'docs/helm-values.md',
-  valuesPage(
-    JSON.parse(readFileSync(`${root}${chart}/values.schema.json`, 'utf8')),
-    parse(readFileSync(`${root}${chart}/values.yaml`, 'utf8')),
-  ),
-);
+const schemaFile = `${chart}/values.schema.json`;
+const schema = withRulesOfKinds(JSON.parse(readFileSync(root + schemaFile, 'utf8')), kindSchema);
+wanted.set(schemaFile, schemaText(schema));
+wanted.set('docs/helm-values.md', valuesPage(schema, parse(readFileSync(`${root}${chart}/values.yaml`, 'utf8'))));
 
 const stale = globSync([`${chart}/files/crds/*`, `${chart}/files/rbac/*`, `${chart}/files/policies/*`], { cwd: root }).filter(
   (file) => !wanted.has(file),

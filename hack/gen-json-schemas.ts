@@ -2,23 +2,19 @@
 // fails if anything does.
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { z } from 'zod';
-import { crdFor } from '../src/resources/custom-resource-definitions.ts';
 import { group, version } from '../src/resources/definition.ts';
 import { type PosthornKind, posthornKinds } from '../src/resources/kinds.ts';
-import { type Schema, strictSchema } from './lib/strict-schema.ts';
+import { kindSchema } from './lib/kind-schema.ts';
+import type { Schema } from './lib/strict-schema.ts';
 
 const directory = new URL(`../config/schemas/${group}/`, import.meta.url);
 const dialect = 'http://json-schema.org/draft-07/schema#';
-const definition = z.object({
-  versions: z.tuple([z.object({ schema: z.object({ openAPIV3Schema: z.record(z.string(), z.unknown()) }) })]),
-});
 const described = z.looseObject({ properties: z.record(z.string(), z.record(z.string(), z.unknown())) });
 
 const fileOf = (kind: PosthornKind): string => `${kind.toLowerCase()}_${version}.json`;
 
 function schemaOf(kind: PosthornKind): Schema {
-  const [{ schema }] = definition.parse(crdFor(kind).spec).versions;
-  const { properties, ...rest } = described.parse(strictSchema(schema.openAPIV3Schema, true));
+  const { properties, ...rest } = described.parse(kindSchema(kind));
   const { description, ...metadata } = { description: 'Name, namespace, labels and annotations.', type: 'object' };
   return {
     $schema: dialect,

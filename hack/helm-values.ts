@@ -1,6 +1,11 @@
 import { z } from 'zod';
+import type { PosthornKind } from '../src/resources/kinds.ts';
 
-const node = z.looseObject({ description: z.string().default(''), properties: z.record(z.string(), z.unknown()).optional() });
+const node = z.looseObject({
+  description: z.string().default(''),
+  properties: z.record(z.string(), z.unknown()).optional(),
+  $comment: z.string().optional(),
+});
 const map = z.record(z.string(), z.unknown());
 
 export interface ChartValue {
@@ -12,10 +17,75 @@ export interface ChartValue {
 
 /** The leaves of values.schema.json in its order, with the defaults of values.yaml. */
 export function chartValues(schema: unknown, values: unknown, path: readonly string[] = []): ChartValue[] {
-  const { properties, description } = node.parse(schema);
-  if (properties === undefined) return values === undefined ? [] : [{ path, default: values, description }];
+  const { properties, description, $comment } = node.parse(schema);
+  // What comes from a kind is one value.
+  if (properties === undefined || $comment !== undefined) return values === undefined ? [] : [{ path, default: values, description }];
   const under = map.catch({}).parse(values);
   return Object.entries(properties).flatMap(([key, each]) => chartValues(each, under[key], [...path, key]));
+}
+
+/** Values that become fields of what the leading controller makes: where they stand in the schema of that kind. */
+const fieldsOfKinds = {
+  'delivery.resources': ['DeliveryPool', 'resources'],
+  'delivery.serviceAccountAnnotations': ['DeliveryPool', 'serviceAccount.annotations'],
+  'delivery.podLabels': ['DeliveryPool', 'podTemplate.labels'],
+  'delivery.podAnnotations': ['DeliveryPool', 'podTemplate.annotations'],
+  'delivery.nodeSelector': ['DeliveryPool', 'podTemplate.nodeSelector'],
+  'delivery.tolerations': ['DeliveryPool', 'podTemplate.tolerations'],
+  'delivery.extraEnv': ['DeliveryPool', 'podTemplate.env'],
+  'delivery.extraVolumes': ['DeliveryPool', 'podTemplate.volumes'],
+  'delivery.extraVolumeMounts': ['DeliveryPool', 'podTemplate.volumeMounts'],
+  'delivery.hostAliases': ['DeliveryPool', 'podTemplate.hostAliases'],
+  'delivery.dnsConfig': ['DeliveryPool', 'podTemplate.dnsConfig'],
+  'organization.allowedCidrs': ['Organization', 'egress.allowedCidrs'],
+  'organization.allowedHosts': ['Organization', 'egress.allowedHosts'],
+} as const;
+
+/** values.schema.json with the rules of the kinds, so that Helm refuses what the API server would refuse later. `schemaOf`: the JSON schema of a kind. */
+export function withRulesOfKinds(schema: unknown, schemaOf: (kind: PosthornKind) => unknown): Record<string, unknown> {
+  const root = map.parse(structuredClone(schema));
+  for (const [value, [kind, field]] of Object.entries(fieldsOfKinds)) {
+    const [parent, key] = [propertyAt(root, value.split('.').slice(0, -1)), value.split('.').at(-1) ?? ''];
+    const properties = map.parse(parent['properties']);
+    const { description } = node.parse(properties[key]);
+    const rules = map.parse(withoutText(propertyAt(map.parse(schemaOf(kind)), ['spec', ...field.split('.')])));
+    properties[key] = { $comment: `Generated from the kind ${kind}: spec.${field}.`, description, ...rules };
+    parent['properties'] = properties;
+  }
+  return root;
+}
+
+/** The node itself, to be changed in place. */
+function propertyAt(schema: Record<string, unknown>, path: readonly string[]): Record<string, unknown> {
+  let at = schema;
+  for (const key of path) {
+    const next: unknown = Object(at['properties'])[key];
+    if (!isMap(next)) throw new Error(`there is no ${path.join('.')}`);
+    at = next;
+  }
+  return at;
+}
+
+function isMap(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Patterns are left to `_mistakes.tpl`, which says in words what is wrong. */
+function withoutText(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withoutText);
+  if (!isMap(schema)) return schema;
+  const kept = Object.entries(schema).filter(
+    ([key, value]) => !((key === 'description' || key === 'pattern') && typeof value === 'string'),
+  );
+  return Object.fromEntries(kept.map(([key, value]) => [key, withoutText(value)]));
+}
+
+/** JSON with lists of plain values on one line. */
+export function schemaText(schema: unknown): string {
+  const plain = String.raw`(?:"(?:[^"\\]|\\.)*"|-?\d+|null|true|false)`;
+  const list = new RegExp(String.raw`\[\n\s+(${plain}(?:,\n\s+${plain})*)\n\s+\]`, 'g');
+  const oneLine = (_: string, items: string): string => `[${items.replaceAll(/,\n\s+/g, ', ')}]`;
+  return `${JSON.stringify(schema, null, 2).replaceAll(list, oneLine)}\n`;
 }
 
 /** docs/helm-values.md. */

@@ -51,6 +51,7 @@ import { installationReader } from './installation-reader.ts';
 import { installationNamespace } from './lease-namespace.ts';
 import { aborted, boundAddress, closeServer, drainServer, listen, listenOnSocket } from './listen.ts';
 import { metricsOf, opsHandler } from './ops-server.ts';
+import { answerForeign, OwnStore } from './own-store.ts';
 import { publishedRecords } from './published-records.ts';
 import { readableLayout } from './readable-layout.ts';
 import { redisOf } from './redis-address.ts';
@@ -83,6 +84,7 @@ async function runApi(context: RoleContext): Promise<void> {
   const prefix = config.redisKeyPrefix;
   const link = new RedisLink(redisOf(config, logger), { name: 'api', prefix, logger, readiness });
   void watchRedis(link, context, { settings: false });
+  const own = new OwnStore(link, context);
   const keyring = roleKeyring(config, context, () => records.flush());
   const records = publishedRecords(link, context);
   const storeMetrics = createStoreMetrics(registry);
@@ -194,7 +196,9 @@ async function runApi(context: RoleContext): Promise<void> {
     : eventsElsewhere;
   const server = createHttpServer(
     (request, response) => {
-      if (!ingest(request, response) && !health(request, response)) facade(request, response);
+      if (own.refusal === null ? ingest(request, response) || health(request, response) : health(request, response)) return;
+      if (own.refusal === null) facade(request, response);
+      else answerForeign(request, response);
     },
     // Behind the socket the process that has the port has taken it off.
     { trustedProxies: config.trustedProxies, basePath: config.apiSocket === undefined ? config.basePath : '' },
@@ -204,6 +208,7 @@ async function runApi(context: RoleContext): Promise<void> {
   const opsServer = await startOpsServer(context, ops);
   logger.info(config.apiSocket === undefined ? { port: config.port } : { socket: config.apiSocket }, 'listening');
   if (await link.waitUntilReachable(clock, stopping)) {
+    await own.untilOwn();
     await readableLayout(link, context);
     shards = await agreedShards(link, context);
   } else ending.abort();

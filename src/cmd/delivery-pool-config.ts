@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { PoolDefaults } from '../compile/delivery-pool/pool-setting.ts';
+import { readJson } from '../core/read-json.ts';
 import { splitList } from './config-values.ts';
 
 const objectName = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
@@ -22,6 +23,15 @@ const mounts = z
   .transform((text) => splitList(text).map(parseMount))
   .refine((list) => list.every((mount) => mount !== null), 'must be configmap/<name>=<path> or secret/<name>=<path>, separated by commas')
   .transform((list) => list.filter((mount) => mount !== null))
+  .default([]);
+
+const peers = z
+  .string()
+  .transform((text, { addIssue }) => {
+    const found = z.array(z.looseObject({})).safeParse(readJson(text));
+    if (!found.success) addIssue({ code: 'custom', message: 'must be a JSON list of peers of a NetworkPolicy' });
+    return found.data ?? [];
+  })
   .default([]);
 
 /** The variables of the controller that say what the workers of every DeliveryPool get. */
@@ -48,6 +58,11 @@ export const deliveryPoolEnvironment = {
       'Files that the workers of every DeliveryPool get, such as certificates: `secret/<name>=<path>` or `configmap/<name>=<path>`, separated by commas.',
     )
     .meta({ roles: ['controller'] }),
+  POSTHORN_DELIVERY_METRICS_FROM: peers
+    .describe(
+      'Who may reach `/metrics`, `/livez` and `/readyz` of the workers of every DeliveryPool, as a JSON list of peers of a NetworkPolicy. Default: everybody.',
+    )
+    .meta({ roles: ['controller'] }),
   POSTHORN_DELIVERY_RUN_AS_USER: z
     .string()
     .refine((text) => text === platform || isUserId(text), 'must be a user id other than 0, or platform')
@@ -68,6 +83,7 @@ export function poolDefaults(values: z.output<z.ZodObject<typeof deliveryPoolEnv
     secrets: values.POSTHORN_DELIVERY_SECRETS,
     mounts: values.POSTHORN_DELIVERY_MOUNTS,
     user: values.POSTHORN_DELIVERY_RUN_AS_USER,
+    metricsFrom: values.POSTHORN_DELIVERY_METRICS_FROM,
   };
 }
 

@@ -23,6 +23,7 @@ import type { Config } from './config.ts';
 import { closeServer } from './listen.ts';
 import { lookupThreads } from './lookup-threads.ts';
 import { metricsOf, opsHandler } from './ops-server.ts';
+import { OwnStore } from './own-store.ts';
 import { readPem } from './pem-file.ts';
 import { publishedRecords } from './published-records.ts';
 import { readableLayout } from './readable-layout.ts';
@@ -68,6 +69,9 @@ async function runDelivery(context: RoleContext): Promise<void> {
     const worker = link.command('worker');
     if (!(await link.waitUntilReachable(clock, stopping))) return;
     await checkRedisSettings(link.main, logger, config.redisMemoryLimitBytes);
+    const own = new OwnStore(link, context);
+    await own.untilOwn();
+    if (stopping.aborted) return;
     await readableLayout(link, context);
     records.start();
     webhooks.start();
@@ -139,6 +143,8 @@ async function runDelivery(context: RoleContext): Promise<void> {
       ...(config.egress.proxyUrl !== undefined && { proxyUrl: config.egress.proxyUrl }),
     });
     for (let looks = 1; !stopping.aborted; looks++) {
+      // What is under way is the other one's: its workers take it up.
+      if (own.refusal !== null) throw own.refusal;
       if (looks % addressesEveryLooks === 0) void refuseOwn(refused, link.main, config);
       readiness.set('worker', delivery.isHealthy() ? { ok: true } : { ok: false, detail: 'no heartbeat for 15 s' });
       await clock.sleep(healthIntervalMs, stopping);

@@ -6,12 +6,14 @@ import { SignatureFailureLog } from '../data/intake/signature-failure-log.ts';
 import { RedisMessageAcceptor } from '../data/queue/message-acceptor.ts';
 import { answerError } from '../ingest/answer.ts';
 import { createIngestHandler } from '../ingest/handler.ts';
+import { isIngestTarget } from '../ingest/path.ts';
 import { Sandbox } from '../sandbox/sandbox.ts';
 import { agreedShards } from './agreed-shards.ts';
 import { type ApiProxy, apiProxy } from './api-proxy.ts';
 import { createHttpServer } from './http-server.ts';
 import { aborted, boundAddress, closeServer, drainServer, listen } from './listen.ts';
 import { metricsOf, opsHandler } from './ops-server.ts';
+import { answerForeign, OwnStore } from './own-store.ts';
 import { publishedRecords } from './published-records.ts';
 import { readableLayout } from './readable-layout.ts';
 import { redisOf } from './redis-address.ts';
@@ -24,7 +26,7 @@ import { watchRedis } from './watch-redis.ts';
 /** Takes events, and needs nothing but Redis for it: no request of the API delays it, and it has no way to Kubernetes. */
 export const ingestRole: RoleDefinition = {
   role: 'ingest',
-  checks: ['redis'],
+  checks: ['redis', 'installation'],
   heapGrowthPercent: trafficHeapGrowthPercent,
   run: runIngest,
 };
@@ -36,6 +38,7 @@ async function runIngest(context: RoleContext): Promise<void> {
   const prefix = config.redisKeyPrefix;
   const link = new RedisLink(redisOf(config, logger), { name: 'ingest', prefix, logger, readiness });
   void watchRedis(link, context, { settings: false });
+  const own = new OwnStore(link, context);
   const records = publishedRecords(link, context);
   const sandbox = new Sandbox({ clock, processes: 2, maxPayloadBytes: config.maxPayloadBytes });
   let shards = config.shards;
@@ -60,6 +63,7 @@ async function runIngest(context: RoleContext): Promise<void> {
     config.apiSocket === undefined ? nothingElse : apiProxy(config.apiSocket, { logger, trustedProxies: config.trustedProxies });
   const server = createHttpServer(
     (request, response) => {
+      if (!own.isOwn && isIngestTarget(request.url ?? '')) return answerForeign(request, response);
       if (!ingest(request, response) && !health(request, response)) others.listener(request, response, boundAddress(server));
     },
     { trustedProxies: config.trustedProxies, basePath: config.basePath },
@@ -68,6 +72,7 @@ async function runIngest(context: RoleContext): Promise<void> {
   const opsServer = await startOpsServer(context, ops);
   logger.info({ port: config.port }, 'listening');
   if (await link.waitUntilReachable(clock, stopping)) {
+    await own.untilOwn();
     await readableLayout(link, context);
     shards = await agreedShards(link, context);
   }

@@ -1,6 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { PosthornError } from '../core/errors.ts';
+import { defaultInstallation } from '../core/installation.ts';
+import { requireOwnStore } from '../data/registry/store-installation.ts';
 import type { RedisAddress } from '../redis/address.ts';
 import { adminKeyName, standaloneManager } from '../resources/installation-managers.ts';
 import type { ManifestsLoad } from '../runtime/manifests/directory.ts';
@@ -8,6 +10,7 @@ import { type Component, supervise } from '../runtime/supervisor.ts';
 import type { RedisStore } from '../store/redis/redis-store.ts';
 import type { ApplyObject } from '../store/store.ts';
 import { adminKeySource } from './admin-key-file.ts';
+import { askRedis } from './ask-redis.ts';
 import type { Config } from './config.ts';
 import { defaultOrganization } from './default-organization.ts';
 import { createHttpServer } from './http-server.ts';
@@ -73,6 +76,8 @@ async function runStandalone(context: RoleContext, options: StandaloneOptions): 
     const store = openRedisStore(link, { keyring, prefix: config.redisKeyPrefix, clock });
     if (!(await link.waitUntilReachable(clock, stopping))) return;
     await checkRedisSettings(link.main, logger);
+    const place = { redis: link.main, prefix: config.redisKeyPrefix };
+    await askRedis(context, 'whose the data is', () => requireOwnStore(place, defaultInstallation));
     await readableLayout(link, context);
     await bootstrap(store, secrets.apiKey);
     await runChildren({ context, options, manifestsDirectory, secrets, redis, store });

@@ -119,6 +119,20 @@ const rules: readonly Rule[] = [
     check: ({ value, valueFrom }: { value?: string; valueFrom?: object }) => value === undefined || valueFrom === undefined,
   },
   {
+    at: 'podTemplate.volumes[]',
+    cel: 'has(self.configMap) != has(self.secret)',
+    message: 'must have one of configMap and secret',
+    check: ({ configMap, secret }: { configMap?: object; secret?: object }) => (configMap === undefined) !== (secret === undefined),
+  },
+  {
+    at: 'podTemplate',
+    cel: '!has(self.volumeMounts) || self.volumeMounts.all(mount, has(self.volumes) && self.volumes.exists(each, each.name == mount.name))',
+    message: 'must each name one of volumes',
+    fieldPath: '.volumeMounts',
+    check: ({ volumes = [], volumeMounts = [] }: { volumes?: readonly { name: string }[]; volumeMounts?: readonly { name: string }[] }) =>
+      volumeMounts.every(({ name }) => volumes.some((each) => each.name === name)),
+  },
+  {
     at: 'podTemplate.env[].valueFrom',
     cel: 'has(self.secretKeyRef) != has(self.configMapKeyRef)',
     message: 'must have one of secretKeyRef and configMapKeyRef',

@@ -65,6 +65,72 @@ const topologySpreadConstraint = z.strictObject({
     .describe('What to do when they would differ more.'),
 });
 
+const hostAlias = z.strictObject({
+  ip: text(1, 45)
+    .regex(/^[0-9A-Fa-f:.]+$/, 'must be an IP address')
+    .describe('IP address.'),
+  hostnames: z
+    .array(text(1, 253))
+    .min(1)
+    .max(32)
+    .meta({ 'x-kubernetes-list-type': 'atomic' })
+    .describe('Host names that are looked up at this address.'),
+});
+
+const dnsConfig = z.strictObject({
+  nameservers: z
+    .array(text(1, 45))
+    .max(3)
+    .meta({ 'x-kubernetes-list-type': 'atomic' })
+    .optional()
+    .describe('IP addresses of further DNS servers.'),
+  searches: z
+    .array(text(1, 253))
+    .max(32)
+    .meta({ 'x-kubernetes-list-type': 'atomic' })
+    .optional()
+    .describe('Further domains in which names are looked up.'),
+  options: z
+    .array(z.strictObject({ name: text(1, 63).describe('Name, such as ndots.'), value: text(0, 63).optional().describe('Its value.') }))
+    .max(16)
+    .meta({ 'x-kubernetes-list-type': 'atomic' })
+    .optional()
+    .describe('Options of the resolver.'),
+});
+
+const keyToPath = z.strictObject({
+  key: text(1, 253).describe('Key in the data of the object.'),
+  path: text(1, 253).describe('Relative path of the file.'),
+});
+const projectedKeys = z
+  .array(keyToPath)
+  .max(64)
+  .meta({ 'x-kubernetes-list-type': 'atomic' })
+  .optional()
+  .describe('Keys that become files; every key when absent.');
+
+/** Nothing but ConfigMaps and Secrets: workers have no way to their node. */
+const volume = z.strictObject({
+  name: text(1, 63)
+    .regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/, 'must be lower-case letters, digits and -, and begin and end with a letter or digit')
+    .describe('Name by which volumeMounts refer to it.'),
+  configMap: z
+    .strictObject({ name: text(1, 253).describe('Name of the ConfigMap, in the same namespace.'), items: projectedKeys })
+    .optional()
+    .describe('Files of a ConfigMap.'),
+  secret: z
+    .strictObject({ secretName: text(1, 253).describe('Name of the Secret, in the same namespace.'), items: projectedKeys })
+    .optional()
+    .describe('Files of a Secret.'),
+});
+
+const volumeMount = z.strictObject({
+  name: text(1, 63).describe('Name of the volume.'),
+  mountPath: text(1, 512)
+    .regex(/^\/[^:]*$/, 'must be an absolute path without :')
+    .describe('Directory of the container in which the files are, for reading only.'),
+});
+
 export const podTemplate = z.strictObject({
   labels: labels.optional().describe('Further labels of the pods; those that Posthorn sets stay.'),
   annotations: annotations.optional().describe('Further annotations of the pods.'),
@@ -90,6 +156,25 @@ export const podTemplate = z.strictObject({
       'How the pods of this pool are spread; when absent over nodes and zones, where that is possible. With ScheduleAnyway for kubernetes.io/hostname their affinity gets a preference, too: nodes may have no zones.',
     ),
   priorityClassName: text(1, 253).optional().describe('PriorityClass of the pods.'),
+  hostAliases: z
+    .array(hostAlias)
+    .max(64)
+    .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['ip'] })
+    .optional()
+    .describe('Further lines of /etc/hosts.'),
+  dnsConfig: dnsConfig.optional().describe('Further DNS settings of the pods.'),
+  volumes: z
+    .array(volume)
+    .max(16)
+    .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] })
+    .optional()
+    .describe('Further volumes of the pods: ConfigMaps and Secrets of the same namespace.'),
+  volumeMounts: z
+    .array(volumeMount)
+    .max(32)
+    .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['mountPath'] })
+    .optional()
+    .describe('Where the container has these volumes.'),
   env: z
     .array(environmentVariable)
     .max(64)

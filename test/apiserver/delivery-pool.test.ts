@@ -85,6 +85,25 @@ describe('a pool', () => {
     expect(scale).toMatchObject({ spec: { replicas: 3 }, status: { replicas: 3, selector: status?.selector } });
   });
 
+  test('the pods of a pool have what its template says of files, names and DNS', async () => {
+    const podTemplate = {
+      volumes: [{ name: 'more', configMap: { name: 'more', items: [{ key: 'a', path: 'b' }] } }],
+      volumeMounts: [{ name: 'more', mountPath: '/etc/more' }],
+      hostAliases: [{ ip: '10.0.0.9', hostnames: ['erp.example.com'] }],
+      dnsConfig: { options: [{ name: 'ndots', value: '2' }] },
+    };
+    await apply('furnished', { replicas: 1, podTemplate });
+    await eventually(async () => expect((await owned('Deployment', 'furnished'))?.['spec']).toMatchObject({ replicas: 1 }));
+    const { volumes, hostAliases, dnsConfig } = podTemplate;
+    expect((await owned('Deployment', 'furnished'))?.['spec']).toMatchObject({
+      template: { spec: { volumes: [{ name: 'files-0' }, ...volumes], hostAliases, dnsConfig } },
+    });
+    const refusing = (spec: SpecInputOf<'DeliveryPool'>) => expect(apply('furnished', { replicas: 1, ...spec })).rejects;
+    await refusing({ podTemplate: { volumes: [{ name: 'none' }] } }).toThrow('must have one of configMap and secret');
+    await refusing({ podTemplate: { volumeMounts: [{ name: 'none', mountPath: '/a' }] } }).toThrow('must each name one of volumes');
+    await store.delete('DeliveryPool', { namespace, name: 'furnished' });
+  });
+
   test('a pool is left alone once it is as it should be', async () => {
     const versions = async (): Promise<unknown[]> => [
       (await pool('plain')).metadata.resourceVersion,

@@ -233,6 +233,45 @@ describe('who may set the plan of an organization', () => {
   });
 });
 
+describe('labels of namespaces', () => {
+  const labelled = (by: KubernetesApi, name: string, labels: Record<string, string>): Promise<string> =>
+    verdict(by, `/api/v1/namespaces/${name}?fieldManager=labels&force=true&dryRun=All`, {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name, labels },
+    });
+  let team: KubernetesApi;
+  beforeAll(async () => {
+    await apply('/apis/rbac.authorization.k8s.io/v1/clusterroles', {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRole',
+      metadata: { name: 'namespaces' },
+      rules: [{ apiGroups: [''], resources: ['namespaces'], verbs: ['get', 'create', 'update', 'patch'] }],
+    });
+    [team, other] = await Promise.all([account('team', ['namespaces']), account('owner', ['namespaces', 'tenants'])]);
+    await eventually(async () => expect(await labelled(team, 'acme', { team: 'a' })).toBe('taken'));
+  });
+  let other: KubernetesApi;
+  afterAll(async () => {
+    await Promise.all([team.close(), other.close()]);
+  });
+
+  test.each([
+    ['takes a namespace out of the policies of its installation', 'acme', { 'posthorn.dev/installation': 'other' }],
+    ['takes a namespace into the policies of another organization', 'acme', { [organizationLabel]: 'globex' }],
+    ['makes a namespace of an organization', 'new', { [organizationLabel]: 'acme' }],
+    ['protects a namespace', 'acme', { 'posthorn.dev/protected': 'true' }],
+  ])('who may label namespaces and not create Organizations is refused one that %s; who may do both is not', async (_, name, labels) => {
+    expect(await labelled(team, name, labels)).toMatch(/^FORBIDDEN .*by the controllers and by those who may create Organizations/s);
+    await eventually(async () => expect(await labelled(other, name, labels)).toBe('taken'));
+  });
+
+  test('other labels and namespaces without these labels are left to everybody', async () => {
+    expect(await labelled(team, 'acme', { colour: 'red' })).toBe('taken');
+    expect(await labelled(team, 'plain', {})).toBe('taken');
+  });
+});
+
 test('a DeliveryPool is refused in any namespace but that of the controllers, which the message names, and one that is there already stays', async () => {
   const pool = (replicas: number) => ({ apiVersion: 'posthorn.dev/v1alpha1', kind: 'DeliveryPool', spec: { replicas } });
   const put = (namespaceOfPool: string, replicas = 1) =>

@@ -51,17 +51,20 @@ const secret = (name: string): Promise<Record<string, string>> => release.secret
 
 const plain = (text = ''): string => Buffer.from(text, 'base64').toString('utf8');
 
-test('the API server takes every object of a production installation, and warns of none', async () => {
-  const text = await template('--values', new URL('values/production.yaml', import.meta.url).pathname);
-  const builtIn = manifests(text).filter(({ apiVersion }) => !apiVersion.startsWith('monitoring.coreos.com'));
-  await grantTest();
-  const file = join(directory, 'production.json');
-  writeFileSync(file, JSON.stringify({ apiVersion: 'v1', kind: 'List', items: builtIn }));
-  const apply = ['apply', '--server-side', '--force-conflicts', '--dry-run=server', '--validate=strict', '-f', file];
-  const { stdout, stderr } = await run(join(kubernetesAssets(), 'kubectl'), ['--kubeconfig', controlPlane.kubeconfigPath, ...apply]);
-  expect(stderr).toBe('');
-  expect(stdout.trim().split('\n')).toHaveLength(builtIn.length);
-});
+test.each(['production', 'extras'])(
+  'the API server takes every object of an installation with the values %s, and warns of none',
+  async (name) => {
+    const text = await template('--values', new URL(`values/${name}.yaml`, import.meta.url).pathname);
+    const builtIn = manifests(text).filter(({ apiVersion }) => !apiVersion.startsWith('monitoring.coreos.com'));
+    await grantTest();
+    const file = join(directory, `${name}.json`);
+    writeFileSync(file, JSON.stringify({ apiVersion: 'v1', kind: 'List', items: builtIn }));
+    const apply = ['apply', '--server-side', '--force-conflicts', '--dry-run=server', '--validate=strict', '-f', file];
+    const { stdout, stderr } = await run(join(kubernetesAssets(), 'kubectl'), ['--kubeconfig', controlPlane.kubeconfigPath, ...apply]);
+    expect(stderr).toBe('');
+    expect(stdout.trim().split('\n')).toHaveLength(builtIn.length);
+  },
+);
 
 test('an upgrade keeps the keys and passwords that the installation has made', async () => {
   const names = ['posthorn-encryption', 'posthorn-api-key', 'posthorn-redis', 'posthorn-redis-server'];

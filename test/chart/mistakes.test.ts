@@ -8,6 +8,29 @@ describe('values that cannot be meant', () => {
     ['a wrong type', 'api.replicas=many', 'api/replicas'],
     ['an Ingress without a host', 'ingress.enabled=true', 'ingress/host'],
     ['an HTTPRoute without a Gateway', 'httpRoute.enabled=true', 'httpRoute/parentRefs'],
+    ['an Ingress of hosts without a name', 'ingress.enabled=true,ingress.hosts[0].paths={/api/}', 'ingress/hosts/0'],
+    ['a resource that workers do not take', 'delivery.resources.limits.gpu=1', 'delivery/resources/limits'],
+    [
+      'a variable of the workers from a field of the pod',
+      'delivery.extraEnv[0].name=A,delivery.extraEnv[0].valueFrom.fieldRef.fieldPath=a',
+      'fieldRef',
+    ],
+    ['a toleration of another effect', 'delivery.tolerations[0].effect=Sometimes', 'delivery/tolerations/0/effect'],
+    ['a toleration with another field', 'delivery.tolerations[0].keys=a', 'delivery/tolerations/0'],
+    ['a volume of the node for workers', 'delivery.extraVolumes[0].name=a,delivery.extraVolumes[0].hostPath.path=/', 'hostPath'],
+    [
+      'a Secret volume of workers with the name of a ConfigMap',
+      'delivery.extraVolumes[0].name=a,delivery.extraVolumes[0].secret.name=b',
+      'secret',
+    ],
+    ['a DNS setting that there is not', 'delivery.dnsConfig.server=10.0.0.1', 'delivery/dnsConfig'],
+    ['a label of workers that is too long', `delivery.podLabels.a=${'b'.repeat(64)}`, 'delivery/podLabels/a'],
+    ['an alias without names', 'delivery.hostAliases[0].ip=10.0.0.1', 'delivery/hostAliases/0'],
+    [
+      'more networks than an Organization takes',
+      `organization.allowedCidrs={${Array(65).fill('10.0.0.0/8').join(',')}}`,
+      'organization/allowedCidrs',
+    ],
     ['a base path that ends with a slash', 'console.basePath=/posthorn/', 'console/basePath'],
     ['a host with a path', 'policies.egressHosts.hosts={a.example/b}', 'policies/egressHosts/hosts'],
     ['pods of root', 'podSecurity.runAsUser=0', 'podSecurity/runAsUser'],
@@ -60,6 +83,38 @@ describe('values that cannot be meant', () => {
     [
       'redis.bundled.maxMemory=2gb',
       'redis.bundled.maxMemory is 2gb: it must be at most redis.bundled.resources.limits.memory, which is 768Mi',
+    ],
+    ...['controller', 'api', 'ingest', 'delivery'].flatMap((role) => [
+      [`${role}.extraEnv[0].name=a-b`, `${role}.extraEnv has the name "a-b": it must be letters, digits and _`],
+      [
+        `${role}.extraEnv[0].name=A,${role}.extraEnv[0].value=b,${role}.extraEnv[0].valueFrom.secretKeyRef.name=s,${role}.extraEnv[0].valueFrom.secretKeyRef.key=k`,
+        `${role}.extraEnv has value and valueFrom for A: give one of them`,
+      ],
+      [
+        `${role}.extraVolumeMounts[0].name=a,${role}.extraVolumeMounts[0].mountPath=/a`,
+        `${role}.extraVolumeMounts names a: ${role}.extraVolumes does not have it`,
+      ],
+      [
+        `${role}.extraVolumes[0].name=redis,${role}.extraVolumes[0].secret.secretName=s`,
+        `${role}.extraVolumes has redis: the chart has a volume of this name`,
+      ],
+      [`${role}.podLabels.team=a b`, `${role}.podLabels.team is "a b": it must be the value of a label`],
+    ]),
+    [
+      'delivery.extraEnv[0].name=A,delivery.extraEnv[0].valueFrom.secretKeyRef.name=s,delivery.extraEnv[0].valueFrom.secretKeyRef.key=k,delivery.extraEnv[0].valueFrom.configMapKeyRef.name=c,delivery.extraEnv[0].valueFrom.configMapKeyRef.key=k',
+      'delivery.extraEnv must have one of secretKeyRef and configMapKeyRef in each valueFrom',
+    ],
+    ['delivery.extraVolumes[0].name=a', 'delivery.extraVolumes must have one of configMap and secret in a'],
+    ['delivery.hostAliases[0].ip=x,delivery.hostAliases[0].hostnames={b}', 'delivery.hostAliases has "x": it must be an IP address'],
+    ['annotations.helm\\.sh/resource-policy=keep', 'annotations has helm.sh/resource-policy: Helm would keep every object'],
+    [
+      'ingress.enabled=true,ingress.host=a.example,ingress.hosts[0].host=a.example',
+      'ingress.hosts has a host twice, or that of ingress.host',
+    ],
+    ['api.service.loadBalancerClass=a', 'api.service.type is ClusterIP: loadBalancerClass and loadBalancerSourceRanges need LoadBalancer'],
+    [
+      'ingest.service.externalTrafficPolicy=Local',
+      'ingest.service.type is ClusterIP: externalTrafficPolicy needs NodePort or LoadBalancer',
     ],
     ['redis.bundled.maxMemory=769mb', 'redis.bundled.maxMemory is 769mb'],
   ])('values that cannot be meant are refused in words: %s', async (values = '', complaint = '') => {

@@ -17,6 +17,18 @@ const premises: Record<string, Tree> = {
   'delivery.autoscaling': { delivery: { autoscaling: { enabled: true } } },
   'api.autoscaling': { api: { autoscaling: { enabled: true } } },
   'ingest.autoscaling': { ingest: { autoscaling: { enabled: true } } },
+  ...Object.fromEntries(
+    ['controller', 'api', 'ingest', 'delivery'].map((role) => [
+      `${role}.extraVolumeMounts`,
+      { [role]: { extraVolumes: [{ name: 'some', configMap: { name: 'some' } }] } },
+    ]),
+  ),
+  'api.service.loadBalancerClass': { api: { service: { type: 'LoadBalancer' } } },
+  'api.service.loadBalancerSourceRanges': { api: { service: { type: 'LoadBalancer' } } },
+  'api.service.externalTrafficPolicy': { api: { service: { type: 'LoadBalancer' } } },
+  'ingest.service.loadBalancerClass': { ingest: { service: { type: 'LoadBalancer' } } },
+  'ingest.service.loadBalancerSourceRanges': { ingest: { service: { type: 'LoadBalancer' } } },
+  'ingest.service.externalTrafficPolicy': { ingest: { service: { type: 'LoadBalancer' } } },
   smtp: { smtp: { host: 'mail', from: 'a@example.com' } },
   'smtp.requireConfirmation': { smtp: { host: 'mail', from: 'a@example.com' }, api: { publicUrl: 'https://hooks.example.com' } },
   'redis.mode': { redis: { url: 'redis://a' } },
@@ -34,6 +46,19 @@ const premises: Record<string, Tree> = {
 
 /** Another value than the default, where the schema takes not just any of its type. */
 const others: Record<string, unknown> = {
+  ...Object.fromEntries(
+    ['controller', 'api', 'ingest', 'delivery'].flatMap((role) => [
+      [`${role}.extraVolumes`, [{ name: 'more', configMap: { name: 'more' } }]],
+      [`${role}.extraVolumeMounts`, [{ name: 'some', mountPath: '/more' }]],
+      [`${role}.hostAliases`, [{ ip: '10.9.0.1', hostnames: ['a.example'] }]],
+      [`${role}.dnsConfig`, { options: [{ name: 'ndots', value: '2' }] }],
+      [`${role}.strategy`, { maxUnavailable: 1 }],
+      [`${role}.service.loadBalancerSourceRanges`, ['10.9.0.0/16']],
+      [`${role}.service.externalTrafficPolicy`, 'Local'],
+    ]),
+  ),
+  'delivery.tolerations': [{ key: 'another' }],
+  'ingress.hosts': [{ host: 'b.example.com', tlsSecret: 'b-tls' }],
   'image.digest': `sha256:${'a'.repeat(64)}`,
   'image.pullPolicy': 'Always',
   logLevel: 'debug',

@@ -101,6 +101,7 @@ export class PoolWorld {
             configMaps: ['settings'],
             secrets: ['posthorn'],
             user: 1000,
+            metricsFrom: [],
             mounts: [{ kind: 'ConfigMap', name: 'egress-ca', path: '/etc/posthorn/egress' }],
           },
           judge: judgeWorkerEnvironment,

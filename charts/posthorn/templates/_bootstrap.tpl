@@ -65,6 +65,11 @@ podTemplate:
   {{- with .priorityClassName }}
   priorityClassName: {{ . | quote }}
   {{- end }}
+  {{- range $field, $value := dict "hostAliases" .hostAliases "dnsConfig" .dnsConfig "volumes" .extraVolumes "volumeMounts" .extraVolumeMounts }}
+  {{- with $value }}
+  {{ $field }}: {{ toJson . }}
+  {{- end }}
+  {{- end }}
   env: {{ toJson .extraEnv }}
   topologySpreadConstraints: {{ toJson $spread }}
 {{- end -}}

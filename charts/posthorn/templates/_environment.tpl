@@ -9,6 +9,7 @@
 {{- define "posthorn.settings.process" -}}
 {{- $v := .Values -}}
 {{- $redis := $v.redis -}}
+POSTHORN_INSTALLATION: {{ $v.installation | quote }}
 POSTHORN_LOG_LEVEL: {{ $v.logLevel }}
 POSTHORN_SHARDS: {{ $v.shards | quote }}
 POSTHORN_DRAIN_SECONDS: {{ $v.drainSeconds | quote }}
@@ -53,7 +54,6 @@ POSTHORN_MAIL_CONFIRMATION: "true"
 {{- define "posthorn.settings.controller" -}}
 {{ include "posthorn.settings.common" . }}
 POSTHORN_SECRET_CONSENT: {{ .Values.secrets.requireConsent | quote }}
-POSTHORN_INSTALLATION: {{ .Values.installation | quote }}
 POSTHORN_INSTALLATION_NAME: {{ include "posthorn.fullname" . }}
 {{- if .Values.apiKey.create }}
 POSTHORN_API_KEY_FILE: /etc/posthorn/api-key/api-key
@@ -63,6 +63,9 @@ POSTHORN_BOOTSTRAP_CONFIG_MAP: {{ include "posthorn.fullname" . }}-bootstrap
 POSTHORN_IMAGE: {{ include "posthorn.image" . | quote }}
 {{- include "posthorn.setting" (list "POSTHORN_IMAGE_PULL_SECRETS" (join "," .Values.image.pullSecrets)) }}
 POSTHORN_DELIVERY_RUN_AS_USER: {{ with .Values.podSecurity.runAsUser }}{{ int64 . | quote }}{{ else }}platform{{ end }}
+{{- with .Values.networkPolicies.metricsFrom }}
+POSTHORN_DELIVERY_METRICS_FROM: {{ toJson . | replace "$" "$$" | quote }}
+{{- end }}
 POSTHORN_DELIVERY_CONFIG_MAPS: {{ include "posthorn.fullname" . }}-delivery
 POSTHORN_DELIVERY_SECRETS: {{ list (include "posthorn.encryptionSecret" .) .Values.egress.proxySecret .Values.smtp.existingSecret | compact | join "," | quote }}
 {{- $mounts := list }}
@@ -74,7 +77,6 @@ POSTHORN_DELIVERY_SECRETS: {{ list (include "posthorn.encryptionSecret" .) .Valu
 
 {{- define "posthorn.settings.api" -}}
 {{ include "posthorn.settings.common" . }}
-POSTHORN_INSTALLATION: {{ .Values.installation | quote }}
 POSTHORN_API_INGEST: {{ ne .Values.api.ingest "Off" | quote }}
 {{- include "posthorn.settings.senders" . }}
 {{- if not .Values.console.enabled }}

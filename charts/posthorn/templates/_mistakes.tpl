@@ -27,7 +27,7 @@ organization.namespace is {{ $v.organization.namespace }}: it must not be a name
 {{- if and $v.organization.create (eq $v.organization.namespace .Release.Namespace) }}
 organization.namespace is {{ $v.organization.namespace }}: it must not be the namespace of the installation
 {{- end }}
-{{- range $name, $networks := dict "organization.allowedCidrs" $v.organization.allowedCidrs "egress.allowedCidrs" $v.egress.allowedCidrs "api.trustedProxies" $v.api.trustedProxies }}
+{{- range $name, $networks := dict "organization.allowedCidrs" $v.organization.allowedCidrs "egress.allowedCidrs" $v.egress.allowedCidrs "api.trustedProxies" $v.api.trustedProxies "api.service.loadBalancerSourceRanges" $v.api.service.loadBalancerSourceRanges "ingest.service.loadBalancerSourceRanges" $v.ingest.service.loadBalancerSourceRanges }}
 {{- range $networks }}
 {{- if not (include "posthorn.isNetwork" .) }}
 {{ $name }} has {{ quote . }}: it must be a network such as 10.0.0.0/8 or fd00::/8
@@ -59,6 +59,84 @@ organization.namespace is {{ $v.organization.namespace }}: it must not be the na
 {{- end }}
 {{- range $part := without (keys $resources | sortAlpha) "requests" "limits" "claims" }}
 {{ $name }}.resources.{{ $part }} is not known: resources have requests and limits
+{{- end }}
+{{- end }}
+{{- range $component := list "controller" "api" "ingest" "delivery" }}
+{{- with index $v $component }}
+{{- range .extraEnv }}
+{{- if not (regexMatch "^[A-Za-z_][A-Za-z0-9_]*$" .name) }}
+{{ $component }}.extraEnv has the name {{ quote .name }}: it must be letters, digits and _
+{{- end }}
+{{- if and (hasKey . "value") (hasKey . "valueFrom") }}
+{{ $component }}.extraEnv has value and valueFrom for {{ .name }}: give one of them
+{{- end }}
+{{- if eq $component "delivery" }}
+{{- with .valueFrom }}
+{{- if eq (hasKey . "secretKeyRef") (hasKey . "configMapKeyRef") }}
+delivery.extraEnv must have one of secretKeyRef and configMapKeyRef in each valueFrom
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- $volumes := list }}
+{{- range .extraVolumes }}
+{{- $volumes = append $volumes .name }}
+{{- if not (regexMatch "^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$" .name) }}
+{{ $component }}.extraVolumes has the name {{ quote .name }}: it must be lower-case letters, digits and -
+{{- end }}
+{{- if hasKey (include "posthorn.files" (list $ $component) | fromYaml) .name }}
+{{ $component }}.extraVolumes has {{ .name }}: the chart has a volume of this name
+{{- end }}
+{{- if and (eq $component "delivery") (eq (hasKey . "configMap") (hasKey . "secret")) }}
+delivery.extraVolumes must have one of configMap and secret in {{ .name }}
+{{- end }}
+{{- end }}
+{{- if ne (len $volumes) (len (uniq $volumes)) }}
+{{ $component }}.extraVolumes has a name twice
+{{- end }}
+{{- range .extraVolumeMounts }}
+{{- if not (has .name $volumes) }}
+{{ $component }}.extraVolumeMounts names {{ .name }}: {{ $component }}.extraVolumes does not have it
+{{- end }}
+{{- if not (regexMatch "^/[^:]*$" .mountPath) }}
+{{ $component }}.extraVolumeMounts has {{ quote .mountPath }}: it must be an absolute path without :
+{{- end }}
+{{- end }}
+{{- range .hostAliases }}
+{{- if not (regexMatch "^[0-9A-Fa-f:.]+$" .ip) }}
+{{ $component }}.hostAliases has {{ quote .ip }}: it must be an IP address
+{{- end }}
+{{- end }}
+{{- end }}
+{{- end }}
+{{- $delivered := merge (deepCopy $v.delivery.podLabels) $v.labels }}
+{{- range $name, $labels := dict "labels" $v.labels "controller.podLabels" $v.controller.podLabels "api.podLabels" $v.api.podLabels "ingest.podLabels" $v.ingest.podLabels "delivery.podLabels" $v.delivery.podLabels }}
+{{- range $key, $value := $labels }}
+{{- if or (not (regexMatch "^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$" $value)) (gt (len $value) 63) }}
+{{ $name }}.{{ $key }} is {{ quote $value }}: it must be the value of a label, of at most 63 letters, digits, -, _ and .
+{{- end }}
+{{- end }}
+{{- end }}
+{{- if gt (len $delivered) 64 }}
+labels and delivery.podLabels are {{ len $delivered }} together: workers take at most 64
+{{- end }}
+{{- if hasKey $v.annotations "helm.sh/resource-policy" }}
+annotations has helm.sh/resource-policy: Helm would keep every object of the release
+{{- end }}
+{{- $hosts := list }}
+{{- with $v.ingress.host }}{{ $hosts = append $hosts . }}{{ end }}
+{{- range $v.ingress.hosts }}{{ $hosts = append $hosts .host }}{{ end }}
+{{- if ne (len $hosts) (len (uniq $hosts)) }}
+ingress.hosts has a host twice, or that of ingress.host
+{{- end }}
+{{- range $component := list "api" "ingest" }}
+{{- with (index $v $component).service }}
+{{- if and (ne .type "LoadBalancer") (or .loadBalancerClass .loadBalancerSourceRanges) }}
+{{ $component }}.service.type is {{ .type }}: loadBalancerClass and loadBalancerSourceRanges need LoadBalancer
+{{- end }}
+{{- if and (eq .type "ClusterIP") .externalTrafficPolicy }}
+{{ $component }}.service.type is ClusterIP: externalTrafficPolicy needs NodePort or LoadBalancer
+{{- end }}
 {{- end }}
 {{- end }}
 {{- if and $v.redis.url $v.redis.existingSecret }}

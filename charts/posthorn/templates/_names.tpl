@@ -18,6 +18,18 @@
 {{- end -}}
 {{- end -}}
 
+{{/* What a Service says to load balancers, from values such as api.service. */}}
+{{- define "posthorn.loadBalancer" -}}
+{{- range $field := list "loadBalancerClass" "externalTrafficPolicy" }}
+{{- with index $ $field }}
+  {{ $field }}: {{ quote . }}
+{{- end }}
+{{- end }}
+{{- with .loadBalancerSourceRanges }}
+  loadBalancerSourceRanges: {{ toJson . }}
+{{- end }}
+{{- end -}}
+
 {{/* What selects the pods of a component: (list $ "api"). */}}
 {{- define "posthorn.selector" -}}
 {{- $component := index . 1 -}}
@@ -38,6 +50,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- with .Values.labels }}
 {{ toYaml . }}
 {{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* Annotations of an object, with the line before them; nothing where there are none: (list $ (dict "its" "own")). */}}
+{{- define "posthorn.annotations" -}}
+{{- with merge (deepCopy (index . 1)) (index . 0).Values.annotations }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
 {{- end }}
 {{- end -}}
 

@@ -100,6 +100,14 @@ spec:
   nodeSelector:
     {{- toYaml . | nindent 4 }}
   {{- end }}
+  {{- with $own.hostAliases }}
+  hostAliases:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
+  {{- with $own.dnsConfig }}
+  dnsConfig:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
   {{- with $own.tolerations }}
   tolerations:
     {{- toYaml . | nindent 4 }}
@@ -149,19 +157,21 @@ spec:
       resources:
         {{- include "posthorn.resources" (list . $component) | nindent 8 }}
       securityContext: {{ include "posthorn.containerSecurity" . }}
-      {{- with $volumes }}
       volumeMounts:
-        {{- range $name, $_ := . }}
+        {{- range $name, $_ := $volumes }}
         - { name: {{ $name }}, mountPath: /etc/posthorn/{{ $name }}, readOnly: true }
         {{- end }}
-      {{- end }}
-  {{- with $volumes }}
+        {{- with $own.extraVolumeMounts }}
+        {{- toYaml . | nindent 8 }}
+        {{- end }}
   volumes:
-    {{- range $name, $source := . }}
+    {{- range $name, $source := $volumes }}
     - name: {{ $name }}
       {{- toYaml $source | nindent 6 }}
     {{- end }}
-  {{- end }}
+    {{- with $own.extraVolumes }}
+    {{- toYaml . | nindent 4 }}
+    {{- end }}
 {{- end -}}
 {{- end -}}
 

@@ -14,7 +14,7 @@ function templateOf(podTemplate: Record<string, unknown>, user: number | null = 
     creationTimestamp: '2026-01-01T00:00:00Z',
   };
   const pool = { apiVersion: 'posthorn.dev/v1alpha1' as const, kind: 'DeliveryPool' as const, metadata, spec };
-  const defaults = { image: null, imagePullSecrets: [], configMaps: [], secrets: [], mounts: [], user };
+  const defaults = { image: null, imagePullSecrets: [], configMaps: [], secrets: [], mounts: [], metricsFrom: [], user };
   const reach = { ports: [], cidrs: [], hasHosts: false };
   const made = deploymentSpec(pool, { defaults, image: 'posthorn', configHash: '', opsPort: 9090, reach, replicas: 2 });
   return made['template'];
@@ -57,4 +57,14 @@ test.each([
 ])('a pool that %s has the affinity that it is given', (_, template, given) => {
   expect(templateOf({ ...template, affinity: given })).toMatchObject({ spec: { affinity: given } });
   expect(JSON.stringify(templateOf({ ...template, affinity: given }))).not.toContain('"weight":100');
+});
+
+test('the pods of a pool get its volumes, for reading only, its lines of /etc/hosts and its DNS settings', () => {
+  const volumes = [{ name: 'authority', configMap: { name: 'authority' } }];
+  const hostAliases = [{ ip: '10.0.0.9', hostnames: ['erp.example.com'] }];
+  const dnsConfig = { options: [{ name: 'ndots', value: '2' }] };
+  const made = templateOf({ volumes, volumeMounts: [{ name: 'authority', mountPath: '/etc/authority' }], hostAliases, dnsConfig });
+  const volumeMounts = [{ name: 'authority', mountPath: '/etc/authority', readOnly: true }];
+  expect(made).toMatchObject({ spec: { volumes, hostAliases, dnsConfig, containers: [{ volumeMounts }] } });
+  expect(Object.keys(Object(templateOf({})).spec)).toEqual(expect.not.arrayContaining(['volumes', 'hostAliases', 'dnsConfig']));
 });

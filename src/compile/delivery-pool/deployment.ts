@@ -57,7 +57,7 @@ export function environmentSources(
 /** As config/cluster-dev had them: restricted PodSecurity, a root that cannot be written to, no token of Kubernetes. */
 export function deploymentSpec(pool: Pool, setting: PoolSetting): Record<string, unknown> {
   const { spec } = pool;
-  const { labels, annotations, nodeSelector, tolerations, priorityClassName } = spec.podTemplate ?? {};
+  const { labels, annotations, nodeSelector, tolerations, priorityClassName, hostAliases, dnsConfig } = spec.podTemplate ?? {};
   const { defaults, replicas } = setting;
   const pullSecrets = spec.imagePullSecrets ?? defaults.imagePullSecrets.map((name) => ({ name }));
   return {
@@ -81,6 +81,8 @@ export function deploymentSpec(pool: Pool, setting: PoolSetting): Record<string,
           seccompProfile: { type: 'RuntimeDefault' },
         },
         ...(pullSecrets.length > 0 && { imagePullSecrets: pullSecrets }),
+        ...(hostAliases !== undefined && { hostAliases }),
+        ...(dnsConfig !== undefined && { dnsConfig }),
         ...(nodeSelector !== undefined && { nodeSelector }),
         ...(tolerations !== undefined && { tolerations }),
         ...affinity(pool),
@@ -91,7 +93,7 @@ export function deploymentSpec(pool: Pool, setting: PoolSetting): Record<string,
           matchLabelKeys,
         })),
         containers: [container(pool, setting)],
-        ...volumes(defaults.mounts),
+        ...volumes(pool, defaults.mounts),
       },
     },
   };
@@ -116,9 +118,7 @@ function container(pool: Pool, setting: PoolSetting): Record<string, unknown> {
     startupProbe: { httpGet: { path: '/livez', port: opsPortName }, periodSeconds: 1, failureThreshold: 60 },
     resources: spec.resources ?? defaultResources,
     securityContext: { allowPrivilegeEscalation: false, readOnlyRootFilesystem: true, capabilities: { drop: ['ALL'] } },
-    ...(defaults.mounts.length > 0 && {
-      volumeMounts: defaults.mounts.map(({ path }, index) => ({ name: volumeName(index), mountPath: path, readOnly: true })),
-    }),
+    ...volumeMounts(pool, defaults.mounts),
   };
 }
 
@@ -149,14 +149,21 @@ function affinity(pool: Pool): { affinity?: unknown } {
   return { affinity: { ...given, podAntiAffinity: { ...apart, [preferences]: preferred } } };
 }
 
-function volumes(mounts: PoolSetting['defaults']['mounts']): { volumes?: Record<string, unknown>[] } {
-  if (mounts.length === 0) return {};
-  return {
-    volumes: mounts.map(({ kind, name }, index) => ({
-      name: volumeName(index),
-      ...(kind === 'Secret' ? { secret: { secretName: name } } : { configMap: { name } }),
-    })),
-  };
+type Mounts = PoolSetting['defaults']['mounts'];
+
+function volumes({ spec }: Pool, mounts: Mounts): { volumes?: unknown[] } {
+  const ofAll = mounts.map(({ kind, name }, index) => ({
+    name: volumeName(index),
+    ...(kind === 'Secret' ? { secret: { secretName: name } } : { configMap: { name } }),
+  }));
+  const all = [...ofAll, ...(spec.podTemplate?.volumes ?? [])];
+  return all.length === 0 ? {} : { volumes: all };
+}
+
+function volumeMounts({ spec }: Pool, mounts: Mounts): { volumeMounts?: unknown[] } {
+  const ofAll = mounts.map(({ path }, index) => ({ name: volumeName(index), mountPath: path, readOnly: true }));
+  const all = [...ofAll, ...(spec.podTemplate?.volumeMounts ?? []).map((mount) => ({ ...mount, readOnly: true }))];
+  return all.length === 0 ? {} : { volumeMounts: all };
 }
 
 function volumeName(index: number): string {

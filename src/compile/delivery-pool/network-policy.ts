@@ -1,7 +1,7 @@
 import type { PosthornObject } from '../../resources/kinds.ts';
 import { selectorLabels } from './pool-names.ts';
 
-/** Where workers must get to besides DNS, public addresses and their own namespace. */
+/** Where workers must get to besides DNS and public addresses. */
 export interface Reach {
   /** TCP ports of servers of the installation, such as Redis, wherever these are. */
   ports: readonly number[];
@@ -27,6 +27,7 @@ export function networkPolicySpec(
   pool: Pick<PosthornObject<'DeliveryPool'>, 'metadata'>,
   opsPort: number,
   { ports, cidrs, hasHosts }: Reach,
+  metricsFrom: readonly Record<string, unknown>[],
 ): Record<string, unknown> {
   const isOpen = hasHosts || cidrs.length > cidrsMax;
   const blocks = Object.entries(isOpen ? linkLocalNetworks : privateNetworks).map(([cidr, except]) => ({ ipBlock: { cidr, except } }));
@@ -34,7 +35,7 @@ export function networkPolicySpec(
   return {
     podSelector: { matchLabels: selectorLabels(pool) },
     policyTypes: ['Ingress', 'Egress'],
-    ingress: [{ ports: [{ port: opsPort, protocol: 'TCP' }] }],
+    ingress: [{ ...(metricsFrom.length > 0 && { from: metricsFrom }), ports: [{ port: opsPort, protocol: 'TCP' }] }],
     egress: [
       {
         ports: [
@@ -43,7 +44,7 @@ export function networkPolicySpec(
         ],
       },
       ...(ports.length === 0 ? [] : [{ ports: ports.map((port) => ({ port, protocol: 'TCP' })) }]),
-      { to: [{ podSelector: {} }, ...blocks, ...listed] },
+      { to: [...blocks, ...listed] },
     ],
   };
 }

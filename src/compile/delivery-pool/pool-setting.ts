@@ -12,6 +12,8 @@ export interface PoolDefaults {
   user: number | null;
   /** Objects whose keys are files below `path`. */
   mounts: readonly { kind: 'ConfigMap' | 'Secret'; name: string; path: string }[];
+  /** Peers of a NetworkPolicy that may ask for health and metrics; none: everybody may. */
+  metricsFrom: readonly Record<string, unknown>[];
 }
 
 /** What the objects of a pool depend on beside the pool itself. */

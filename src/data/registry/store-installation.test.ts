@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { type RedisServer, startRedis } from '../../../test/support/redis.ts';
-import { claimStore } from './store-installation.ts';
+import { claimStore, requireOwnStore } from './store-installation.ts';
 
 let redis: RedisServer;
 beforeAll(async () => {
@@ -21,4 +21,16 @@ test('what is below a key prefix is of the installation that was there first; ot
   await claimStore({ ...place, prefix: 'own:' }, 'default');
   expect((await redis.client.keys('*')).sort()).toEqual(['own:{cfg}:installation', 'shared:{cfg}:installation']);
   expect(await redis.client.get('shared:{cfg}:installation')).toBe('two');
+});
+
+test('who reads what controllers publish works with a store of its installation or of nobody yet, refuses another one, and writes nothing', async () => {
+  const place = { redis: redis.client, prefix: 'read:' };
+  await requireOwnStore(place, 'default');
+  expect(await redis.client.exists('read:{cfg}:installation')).toBe(0);
+  await claimStore(place, 'two');
+  await requireOwnStore(place, 'two');
+  await expect(requireOwnStore(place, 'default')).rejects.toMatchObject({
+    code: 'INVALID_CONFIG',
+    message: expect.stringContaining('is of the installation two, and POSTHORN_INSTALLATION is default'),
+  });
 });

@@ -3,16 +3,31 @@ import type { RedisClient } from '../../redis/connection.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { registryKeys } from './registry-keys.ts';
 
+interface Place {
+  redis: RedisClient;
+  prefix: string;
+}
+
 /**
  * Notes for which installation the data below the prefix is; the first one stays. Throws INVALID_CONFIG when it is another's, whose records these
  * controllers would retract, and UNAVAILABLE when Redis does not answer.
  */
-export async function claimStore({ redis, prefix }: { redis: RedisClient; prefix: string }, installation: string): Promise<void> {
-  const key = registryKeys(prefix).installation;
-  const before = await redis.set(key, installation, 'NX', 'GET').catch(throwUnavailable);
-  if (before === null || before === installation) return;
+export async function claimStore({ redis, prefix }: Place, installation: string): Promise<void> {
+  refuseOther(prefix, await redis.set(registryKeys(prefix).installation, installation, 'NX', 'GET').catch(throwUnavailable), installation);
+}
+
+/**
+ * Throws as `claimStore` does, and writes nothing: for those who work with what the controllers have published. A store that no controller has claimed
+ * yet is everybody's.
+ */
+export async function requireOwnStore({ redis, prefix }: Place, installation: string): Promise<void> {
+  refuseOther(prefix, await redis.get(registryKeys(prefix).installation).catch(throwUnavailable), installation);
+}
+
+function refuseOther(prefix: string, noted: string | null, installation: string): void {
+  if (noted === null || noted === installation) return;
   throw new PosthornError(
     'INVALID_CONFIG',
-    `what is in Redis below the key prefix ${JSON.stringify(prefix)} is of the installation ${before}, and POSTHORN_INSTALLATION is ${installation}: each installation needs a Redis or a key prefix of its own`,
+    `what is in Redis below the key prefix ${JSON.stringify(prefix)} is of the installation ${noted}, and POSTHORN_INSTALLATION is ${installation}: each installation needs a Redis or a key prefix of its own`,
   );
 }
