@@ -21,6 +21,8 @@ import { OrganizationPools } from '../data/pools/organization-pools.ts';
 import { RedisMessagePurger } from '../data/purge/message-purger.ts';
 import { CircuitFeed, circuitFeedBlockMs } from '../data/queue/circuit-feed.ts';
 import { Circuits } from '../data/queue/circuits.ts';
+import { OwnEventNotes } from '../data/queue/own-event-notes.ts';
+import { readHasOwnSource } from '../data/registry/own-sources.ts';
 import { RedisRegistryPublisher } from '../data/registry/registry-publisher.ts';
 import { claimStore } from '../data/registry/store-installation.ts';
 import { RedisReplayRuns } from '../data/replays/redis-replay-runs.ts';
@@ -252,6 +254,10 @@ async function lead(
     mailRecipients: config.requiresMailConfirmation ? new MailRecipients({ redis: link.main, prefix }) : null,
     cronRuns: new CronRuns({ redis: link.main, prefix }),
     replayRuns: new RedisReplayRuns({ redis: link.main, prefix }),
+    leaderNotes: {
+      notes: new OwnEventNotes({ redis: link.main, prefix }),
+      hasOwnSource: (org: string) => readHasOwnSource({ redis: link.main, prefix }, org),
+    },
     keyring,
     allowsPlatformIdentity: config.warehouse.allowsPlatformIdentity,
     mailDomains: config.mailDomains,

@@ -28,6 +28,7 @@ import {
   type ResourceReconcilerOptions,
   type ResourceRules,
 } from './resource-reconciler.ts';
+import { type LeaderNotes, rotationSink } from './rotation-sink.ts';
 import { RouteCode } from './route/route-code.ts';
 import { routeRules } from './route/route-rules.ts';
 import { ShardDirectory } from './shard-directory.ts';
@@ -70,6 +71,8 @@ export interface ReconcilersOptions extends OrganizationReconcilerOptions, Resou
   sandbox: Sandbox;
   /** Over how many shards new destinations are spread. */
   shards: number;
+  /** Null: nobody is told of rotated secrets. */
+  leaderNotes: LeaderNotes | null;
 }
 
 /** The sinks of webhook records. */
@@ -123,10 +126,15 @@ export function reconcilersOf(options: ReconcilersOptions): Reconcilers {
     const sink = recordKind === null ? null : (registrySink(publisher, recordKind) as unknown as RecordSink<PublishedRecord<K>>);
     return new ResourceReconciler(rules, sink, cacheOf[kind], options, kindsWithSecrets.includes(kind) ? credentials : null);
   };
+  const signed = <K extends 'Source' | 'Destination'>(rules: ResourceRules<K>, sink: RecordSink<PublishedRecord<K>>) =>
+    new ResourceReconciler(rules, sink, cacheOf[rules.kind], options, credentials);
   return {
     Organization: new OrganizationReconciler(options),
-    Source: published(sourceRules(keyring)),
-    Destination: published(destinationRules({ ...options, shards: directory })),
+    Source: signed(sourceRules(keyring), rotationSink('source', registrySink(publisher, 'source'), options)),
+    Destination: signed(
+      destinationRules({ ...options, shards: directory }),
+      rotationSink('destination', registrySink(publisher, 'destination'), options),
+    ),
     Route: published(routeRules(caches, directory, code, mailDomains)),
     Filter: published(filterRules(caches)),
     Transform: published(transformRules(caches, checks)),

@@ -39,6 +39,7 @@ import { reconcilersOf, webhookStoreSinks } from './reconcilers.ts';
 import { organizationOf } from './references.ts';
 import { runReplayStatus } from './replay/replay-status.ts';
 import { type Queues, requeueOnChange } from './requeue.ts';
+import type { LeaderNotes } from './rotation-sink.ts';
 import { SecretReader } from './secret-reader.ts';
 import { StatusWriter } from './status-writer.ts';
 import { watchMarker } from './store-marker.ts';
@@ -68,6 +69,7 @@ export interface RunControllersOptions {
   mailRecipients: Pick<MailRecipients, 'states'> | null;
   cronRuns: Pick<CronRuns, 'lastSlots'>;
   replayRuns: Pick<ReplayRunReader, 'find'>;
+  leaderNotes: LeaderNotes;
   keyring: Keyring;
   /** Warehouses may have the identity of the delivery pods. */
   allowsPlatformIdentity: boolean;

@@ -9,3 +9,11 @@ export interface OwnEvent {
   hop: number;
   payload: Buffer;
 }
+
+/** A signing secret that was replaced by another one, while Posthorn's own events do not say so yet. */
+export interface UntoldRotation {
+  atMs: number;
+  /** In which it is noted. */
+  shard: number;
+  previousSecretExpiresAt: string | null;
+}

@@ -1,4 +1,5 @@
 import type { HeaderTemplate } from './header-template.ts';
+import type { UntoldRotation } from './own-event.ts';
 import type { PayloadForm } from './payload-link.ts';
 import type { SignatureScheme } from './providers/descriptor.ts';
 import type { Handshake, Provider } from './providers/providers.ts';
@@ -26,6 +27,14 @@ export const recordKinds = [
   'credentials',
 ] as const;
 export type RecordKind = (typeof recordKinds)[number];
+
+/** What the record of every object of an organization has. `v`: the layout, `generation`: of the object that it was made of. */
+interface AnyRecord {
+  v: number;
+  id: string;
+  org: string;
+  generation: number;
+}
 
 export interface OrganizationRecord {
   v: number;
@@ -64,10 +73,7 @@ export type Plan = (typeof plans)[number];
 
 export type DedupStrategy = 'auto' | 'provider_id' | 'payload_hash' | 'idempotency_key' | 'none';
 
-export interface SourceRecord {
-  v: number;
-  id: string;
-  org: string;
+export interface SourceRecord extends AnyRecord {
   orgSlug: string;
   slug: string;
   name: string;
@@ -78,6 +84,7 @@ export interface SourceRecord {
   signingSecrets: string[];
   /** Sealed in the same way; taken until `validUntilMs`. */
   previousSigningSecrets?: { sealed: string[]; validUntilMs: number };
+  untoldRotation?: UntoldRotation;
   rejectInvalidSignatures: boolean;
   /** Absent: unlimited. */
   rateLimitPerMinute?: number;
@@ -94,7 +101,6 @@ export interface SourceRecord {
   /** Messages that the organization may queue in a month; absent: any number. */
   monthlyMessages?: number;
   enabled: boolean;
-  generation: number;
 }
 
 export type FilterOperator =
@@ -135,29 +141,18 @@ export interface NotificationsRecord {
 }
 
 /** A transform whose code parses. */
-export interface TransformRecord {
-  v: number;
-  id: string;
-  org: string;
+export interface TransformRecord extends AnyRecord {
   type: 'jsonata' | 'javascript' | 'liquid';
   code: string;
-  generation: number;
 }
 
 /** `jsonSchema`: JSON text of a schema that compiles. */
-export interface PayloadSchemaRecord {
-  v: number;
-  id: string;
-  org: string;
+export interface PayloadSchemaRecord extends AnyRecord {
   jsonSchema: string;
   version: number;
-  generation: number;
 }
 
-export interface RouteRecord {
-  v: number;
-  id: string;
-  org: string;
+export interface RouteRecord extends AnyRecord {
   slug: string;
   name: string;
   sourceId: string;
@@ -174,7 +169,6 @@ export interface RouteRecord {
   circuit: { failureThreshold: number; cooldownSeconds: number; probeSuccessThreshold: number };
   /** Absent: no alerts. */
   notifications?: NotificationsRecord;
-  generation: number;
 }
 
 export type HttpAuthRecord =
@@ -215,10 +209,7 @@ export interface ThrottleRecord {
   strict?: true;
 }
 
-interface AnyDestinationRecord {
-  v: number;
-  id: string;
-  org: string;
+interface AnyDestinationRecord extends AnyRecord {
   slug: string;
   name: string;
   enabled: boolean;
@@ -231,15 +222,12 @@ interface AnyDestinationRecord {
   retryPolicy: RetryPolicyRecord;
   /** Absent: its messages do not expire. */
   expiresAfterSeconds?: number;
-  generation: number;
+  untoldRotation?: UntoldRotation;
 }
 
 export interface HttpDestinationRecord extends AnyDestinationRecord {
   type: 'http';
-  /**
-   * `password`, `token`, `key`, `headerValue`, `signingSecrets`, `clientCertificate` and `clientKey` are sealed, and headers that are, under
-   * `headerValue`.
-   */
+  /** Sealed are `password`, `token`, `key`, `headerValue`, `signingSecrets`, `clientCertificate`, `clientKey` and, under `headerValue`, headers. */
   http: {
     url: string;
     method: 'POST' | 'PUT' | 'PATCH';
@@ -304,21 +292,14 @@ export type ChannelRecord =
   | { type: 'email'; addresses: string[] }
   | { type: 'webhook'; url: string; headers: { name: string; value: string }[]; signingSecrets: string[] };
 
-export interface NotificationChannelRecord {
-  v: number;
-  id: string;
-  org: string;
+export interface NotificationChannelRecord extends AnyRecord {
   slug: string;
   name: string;
   enabled: boolean;
   channel: ChannelRecord;
-  generation: number;
 }
 
-export interface CronJobRecord {
-  v: number;
-  id: string;
-  org: string;
+export interface CronJobRecord extends AnyRecord {
   slug: string;
   name: string;
   enabled: boolean;
@@ -336,14 +317,10 @@ export interface CronJobRecord {
     timeoutMs: number;
     useStaticIp: boolean;
   };
-  generation: number;
 }
 
 /** `schema`: JSON text of a schema that compiles; null: none. */
-export interface EventTypeRecord {
-  v: number;
-  id: string;
-  org: string;
+export interface EventTypeRecord extends AnyRecord {
   name: string;
   enabled: boolean;
   schema: string | null;
@@ -352,16 +329,12 @@ export interface EventTypeRecord {
   expiresAfterSeconds?: number;
   /** Null: it is not deprecated. */
   deprecatedAtMs: number | null;
-  generation: number;
 }
 
 export type Role = 'admin' | 'developer' | 'viewer';
 export type Scope = 'read' | 'write' | 'delete';
 
-export interface ApiKeyRecord {
-  v: number;
-  id: string;
-  org: string;
+export interface ApiKeyRecord extends AnyRecord {
   orgSlug: string;
   namespace: string;
   name: string;
@@ -373,20 +346,15 @@ export interface ApiKeyRecord {
   expiresAtMs: number | null;
   /** SHA-256 of the key that made this one, which does no more and lives no longer. */
   makerSha256?: string;
-  generation: number;
 }
 
 /**
  * What the Secrets hold that an object refers to and may use: the API shows and merges it, and reads no Secrets. `id` and `generation` are the
  * object's. Values that are not there, or not the object's to use, are left out.
  */
-export interface CredentialsRecord {
-  v: number;
-  id: string;
-  org: string;
+export interface CredentialsRecord extends AnyRecord {
   /** `secret` and `key`: the reference; `isMadeByApi`: the API made the Secret for this object. */
   values: { secret: string; key: string; sealed: string; isMadeByApi: boolean }[];
-  generation: number;
 }
 
 /** Kinds whose records belong to an organization, and whose ids stay that organization's. */

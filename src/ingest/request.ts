@@ -4,7 +4,7 @@ import { clientAddress } from '../core/client-address.ts';
 import type { Clock } from '../core/clock.ts';
 import { isPosthornError, PosthornError } from '../core/errors.ts';
 import { EventContext } from '../core/event-context.ts';
-import { hopCount, hopHeader, maxHops } from '../core/hops.ts';
+import { hopHeader, hopOfRequest } from '../core/hops.ts';
 import type { Logger } from '../core/logger.ts';
 import { type Abandonment, loopTurns } from '../core/loop-turns.ts';
 import type { OpenShares } from '../core/open-shares.ts';
@@ -202,7 +202,7 @@ export class IngestRequest implements Deadlined, Abandonment {
       this.#response.setHeader('Allow', source.allowedMethods.join(', '));
       throw new PosthornError('METHOD_NOT_ALLOWED', `The source does not take ${method}`);
     }
-    refuseLoop(headers[hopHeader]);
+    hopOfRequest(headers[hopHeader]);
     return 'event';
   }
 
@@ -359,12 +359,4 @@ export class IngestRequest implements Deadlined, Abandonment {
     this.#request.once('close', () => deadlines.clear(this));
     deadlines.set(this, limits.drainDeadlineMs);
   }
-}
-
-function refuseLoop(hop: string | string[] | undefined): void {
-  if (hop === undefined || (typeof hop === 'string' && hopCount(hop) !== null)) return;
-  throw new PosthornError(
-    'FORBIDDEN',
-    `${hopHeader} is ${String(hop).slice(0, 20)}, which is no whole number up to ${maxHops}: events of Posthorn's own seem to go round in a loop`,
-  );
 }

@@ -6,7 +6,7 @@ import { parsePlainJson } from '../core/plain-json.ts';
 import { organizationOfWebhooks } from '../core/webhook.ts';
 import type { OwnEntry } from '../data/alerts/alert-states.ts';
 import type { RegistryReader } from '../data/registry/registry.ts';
-import type { MessageReader } from '../data/shard/messages.ts';
+import type { DeliveryView, MessageReader } from '../data/shard/messages.ts';
 
 /** Payload of one of Posthorn's own events (docs/sources.md). */
 interface OwnPayload {
@@ -33,12 +33,14 @@ export interface EntryPlace {
   marker: string;
 }
 
-/** The events that an entry of the log becomes, one for each source of its organization. Throws UNAVAILABLE. */
+/** The events that an entry of the log becomes, one for each source of its organization; none for a kind that only a later release knows. Throws UNAVAILABLE. */
 export async function ownEvents(sources: OwnEventSources, { shard, marker }: EntryPlace, entry: OwnEntry): Promise<OwnEvent[]> {
   const org = organizationOfWebhooks(entry.org) ?? entry.org;
   const sourceIds = await sources.registry.ownSourceIdsOfOrganization(org);
   if (sourceIds.length === 0) return [];
-  const { type, data, hop = 0, occurrence } = await tellingOf(sources, org, entry);
+  const telling = await tellingOf(sources, org, entry);
+  if (telling === null) return [];
+  const { type, data, hop = 0, occurrence } = telling;
   const { atMs, name } = occurrence ?? { atMs: entry.atMs, name: `${marker} ${shard} ${entry.entry}` };
   const told: OwnPayload = { type, occurredAt: isoTime(atMs), organization: org, omitted: entry.omitted, data };
   const payload = Buffer.from(JSON.stringify(told));
@@ -54,7 +56,7 @@ interface Telling extends Pick<OwnPayload, 'type' | 'data'> {
   occurrence?: { atMs: number; name: string };
 }
 
-async function tellingOf(sources: OwnEventSources, org: string, entry: OwnEntry): Promise<Telling> {
+async function tellingOf(sources: OwnEventSources, org: string, entry: OwnEntry): Promise<Telling | null> {
   const isEndpoint = entry.org !== org;
   const target = isEndpoint
     ? { applicationId: entry.routeId, endpointId: entry.destinationId }
@@ -62,7 +64,11 @@ async function tellingOf(sources: OwnEventSources, org: string, entry: OwnEntry)
   switch (entry.kind) {
     case 'opened':
     case 'closed':
-      return { type: `${isEndpoint ? 'endpoint' : 'destination'}.circuit_${entry.kind}`, data: target };
+      return {
+        type: `${isEndpoint ? 'endpoint' : 'destination'}.circuit_${entry.kind}`,
+        data: target,
+        hop: await hopsOfDelivery(sources, await deliveryOf(sources, entry)),
+      };
     case 'disabled':
       return { type: 'endpoint.disabled', data: { ...target, reason: entry.reason } };
     case 'disabling': {
@@ -78,6 +84,8 @@ async function tellingOf(sources: OwnEventSources, org: string, entry: OwnEntry)
       return occurred('secret.rotated', entry, { noun: 'secret', timeField: 'rotatedAt' });
     case 'dead':
       return await deadLetter(sources, entry, target);
+    case null:
+      return null;
     default:
       return entry.kind satisfies never;
   }
@@ -95,23 +103,33 @@ function occurred(
 }
 
 /** What was removed meanwhile is told with less. */
-async function deadLetter({ messages }: OwnEventSources, { org, messageId, reason }: OwnEntry, target: object): Promise<Telling> {
-  const delivery = messageId === null ? null : await messages.delivery(org, messageId);
-  // A list does not load the payload.
-  const [event] = delivery === null ? [] : (await messages.events(org, { ids: [delivery.eventId] }, { limit: 1 })).items;
+async function deadLetter(sources: OwnEventSources, entry: OwnEntry, target: object): Promise<Telling> {
+  const delivery = await deliveryOf(sources, entry);
   return {
     type: 'message.dead_lettered',
     data: {
-      messageId,
+      messageId: entry.messageId,
       eventId: delivery?.eventId ?? null,
       ...target,
-      reason,
+      reason: entry.reason,
       attempts: delivery?.attempts ?? null,
       responseStatus: delivery?.lastResponseStatus ?? null,
       errorMessage: delivery?.lastErrorMessage ?? null,
     },
-    hop: hopOf(event?.headers ?? []) ?? 0,
+    hop: await hopsOfDelivery(sources, delivery),
   };
+}
+
+/** The message that an entry is about, or that has opened or closed a circuit; null: there is none, or it was removed meanwhile. */
+async function deliveryOf({ messages }: OwnEventSources, { org, messageId }: OwnEntry): Promise<DeliveryView | null> {
+  return messageId === null ? null : await messages.delivery(org, messageId);
+}
+
+async function hopsOfDelivery({ messages }: OwnEventSources, delivery: DeliveryView | null): Promise<number> {
+  if (delivery === null) return 0;
+  // A list does not load the payload.
+  const [event] = (await messages.events(delivery.org, { ids: [delivery.eventId] }, { limit: 1 })).items;
+  return hopOf(event?.headers ?? []) ?? 0;
 }
 
 function isoTime(ms: number | undefined): string {

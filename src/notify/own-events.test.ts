@@ -263,6 +263,28 @@ describe('the loop guard', () => {
     await sendAndFail(1);
     expect(shop.requests[1]?.headers[hopHeader]).toBeUndefined();
   });
+
+  test('a circuit that opens or closes has the hops of the event whose message has decided that; one that a user closes has none', async () => {
+    route({ circuit: { failureThreshold: 1, cooldownSeconds: 1, probeSuccessThreshold: 1 } });
+    worker();
+    await send([[hopHeader, '3']]);
+    await ops.arrived(2);
+    shopAnswers = 200;
+    await send([[hopHeader, '5']]);
+    await ops.arrived(3);
+    shopAnswers = 500;
+    await send([[hopHeader, '1']]);
+    await ops.arrived(5);
+    await new Circuits({ redis: redis.client, prefix, shards: () => shards }).reset('org_a', 'rte_a', ['dst_a']);
+    await ops.arrived(6);
+    const hops = ops.requests.map(({ headers }, i) => [types()[i], headers[hopHeader]]);
+    expect(hops.filter(([type]) => type !== 'message.dead_lettered')).toEqual([
+      ['destination.circuit_opened', '4'],
+      ['destination.circuit_closed', '6'],
+      ['destination.circuit_opened', '2'],
+      ['destination.circuit_closed', '1'],
+    ]);
+  });
 });
 
 describe('a circuit', () => {

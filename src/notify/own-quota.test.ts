@@ -56,6 +56,7 @@ function countingProcess(client: RedisClient = world.redis.client) {
   const intake = new RedisIntake({ redis: client, prefix, clock: systemClock, quotaSteps });
   return {
     quotaSteps,
+    intake,
     settled: () => Promise.all(telling),
     claim: (messages: number, monthlyMessages: number | null = 10): Promise<ClaimOutcome> => {
       const receivedAtMs = Date.now();
@@ -130,6 +131,28 @@ describe('a step of the messages of a month', () => {
     await claimed(0);
     expect(await noted()).toMatchObject([{ percent: 80, messages: 9 }]);
   });
+
+  test.each<[string, number, number[]]>([
+    ['above 80 %', 9, [80, 100]],
+    ['below 80 %', 5, []],
+  ])(
+    'of 100 %% is told once by sends %s that are refused before they are claimed, and by no look at what is left',
+    async (_, counted, percents) => {
+      const { claim, intake, settled } = countingProcess();
+      await claim(counted);
+      await settled();
+      const look = () => intake.left({ org, receivedAtMs: Date.now(), mark: null, windowMs: 0, monthlyMessages: 10 });
+      const before = await noted();
+      expect((await look()).messages).toBe(10 - counted);
+      await settled();
+      expect(await noted()).toEqual(before);
+      for (let i = 0; i < 2; i++) (await look()).refused();
+      await settled();
+      (await look()).refused();
+      await settled();
+      expect((await noted()).map(({ percent }) => percent)).toEqual(percents);
+    },
+  );
 
   test('is not told without a limit', async () => {
     const { claim, settled } = countingProcess();

@@ -30,6 +30,10 @@ function declare(secret: string): void {
       object('Source', 'posthorn', { spec: { provider: 'posthorn' } }),
       object('Destination', 'ops', { spec: { type: 'http', http: { url: ops.url } } }),
       object('Route', 'own', { spec: { sourceRef: { name: 'posthorn' }, destinationRefs: [{ name: 'ops' }] } }),
+      object('Source', 'signed', { spec: { provider: 'generic', signingSecretRef: { name: 'signing', key: 'secret' } } }),
+      object('Destination', 'signed', {
+        spec: { type: 'http', http: { url: ops.url, signingSecretRef: { name: 'signing', key: 'secret' } } },
+      }),
       object('Secret', 'signing', { stringData: { secret } }, 'v1'),
       object('WebhookApplication', 'shop', { spec: {} }),
       object('WebhookEndpoint', 'declared', {
@@ -88,12 +92,22 @@ test('an organization hears from its own source, once, of each secret that is ro
   expect(await post(`webhook-endpoints/${endpointId}/rotate-secret`, {}, 'once')).toEqual(rotated);
   await ops.arrived(1);
   declare(secretOf(2));
-  await ops.arrived(2);
+  await ops.arrived(4);
   const of = (by: string, previousSecretExpiresAt: unknown) =>
     expect.objectContaining({ kind: 'endpoint', by, secretVersion: 2, previousSecretExpiresAt });
-  expect(told().map(({ type, data }) => [type, data])).toEqual([
-    ['secret.rotated', of('api', rotated['previousSecretExpiresAt'])],
-    ['secret.rotated', of('resource', null)],
+  expect(told().map(({ type }) => type)).toEqual(Array(4).fill('secret.rotated'));
+  const [first, ...declared] = told().map(({ data }) => data);
+  expect(first).toEqual(of('api', rotated['previousSecretExpiresAt']));
+  expect(declared.sort((a, b) => (a.kind < b.kind ? -1 : 1))).toEqual([
+    expect.objectContaining({ kind: 'destination', destinationId: expect.any(String), previousSecretExpiresAt: null }),
+    of('resource', null),
+    expect.objectContaining({ kind: 'source', sourceId: expect.any(String), previousSecretExpiresAt: null }),
   ]);
+  const made = await post('sources', { name: 'made', provider: 'generic', signingSecret: 'the first one' });
+  const sourceId = z.string().parse(made['id']);
+  const { previousSecretExpiresAt } = await post(`sources/${sourceId}/rotate-secret`, { gracePeriodSeconds: 60 });
+  await ops.arrived(5);
+  expect(told()[4].data).toEqual({ kind: 'source', sourceId, rotatedAt: told()[4].occurredAt, previousSecretExpiresAt });
+  for (const { body } of ops.requests) expect(body.toString()).not.toContain('the first one');
   for (const { body } of ops.requests) expect(body.toString()).not.toContain('whsec_');
 }, 120_000);

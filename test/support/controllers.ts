@@ -13,6 +13,8 @@ import { ArchiveTroubles } from '../../src/data/history/archive-troubles.ts';
 import { RedisMessagePurger } from '../../src/data/purge/message-purger.ts';
 import { CircuitFeed, circuitFeedBlockMs } from '../../src/data/queue/circuit-feed.ts';
 import { Circuits } from '../../src/data/queue/circuits.ts';
+import { OwnEventNotes } from '../../src/data/queue/own-event-notes.ts';
+import { readHasOwnSource } from '../../src/data/registry/own-sources.ts';
 import { RedisRegistryPublisher } from '../../src/data/registry/registry-publisher.ts';
 import { RedisReplayRuns } from '../../src/data/replays/redis-replay-runs.ts';
 import { RedisWebhookStore } from '../../src/data/webhooks/redis-webhook-store.ts';
@@ -73,6 +75,7 @@ export function startControllers(
       mailRecipients: null,
       cronRuns: new CronRuns({ redis, prefix }),
       replayRuns: new RedisReplayRuns({ redis, prefix }),
+      leaderNotes: { notes: new OwnEventNotes({ redis, prefix }), hasOwnSource: (org) => readHasOwnSource({ redis, prefix }, org) },
       keyring: testKeyring,
       allowsPlatformIdentity: true,
       mailDomains: [],

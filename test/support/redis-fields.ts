@@ -118,5 +118,5 @@ export const field = {
     toldQuota: 'mn',
   },
   /** `ctl` of a shard (`src/data/shard/shard-keys.ts`). */
-  control: { counter: 'n', newestIndexMs: 'ms', virtualClock: 'vt', lastTarget: 'tn', archivePosition: 'ap' },
+  control: { counter: 'n', newestIndexMs: 'ms', virtualClock: 'vt', lastTarget: 'tn', archivePosition: 'ap', sampledPeriod: 'bs' },
 } as const;

@@ -77,6 +77,7 @@ export async function judgedOffline(store: CompleteStore, options: OfflineOption
       installation: null,
       pools: null,
       shards: 1,
+      leaderNotes: null,
     });
     await settle(caches, reconcilers, store);
     return targetsFirst.flatMap((kind): PosthornObject<ConfigurationKind>[] => caches[kind].list());

@@ -41,6 +41,7 @@ const ownKinds = {
   s: 'secretRotated',
 } as const;
 export type OwnKind = (typeof ownKinds)[keyof typeof ownKinds];
+const ownKindsByLetter: ReadonlyMap<string, OwnKind> = new Map(Object.entries(ownKinds));
 
 /** One entry of the log of what ended at targets with alerts. */
 export interface EndEntry {
@@ -63,7 +64,8 @@ export interface OwnEntry {
   /** Of what is said of the organization itself: what that is about. */
   destinationId: string;
   atMs: number;
-  kind: OwnKind;
+  /** Null: a later release knows it. */
+  kind: OwnKind | null;
   messageId: string | null;
   /** Of what is said of the organization itself: the data of the event (JSON). */
   reason: string;
@@ -231,7 +233,7 @@ function ownEntry(shard: number, { entry, found }: RawEntry): OwnEntry {
     routeId: found.get('rt') ?? '',
     destinationId: found.get('d') ?? '',
     atMs: Number(found.get('at')),
-    kind: ownKinds[(found.get('k') ?? '') as keyof typeof ownKinds],
+    kind: ownKindsByLetter.get(found.get('k') ?? '') ?? null,
     messageId: message === '-' ? null : recordId('msg_', shard, message),
     reason: found.get('y') ?? '',
     omitted: Number(found.get('x')),

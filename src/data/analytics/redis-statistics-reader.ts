@@ -83,16 +83,16 @@ export class RedisStatisticsReader implements StatisticsReader, SeriesReader {
     const { redis } = this.#options;
     switch (subject.type) {
       case 'organization':
-        return { keys, scope: scopeOfAll, targets: await matchingTargets(redis, keys, org, '* ?*', maxTargets) };
+        return { keys, scope: scopeOfAll, targets: await matchingTargets(redis, keys, org, '* ?*', maxTargets), sampled: ['*'] };
       case 'source':
-        return { keys, scope: scopeOfSource(subject.id, subject.routeIds), targets: null };
+        return { keys, scope: scopeOfSource(subject.id, subject.routeIds), targets: null, sampled: [] };
       case 'route': {
         const targets = await matchingTargets(redis, keys, org, `${subject.id} *`);
-        return { keys, scope: scopeOfTargets(targets, subject.id), targets };
+        return { keys, scope: scopeOfTargets(targets, subject.id), targets, sampled: targets };
       }
       case 'destination': {
         const targets = await matchingTargets(redis, keys, org, `* ${subject.id}`);
-        return { keys, scope: scopeOfTargets(targets), targets };
+        return { keys, scope: scopeOfTargets(targets), targets, sampled: targets };
       }
     }
   }

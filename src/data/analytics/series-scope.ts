@@ -9,6 +9,33 @@ export class SeriesPoint {
   duplicates = 0;
   filtered = 0;
   readonly statistics = new DeliveryStatistics();
+  readonly #samples = new Map<number, { count: number; sum: number }>();
+  #oldestAgeMs = 0;
+
+  /** Adds so many samples of what waits in a shard, of which `sum` is the sum. */
+  addSamples(shard: number, { count, sum, oldestAgeMs }: BacklogSamples): void {
+    const before = this.#samples.get(shard) ?? { count: 0, sum: 0 };
+    this.#samples.set(shard, { count: before.count + count, sum: before.sum + sum });
+    this.#oldestAgeMs = Math.max(this.#oldestAgeMs, oldestAgeMs);
+  }
+
+  /** The mean of the samples; null: there is none. */
+  get backlog(): number | null {
+    if (this.#samples.size === 0) return null;
+    return [...this.#samples.values()].reduce((mean, { count, sum }) => mean + sum / count, 0);
+  }
+
+  /** The highest age of the oldest that has waited; null: there is no sample, or nothing has waited. */
+  get oldestAgeMs(): number | null {
+    return this.#oldestAgeMs === 0 ? null : this.#oldestAgeMs;
+  }
+}
+
+/** Of a period in a shard (`../queue/sample-backlogs.lua`). */
+export interface BacklogSamples {
+  count: number;
+  sum: number;
+  oldestAgeMs: number;
 }
 
 /** What a list of numbers (`../queue/includes/statistics.lua`) is of, and so what it adds to a point. */

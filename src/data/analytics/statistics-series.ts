@@ -5,6 +5,7 @@ import { throwUnavailable } from '../../redis/unavailable.ts';
 import { unpackNumbers } from '../shard/packed-numbers.ts';
 import { integer, list } from '../shard/script-reply.ts';
 import type { ShardKeys } from '../shard/shard-keys.ts';
+import { readBacklogSamples } from './backlog-samples.ts';
 import { readCounts } from './period-counts.ts';
 import type { SeriesPeriods } from './series-periods.ts';
 import { addPart, SeriesPoint, type SeriesScope, talliedNumbers } from './series-scope.ts';
@@ -59,6 +60,8 @@ export interface ShardSubject {
   scope: SeriesScope;
   /** Numbers of its targets; null: what waits for them is not looked for. */
   targets: readonly string[] | null;
+  /** Names under which what waits is sampled; none of a source. */
+  sampled: readonly string[];
 }
 
 /** Throws UNAVAILABLE, and INVALID_QUERY where it would be too much. `org` is the one for webhooks where the subjects are. */
@@ -68,7 +71,7 @@ export async function readSeries(
   subjects: readonly ShardSubject[],
   { beginMs, endMs, stepMs, names, lengthMs }: SeriesPeriods,
 ): Promise<Series> {
-  const fieldsRead = Math.max(0, ...subjects.map(({ scope }) => scope.fields.size * names.length));
+  const fieldsRead = Math.max(0, ...subjects.map(({ scope, sampled }) => Math.max(scope.fields.size, sampled.length) * names.length));
   if (fieldsRead > maxFieldsRead)
     throw invalidParameter(
       'from',
@@ -78,7 +81,7 @@ export async function readSeries(
   const total = new SeriesPoint();
   const at = (ms: number): SeriesPoint[] => [points[Math.floor((ms - beginMs) / stepMs)], total].filter((point) => point !== undefined);
   const waiting = await Promise.all(
-    subjects.map(async ({ keys, scope, targets }) => {
+    subjects.map(async ({ keys, scope, targets, sampled }) => {
       const { fields, groups, partOfTallied } = scope;
       const wanted = { periods: names, fields: [...fields.keys()], fromMs: beginMs, ...(groups !== undefined && { groups }) };
       const counts = await readCounts(redis, keys, org, wanted);
@@ -100,6 +103,9 @@ export async function readSeries(
           if (part !== undefined) for (const point of at(tally.atMs)) addPart(point, part, numbers);
         }
       }
+      const samples = sampled.length === 0 ? [] : await readBacklogSamples(redis, keys, { org, names, fields: sampled });
+      for (const [i, each] of samples.entries())
+        if (each !== null) for (const point of at(beginMs + i * lengthMs)) point.addSamples(keys.shard, each);
       return targets === null || targets.length > maxTargets ? null : await waitingAt(redis, keys, targets).catch(throwUnavailable);
     }),
   );

@@ -5,7 +5,6 @@ import type { RedisClient } from '../../redis/connection.ts';
 import { Script } from '../../redis/script.ts';
 import { redisUnavailable, throwUnavailable } from '../../redis/unavailable.ts';
 import { homeShard, recordKey } from '../shard/record-key.ts';
-import { integer } from '../shard/script-reply.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
 import { intakeKeys } from './intake-keys.ts';
 import { type QuotaSteps, quotaStep } from './quota-steps.ts';
@@ -32,6 +31,13 @@ export interface UncountedClaim extends Pick<EventClaim, 'org' | 'receivedAtMs' 
   monthlyMessages: number;
 }
 
+/** What is left of the messages of a month. */
+export interface MonthLeft {
+  messages: number;
+  /** Says that something was refused because it has more: the month counts as reached, as it does with a refused claim. */
+  refused(): void;
+}
+
 export type ClaimOutcome =
   /** Accept it under `eventId`, which is another than the own one when somebody claimed the same event before. `duplicateOf`: the same event, from before the window. */
   | { outcome: 'store'; eventId: string; duplicateOf: string | null }
@@ -45,7 +51,7 @@ export interface Intake {
   /** The event that was accepted with the mark within the window; null: none, or one of which nobody knows yet. Claims nothing. */
   accepted(claim: Pick<EventClaim, 'org' | 'windowMs'> & { mark: string }): Promise<string | null>;
   /** How many messages the event may have; one whose messages are counted already as many as there may be in a month. Counts nothing. */
-  left(claim: UncountedClaim): Promise<number>;
+  left(claim: UncountedClaim): Promise<MonthLeft>;
   /** Before the event is accepted: it may be a duplicate, or one too many. */
   claim(claim: EventClaim): Promise<ClaimOutcome>;
   /**
@@ -86,6 +92,8 @@ const claimReply = z.union([
   z.tuple([z.literal('quota')]).rest(z.number()),
 ]);
 
+const leftReply = z.tuple([z.number()]).rest(z.number());
+
 const knownReply = z.union([z.tuple([]), z.tuple([z.enum(['c', 'r', 'a']), z.string()])]);
 
 interface RedisIntakeOptions {
@@ -119,36 +127,41 @@ export class RedisIntake implements Intake {
     return state === 'a' || (await this.#isStored(eventId)) ? eventId : null;
   }
 
-  async left({ org, mark, windowMs, receivedAtMs, monthlyMessages }: UncountedClaim): Promise<number> {
+  async left({ org, mark, windowMs, receivedAtMs, monthlyMessages }: UncountedClaim): Promise<MonthLeft> {
     const { redis, prefix } = this.#options;
     const args = [mark ?? '', windowMs, monthOf(receivedAtMs), monthlyMessages];
-    return integer(await leftScript.run(redis, intakeKeys(prefix, org).declared, args).catch(throwUnavailable));
+    const reply = await leftScript.run(redis, intakeKeys(prefix, org).declared, args).catch(throwUnavailable);
+    const [messages, ...step] = leftReply.parse(reply);
+    return { messages, refused: () => this.#reached(step, { org, receivedAtMs, monthlyMessages }) };
   }
 
   async claim(claim: EventClaim): Promise<ClaimOutcome> {
-    const { org, receivedAtMs, monthlyMessages } = claim;
+    const { monthlyMessages } = claim;
     const limit = monthlyMessages === null ? '' : String(monthlyMessages);
     const reply = claimReply.parse(await this.#run(claimScript, claim, [limit]));
-    const reached = (step: readonly number[]): void => {
-      if (step.length === 0) return;
-      void this.#options.quotaSteps?.reached(quotaStep(step, { org, month: monthOf(receivedAtMs), limit: monthlyMessages }));
-    };
     switch (reply[0]) {
       case 'store': {
         const [, eventId, earlier, ...step] = reply;
-        reached(step);
+        this.#reached(step, claim);
         return { outcome: 'store', eventId, duplicateOf: earlier === '' ? null : earlier };
       }
       case 'duplicate':
         return { outcome: 'duplicate', eventId: reply[1] };
       case 'quota': {
         const [, ...step] = reply;
-        reached(step);
+        this.#reached(step, claim);
         return { outcome: 'quotaExceeded' };
       }
       default:
         return reply satisfies never;
     }
+  }
+
+  #reached(
+    step: readonly number[],
+    { org, receivedAtMs, monthlyMessages }: Pick<EventClaim, 'org' | 'receivedAtMs' | 'monthlyMessages'>,
+  ): void {
+    void this.#options.quotaSteps?.reached(quotaStep(step, { org, month: monthOf(receivedAtMs), limit: monthlyMessages }));
   }
 
   async settle(claim: EventClaim, outcome: 'stored' | 'failed'): Promise<void> {

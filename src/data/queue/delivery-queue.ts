@@ -193,6 +193,8 @@ export interface ShardState extends ShardHints {
   memoryShare: number | null;
   /** Tallies of the analytics have grown long enough. */
   hasTallies: boolean;
+  /** Nobody has sampled the backlogs in these five minutes. */
+  isSampleDue: boolean;
 }
 
 /** Attempts to slow targets that a worker has under way in all shards, also by account; `slots` is how many attempts it makes at a time. */
@@ -310,5 +312,7 @@ export interface DeliveryQueue {
   expirePaused(longestMs: number): Promise<{ expired: number; hasMore: boolean }>;
   /** Adds the oldest tallies of the analytics to the statistics of their periods; answers whether another one is due. */
   foldTallies(): Promise<boolean>;
+  /** Samples what waits at the targets for the series of the analytics, at most once in five minutes. */
+  sampleBacklogs(): Promise<void>;
   figures(): Promise<QueueFigures>;
 }

@@ -63,6 +63,7 @@ const scripts = {
   batchCut: script('batch-cut'),
   outputs: script('outputs'),
   foldTallies: script('fold-tallies'),
+  sampleBacklogs: script('sample-backlogs'),
 };
 
 /** Longer than the longest attempt (120 s) and its settling: only a worker that lives but forgot reaches it. */
@@ -191,7 +192,7 @@ export class RedisDeliveryQueue implements DeliveryQueue {
   async tend(worker: string, totalSlots: number): Promise<ShardState> {
     const args = [worker, totalSlots, randomBytes(9).toString('base64url'), this.#memoryLimit, this.#tallyMs, this.#mark];
     const reply = list(await this.#run(scripts.tend, args));
-    const [hints, marker, held, overdue, paused, permille, tallies] = reply;
+    const [hints, marker, held, overdue, paused, permille, tallies, sample] = reply;
     return {
       ...shardHints(hints),
       marker: text(marker),
@@ -200,6 +201,7 @@ export class RedisDeliveryQueue implements DeliveryQueue {
       pausedTargets: integer(paused),
       memoryShare: unlessNegative(permille, 1000),
       hasTallies: integer(tallies) === 1,
+      isSampleDue: integer(sample) === 1,
     };
   }
 
@@ -308,6 +310,10 @@ export class RedisDeliveryQueue implements DeliveryQueue {
   async expirePaused(longestMs: number) {
     const [expired, more] = list(await this.#run(scripts.expirePaused, [longestMs]));
     return { expired: integer(expired), hasMore: integer(more) === 1 };
+  }
+
+  async sampleBacklogs(): Promise<void> {
+    await this.#run(scripts.sampleBacklogs, []);
   }
 
   async foldTallies(): Promise<boolean> {

@@ -144,12 +144,12 @@ local function place_of(target, id, outcome, detail, attempts_here)
   return failover.candidate(m, target.failover, false), is_open and 'circuit_open' or 'failed_attempts', m
 end
 
-local function hear_circuit(target, said)
+local function hear_circuit(target, said, id)
   local sign, generation = string.match(said, '^([+-])(%d+)$')
   if not sign then
     return
   end
-  circuit_result(target.n, target.circuit, tonumber(generation), sign == '+')
+  circuit_result(target.n, target.circuit, tonumber(generation), sign == '+', id)
   target.measured[sign == '+' and 'cl' or 'cf'] = now
 end
 
@@ -212,7 +212,7 @@ for k = 1, count do
       if is_rejected then
         detail = string.sub(detail, 2)
       end
-      hear_circuit(target, said)
+      hear_circuit(target, said, id)
       if m[7] and outcome ~= 'd' and outcome ~= 'u' then
         outcome, detail = 'q', cancelled.reason
       end

@@ -103,6 +103,7 @@ const deliver: Life = {
       await settleAll(queue, 'w1', await takeFrom(queue, 'w1', 64), shard === 0 ? delivered : dead);
       await queue.payload({ token: 'none', bytes: 1 });
       await queue.foldTallies();
+      await queue.sampleBacklogs();
       await queue.prune({ finishedMs: hourMs, deadLettersMs: hourMs });
     }
   },

@@ -5,7 +5,7 @@
 -- ARGV[1] worker, [2] slots of all workers, [3] a marker to write when the shard has none, [4] memory limit in bytes where Redis
 -- has none, or '', [5] for how long (ms) a tally is left to grow (fold-tallies.lua), [6] the mark of its pool.
 -- Reply: {hints, marker, entries held by this worker, entries held past their deadline 0/1, paused targets, thousandths of the memory limit in use or -1,
--- tallies to fold 0/1}. The hints look for entries that wait in the outbox for longer than their maker needs to carry them.
+-- tallies to fold 0/1, a sample of the backlogs is due 0/1 (sample-backlogs.lua)}. The hints look for entries that wait in the outbox for longer than their maker needs to carry them.
 -- Above 80 % `full` in `ctl` makes accept refuse events; it goes below 75 %.
 -- @include "../shard/includes/shard.lua"
 -- @include "includes/memory.lua"
@@ -37,4 +37,5 @@ return {
   call('SCARD', P .. 'paused'),
   permille or -1,
   call('ZCOUNT', P .. 'tallies', '-inf', now - tonumber(ARGV[5])) > 0 and 1 or 0,
+  call('HGET', ctl, 'bs') == whole(math.floor(now / 300000)) and 0 or 1,
 }

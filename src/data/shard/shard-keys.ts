@@ -3,7 +3,7 @@
  * another shard with it (27).
  *
  * - `ctl` hash: n counter, ms newest index time, vt virtual clock, tn last target number, slots of all workers, open
- *   unfinished messages, marker, full (accept refuses), lease, over and lean (what accept and settle take, `byte-shares.ts`), paused cursor of the walk over the set (`expire-paused.lua`)
+ *   unfinished messages, marker, full (accept refuses), lease, over and lean (what accept and settle take, `byte-shares.ts`), paused cursor of the walk over the set (`expire-paused.lua`), bs the period of the last sample of the backlogs
  * - `e:<event>` string (`event-text.ts`), `x:<event>` ids of its messages when there are several, `refs` hash of the number of those
  *   here, `far` hash of other shards that have a copy
  * - `ue` hash of unfinished events, `ub` of their bytes by account, `fb` of the bytes of all others (`../queue/includes/unfinished.lua`); `early` hash of how far the
@@ -49,6 +49,8 @@ export interface ShardKeys {
   tallies(org: string): string;
   tally(org: string, name: string): string;
   failing(org: string, period: string): string;
+  /** Samples of what waits; of the organization '' how many there were (`../queue/sample-backlogs.lua`). */
+  backlogs(org: string, period: string): string;
   unfinished(org: string): string;
   targetNumbers(org: string): string;
   target(number: string): string;
@@ -93,6 +95,7 @@ export function shardKeys(prefix: string, shard: number): ShardKeys {
     archive: (org) => `${base}ar:${org}`,
     counters: (org) => `${base}k:${org}`,
     statistics: (org, period) => `${base}st:${org}:${period}`,
+    backlogs: (org, period) => `${base}st:${org}:${period}:b`,
     tallies: (org) => `${base}st:${org}:t`,
     tally: (org, name) => `${base}st:${org}:t${name}`,
     failing: (org, period) => `${base}st:${org}:${period}:f`,

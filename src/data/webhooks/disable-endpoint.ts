@@ -1,5 +1,5 @@
 import { isPosthornError } from '../../core/errors.ts';
-import type { WebhookStore } from './webhooks.ts';
+import type { WebhookEndpoint, WebhookStore } from './webhooks.ts';
 
 export interface EndpointToDisable {
   org: string;
@@ -12,7 +12,7 @@ export interface EndpointToDisable {
 export interface EndpointDisabling {
   /** This call did: not where the endpoint is gone, was disabled already or has changed. */
   isDone: boolean;
-  /** Revision of the endpoint if it is disabled for this reason, also by another call; null otherwise. */
+  /** With which revision it was disabled, if that was for this reason, also by another call; null otherwise. A later change of the endpoint leaves it. */
   revision: number | null;
 }
 
@@ -23,11 +23,16 @@ export async function disableEndpoint(
 ): Promise<EndpointDisabling> {
   try {
     const found = await store.endpoint(org, id);
-    if (found?.isDisabled !== false) return { isDone: false, revision: found?.disabledReason === disabledReason ? found.revision : null };
-    const { revision } = await store.updateEndpoint(org, id, { isDisabled: true, disabledReason }, ifRevision);
-    return { isDone: true, revision };
+    if (found?.isDisabled !== false)
+      return { isDone: false, revision: found?.disabledReason === disabledReason ? disabledWith(found) : null };
+    const disabled = await store.updateEndpoint(org, id, { isDisabled: true, disabledReason }, ifRevision);
+    return { isDone: true, revision: disabledWith(disabled) };
   } catch (error) {
     if (isPosthornError(error, 'RESOURCE_NOT_FOUND') || isPosthornError(error, 'CONFLICT')) return { isDone: false, revision: null };
     throw error;
   }
+}
+
+function disabledWith({ disabledRevision, revision }: WebhookEndpoint): number {
+  return disabledRevision ?? revision;
 }

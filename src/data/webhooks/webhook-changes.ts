@@ -37,8 +37,10 @@ export function changedApplication(stored: WebhookApplication, change: WebhookAp
 export function changedEndpoint(stored: WebhookEndpoint, change: WebhookEndpointChange): WebhookEndpoint {
   const { circuit, signingKeyIfNone, ...rest } = change;
   const signingKey = stored.signingKey ?? signingKeyIfNone ?? null;
-  const changed = { ...stored, signingKey, ...definedOf(rest), circuit: { ...stored.circuit, ...definedOf(circuit ?? {}) } };
-  return isEnabling(stored, change) ? { ...changed, disabledReason: null } : changed;
+  const { disabledRevision, ...before } = stored;
+  const changed = { ...before, signingKey, ...definedOf(rest), circuit: { ...stored.circuit, ...definedOf(circuit ?? {}) } };
+  if (!changed.isDisabled) return isEnabling(stored, change) ? { ...changed, disabledReason: null } : changed;
+  return { ...changed, ...definedOf({ disabledRevision: stored.isDisabled ? disabledRevision : stored.revision + 1 }) };
 }
 
 function isEnabling(stored: { isDisabled: boolean }, change: { isDisabled?: boolean | undefined }): boolean {

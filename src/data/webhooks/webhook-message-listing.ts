@@ -43,12 +43,12 @@ export interface DeadLetterFilter extends Omit<WebhookMessageFilter, 'statuses'>
 }
 
 /**
- * Selects webhook events. `status`: at least one message of the event has it. `applicationId`: the event was sent to this application alone, or one of its
+ * Selects webhook events. `statuses`: at least one message of the event has one of them. `applicationId`: the event was sent to this application alone, or one of its
  * messages goes to an endpoint of it. Of an event with more than 1,000 messages the first 1,000 are judged.
  */
-export interface WebhookEventFilter extends TimeRange, Pick<WebhookMessageFilter, 'eventType' | 'eventTypeIds' | 'applicationId'> {
-  status?: WebhookMessageStatus | undefined;
-}
+export interface WebhookEventFilter
+  extends TimeRange,
+    Pick<WebhookMessageFilter, 'statuses' | 'eventType' | 'eventTypeIds' | 'applicationId'> {}
 
 /** Statuses all of whose messages stand in the index of failures, and the letters of each. */
 const failedStatuses: ReadonlySet<WebhookMessageStatus> = new Set(['failed', 'exhausted', 'dlq']);

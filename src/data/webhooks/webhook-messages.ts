@@ -150,16 +150,20 @@ export class WebhookMessages {
   async *everyEvent(org: string, filter: WebhookEventFilter, cursor?: string): AsyncGenerator<ListedEntry<WebhookEventView>> {
     if (filter.eventTypeIds?.length === 0) return;
     const internal = webhookOrganization(org);
-    const { eventType, eventTypeIds, applicationId, status } = filter;
+    const { eventType, eventTypeIds, applicationId, statuses } = filter;
+    const isOne = (letter: string): boolean => {
+      const status = statusOfLetter(letter);
+      return status !== null && statuses?.includes(status) === true;
+    };
     const [typeId, ...otherTypes] = eventTypeIds ?? [];
     const listing: Listing<WebhookEventView> = {
       index: typeId !== undefined && otherTypes.length === 0 ? `i:${typeId}` : `i:ev:${internal}`,
       kind: 'e',
       look: applicationId === undefined ? undefined : { routeId: applicationId },
-      scope: [internal, 'events', eventType, applicationId, status],
+      scope: [internal, 'events', eventType, applicationId, statuses?.toSorted().join(',')],
       views: async ({ shard }, entries) => {
         const views = entries.map(({ key, reply }) => (reply === null ? null : eventView(shard, key, reply)));
-        const elsewhere = status === undefined ? [] : views.flatMap((event) => event?.elsewhere ?? []);
+        const elsewhere = statuses === undefined ? [] : views.flatMap((event) => event?.elsewhere ?? []);
         const letters = await this.#letters(elsewhere);
         const sent = await this.#sentTo(
           applicationId,
@@ -175,7 +179,7 @@ export class WebhookMessages {
               view.applicationId === applicationId ||
               entries[i]?.isOfRoute === true ||
               event.elsewhere.some(({ id }) => sent.has(id))) &&
-            (status === undefined || [...event.letters, ...others].some((letter) => statusOfLetter(letter) === status));
+            (statuses === undefined || [...event.letters, ...others].some(isOne));
           return matches ? view : null;
         });
       },

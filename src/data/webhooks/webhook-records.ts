@@ -37,7 +37,7 @@ const applicationJson = z.object({
 });
 /**
  * h: headers as they are. s: sealed ones, each with its place among all. H: templates of headers. r: seconds between attempts. m: in order, one at a time. j: seconds after which messages
- * expire. o: what counts as success. T: links in place of payloads. k, p: secret and previous ones. n: signature scheme. e, f: Ed25519 key and previous ones.
+ * expire. xv: the revision with which it was disabled. o: what counts as success. T: links in place of payloads. k, p: secret and previous ones. n: signature scheme. e, f: Ed25519 key and previous ones.
  */
 const endpointJson = z.object({
   ...common,
@@ -54,6 +54,7 @@ const endpointJson = z.object({
   r: z.array(z.number()).optional(),
   j: z.number().optional(),
   o: z.array(z.union([z.number(), z.string()])).optional(),
+  xv: z.number().optional(),
   b: z.tuple([z.number(), z.number(), z.number()]).optional(),
   k: z.tuple([z.string(), z.string()]),
   w: z.number().optional(),
@@ -196,6 +197,7 @@ export function encodeEndpoint({
   signatureScheme,
   secret,
   signingKey,
+  disabledRevision,
   ...rest
 }: EndpointContent): string {
   const { failureThreshold, successThreshold, cooldownSeconds } = circuit;
@@ -211,6 +213,7 @@ export function encodeEndpoint({
     r: retryDelaysSeconds === null ? undefined : [...retryDelaysSeconds],
     j: expiresAfterSeconds ?? undefined,
     o: successStatusCodes === null ? undefined : [...successStatusCodes],
+    xv: disabledRevision,
     b: isSame(circuit, defaultCircuit) ? undefined : [failureThreshold, successThreshold, cooldownSeconds],
     k: [secret.sealed, secret.prefix],
     w: secret.version === 1 ? undefined : secret.version,
@@ -253,6 +256,7 @@ export function decodeEndpoint(json: string): EndpointContent {
     payloadForm: stored.T === 1 ? 'thin' : defaultPayloadForm,
     signatureScheme: stored.n ?? defaultSignatureScheme,
     signingKey: decodeSigningKey(stored),
+    ...definedOf({ disabledRevision: stored.xv }),
     ...decodeDisabling(stored),
     ...decodeStamps(stored),
   };

@@ -78,11 +78,16 @@ export class WebhookStatistics {
     const places = await this.#places(internal, subject).catch(throwUnavailable);
     const subjects = await Promise.all(
       places.map(async ({ keys, name, group }): Promise<ShardSubject> => {
-        if (group !== undefined) return { keys, scope: scopeOfEndpoint(name), targets: [name] };
+        if (group !== undefined) return { keys, scope: scopeOfEndpoint(name), targets: [name], sampled: [name] };
         if (subject.type !== 'application')
-          return { keys, scope: scopeOfAllWebhooks, targets: await matchingTargets(redis, keys, internal, '*', maxTargets) };
+          return {
+            keys,
+            scope: scopeOfAllWebhooks,
+            targets: await matchingTargets(redis, keys, internal, '*', maxTargets),
+            sampled: [name],
+          };
         const targets = await matchingTargets(redis, keys, internal, `${subject.id} *`);
-        return { keys, scope: scopeOfApplication(subject.id, new Set(targets)), targets };
+        return { keys, scope: scopeOfApplication(subject.id, new Set(targets)), targets, sampled: [name] };
       }),
     );
     return readSeries(redis, internal, subjects, periods);

@@ -64,6 +64,8 @@ export interface WebhookEndpoint {
   signingKey: WebhookSigningKey | null;
   isDisabled: boolean;
   disabledReason: string | null;
+  /** The revision with which it was disabled; absent: it is not, or was created so, or by a release that noted none. */
+  disabledRevision?: number;
   /** As of an application. */
   disableAfterHours: number | null;
   createdAtMs: number;

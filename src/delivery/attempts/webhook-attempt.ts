@@ -85,7 +85,7 @@ interface Sent {
   /** Of the endpoint. */
   own: readonly [string, string][];
   keys: readonly KeyObject[];
-  event: Pick<StoredEvent, 'contentType' | 'payload' | 'sourceSlug'>;
+  event: Pick<StoredEvent, 'headers' | 'contentType' | 'payload' | 'sourceSlug'>;
   /** What the endpoint must not be quoted with. */
   secrets: SentSecrets;
   identity: Parameters<typeof webhookHeaders>[3];

@@ -174,6 +174,17 @@ describe('an endpoint whose every attempt fails', () => {
     expect(await store.endpoint(org, id)).toMatchObject({ disabledReason: 'by hand' });
   });
 
+  test('keeps the revision with which it was disabled through later changes, by which it is told once, and has another when it is disabled again', async () => {
+    const { id } = endpoint;
+    const first = await disableEndpoint(store, { org, id, disabledReason: 'late' });
+    expect(first).toEqual({ isDone: true, revision: 2 });
+    await store.updateEndpoint(org, id, { description: 'moved' });
+    expect(await disableEndpoint(store, { org, id, disabledReason: 'late' })).toEqual({ isDone: false, revision: 2 });
+    await store.updateEndpoint(org, id, { isDisabled: false });
+    expect(await store.endpoint(org, id)).not.toHaveProperty('disabledRevision');
+    expect(await disableEndpoint(store, { org, id, disabledReason: 'late' })).toEqual({ isDone: true, revision: 5 });
+  });
+
   test('stays enabled without a setting, before the time is over, and until it has failed for that long since its last change', async () => {
     await configure(null, null);
     await fail();

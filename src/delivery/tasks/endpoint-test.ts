@@ -34,7 +34,7 @@ export function endpointTestHandler(
     const { thin, sentSecrets: secrets } = plan;
     const sent = thin === null ? { body: full, secrets } : thinTest({ org, id, type, payload: full, secrets }, thin, startedAtMs);
     if (typeof sent === 'string') return failure('blocked', sent);
-    const event = { contentType: 'application/json', sourceSlug: type, receivedAtMs: startedAtMs, payload: full };
+    const event = { headers: [], contentType: 'application/json', sourceSlug: type, receivedAtMs: startedAtMs, payload: full };
     const identity = { messageId: id, eventId: id, number: 1, timestampSeconds: Math.floor(startedAtMs / 1000), userAgent };
     const own = ownHeaders({ headers: plan.headers, templates: plan.templates }, event, identity);
     const result = await exchangeWithEndpoint(

@@ -69,6 +69,7 @@ const nothing: ShardState = {
   pausedTargets: 0,
   memoryShare: null,
   hasTallies: false,
+  isSampleDue: false,
 };
 
 function newConsumer(clock: Clock): ShardConsumer {

@@ -33,6 +33,8 @@ export interface Call<Query = unknown, Body = unknown> extends Place {
   signal: AbortSignal;
   /** The `Last-Event-ID` of a client that comes back to a stream; null: none. */
   lastEventId: string | null;
+  /** The header `x-posthorn-hop` of the request (`core/hops.ts`). */
+  sentHop: string | string[] | undefined;
   /** Judges the credentials of the request again; rejects as the request would be refused. */
   recheck(): Promise<void>;
   /** Whether the answer shall be YAML text: where the operation `offersYaml` and the client asked for it. */

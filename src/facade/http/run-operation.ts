@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { parse as parseQueryText } from 'node:querystring';
 import { canonicalDigest, canonicalJson } from '../../core/canonical-json.ts';
 import { PosthornError } from '../../core/errors.ts';
+import { hopHeader } from '../../core/hops.ts';
 import { type LoopTurn, loopTurns } from '../../core/loop-turns.ts';
 import type { Access, Client } from './access.ts';
 import { authorize } from './authorization.ts';
@@ -126,6 +127,7 @@ async function answerWith(
       turn,
       signal: whileAwaited,
       lastEventId: String(request.headers['last-event-id'] ?? '') || null,
+      sentHop: request.headers[hopHeader],
       recheck: async () => authorize(await identifyAgain(), operation),
       wantsYaml,
       idempotency,

@@ -1235,7 +1235,7 @@ export type SeriesEnvelope = { data: Series };
 
 export type SeriesPoint = (SeriesTotal) & ({ at: string });
 
-export type SeriesTotal = { events: number | null; duplicates: number | null; filtered: number | null; delivered: number | null; failed: number | null; movedAway: number | null; retried: number | null; attempts: number | null; avgLatency: AvgLatencyField; p50Latency: AvgLatencyField; p95Latency: AvgLatencyField; p99Latency: AvgLatencyField };
+export type SeriesTotal = { events: number | null; duplicates: number | null; filtered: number | null; delivered: number | null; failed: number | null; movedAway: number | null; retried: number | null; attempts: number | null; backlog: number | null; oldestAgeMs: number | null; avgLatency: AvgLatencyField; p50Latency: AvgLatencyField; p95Latency: AvgLatencyField; p99Latency: AvgLatencyField };
 
 export type Session = { id: string; organizationId: OrganizationIdField; who: string; isCurrent: boolean; createdAt: StartedAtField; lastSeenAt: string; expiresAt: string; address: string; userAgent: string };
 

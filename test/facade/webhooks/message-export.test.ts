@@ -143,6 +143,8 @@ describe('an export', () => {
     for (const [query, events, messages] of [
       ['', [lost.id, early.id], [lostId, earlyId]],
       ['status=dlq', [lost.id], [lostId]],
+      ['status=dlq,success', [lost.id, early.id], [lostId, earlyId]],
+      ['status=failed,processing', [], []],
       ['status=success', [early.id], [earlyId]],
       ['status=processing', [], []],
       ['eventType=order.lost', [lost.id], [lostId]],
@@ -157,6 +159,33 @@ describe('an export', () => {
       expect([query, await ids(query)]).toEqual([query, events]);
       expect([query, await ids(`type=messages&${query}`)]).toEqual([query, messages]);
     }
+  });
+
+  test('of messages filters as the list does; of events it refuses what only messages have', async () => {
+    const [one, two] = [await world.endpoint(), await world.endpoint()];
+    await world.send([one]);
+    await world.end(delivered);
+    await world.send([two]);
+    await world.end(dead);
+    await world.send([one]);
+    const ids = async (path: string) => idsOf((await world.facade.request('GET', `/api/outbound-messages${path}`)).body.data);
+    for (const query of [
+      `endpointId=${one.id}`,
+      'errorType=http_error',
+      'responseStatus=5xx',
+      'attemptsMin=1',
+      'attemptsMax=0',
+      'failedFrom=2020-01-01',
+      'failedTo=2020-01-01',
+      `endpointId=${two.id}&responseStatus=500,200&status=dlq,success`,
+    ]) {
+      expect([query, await ids(`/export?type=messages&${query}`)]).toEqual([query, await ids(`?${query}`)]);
+      expect((await request(`?${query}`)).status).toBe(400);
+      expect((await request(`?type=messages&format=csv&${query}`)).status).toBe(200);
+    }
+    expect(await ids(`/export?type=messages&endpointId=${one.id}`)).toHaveLength(2);
+    expect(await ids('/export?type=messages&responseStatus=5xx')).toHaveLength(1);
+    expect((await request('?type=messages&attemptsMin=2&attemptsMax=1')).status).toBe(400);
   });
 
   test('an export ends at its limit, and goes on by its cursor', async () => {

@@ -12,8 +12,8 @@
 -- `broken` is the set of targets whose circuit is not closed; `circuits` the stream of transitions, which the leader reads.
 local transitions_kept = 10000
 
--- Begins a state: `o`, `h`, or `c` closed. The generation tells attempts that began before it from later ones.
-local function circuit_begin(n, state)
+-- Begins a state: `o`, `h`, or `c` closed. `id`: the message whose attempt has decided that; nil: none. The generation tells attempts that began before it from later ones.
+local function circuit_begin(n, state, id)
   local key = P .. 't:' .. n
   local t = call('HMGET', key, 'o', 'r', 'd', 'cg', 'co', 'sc', 'cn', 'cs', 'al', 'oe')
   local generation = tonumber(t[4] or '0') + 1
@@ -45,7 +45,7 @@ local function circuit_begin(n, state)
       note_end(t[2], t[3], state, 1, '-')
     end
     if t[10] then
-      note_own(state, t[1], t[2], t[3], '-', '')
+      note_own(state, t[1], t[2], t[3], id or '-', '')
     end
   end
   call('XADD', P .. 'circuits', 'MAXLEN', '~', transitions_kept, new_entry(),

@@ -15,8 +15,8 @@ local function write_consecutive_failures(n, c)
 end
 
 -- What the end of an attempt says to the circuit of its target. `c` is what the script knows of the circuit: state, generation,
--- failures, probes, threshold, probe_threshold. Results of attempts that began in an older generation move nothing.
-local function circuit_result(n, c, generation, succeeded)
+-- failures, probes, threshold, probe_threshold. `id`: the message. Results of attempts that began in an older generation move nothing.
+local function circuit_result(n, c, generation, succeeded, id)
   if generation ~= c.generation or c.state == 'o' then
     return
   end
@@ -26,14 +26,14 @@ local function circuit_result(n, c, generation, succeeded)
     c.has_unwritten_failures = true
     if is_probe or c.failures >= c.threshold then
       write_consecutive_failures(n, c)
-      circuit_begin(n, 'o')
+      circuit_begin(n, 'o', id)
       c.state, c.generation, c.changed = 'o', generation + 1, true
     end
   elseif is_probe then
     c.probes = c.probes + 1
     call('HSET', P .. 't:' .. n, 'cp', c.probes)
     if c.probes >= c.probe_threshold then
-      circuit_begin(n, 'c')
+      circuit_begin(n, 'c', id)
       c.state, c.generation, c.failures, c.changed = nil, generation + 1, 0, true
     end
   elseif c.failures > 0 then

@@ -96,7 +96,7 @@ local function remove_statistics(org)
     local last = math.floor(now / level.ms)
     for number = last - math.floor(level.kept_s * 1000 / level.ms) - 1, last + 1 do
       local key = period_key(org, level, number * level.ms)
-      call('UNLINK', key, key .. ':f')
+      call('UNLINK', key, key .. ':f', key .. ':b')
     end
   end
   for _, name in ipairs(call('SMEMBERS', P .. 'st:' .. org .. ':t')) do

@@ -71,7 +71,7 @@ describe.each([
   });
 
   test('as a header of a webhook endpoint', () => {
-    const event = { contentType: 'application/json', payload, sourceSlug: 'order.paid' };
+    const event = { headers: [], contentType: 'application/json', payload, sourceSlug: 'order.paid' };
     const headers = (own: [string, string][]) => byName(webhookHeaders(own, [key], event, identity)).get(name);
     expect(headers(endpointHeaders([{ name: spelled, value: 'forged' }]))).toEqual(headers([]));
   });

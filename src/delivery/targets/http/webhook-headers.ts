@@ -1,4 +1,5 @@
 import type { KeyObject } from 'node:crypto';
+import { hopHeader, hopOf } from '../../../core/hops.ts';
 import { signatureHeaders } from '../../../core/reserved-headers.ts';
 import { webhookSignature } from '../../../core/signing.ts';
 import type { StoredEvent } from '../../../data/shard/event-text.ts';
@@ -18,10 +19,11 @@ export function isEndpointHeader(name: string): boolean {
 export function webhookHeaders(
   own: readonly [string, string][],
   signingKeys: readonly KeyObject[],
-  event: Pick<StoredEvent, 'contentType' | 'payload' | 'sourceSlug'>,
+  event: Pick<StoredEvent, 'headers' | 'contentType' | 'payload' | 'sourceSlug'>,
   attempt: { messageId: string; eventId: string; number: number; timestampSeconds: number; userAgent: string },
 ): string[] {
   const { messageId, timestampSeconds } = attempt;
+  const hop = hopOf(event.headers);
   return [
     'webhook-id',
     messageId,
@@ -41,6 +43,7 @@ export function webhookHeaders(
     event.sourceSlug,
     'x-posthorn-attempt',
     String(attempt.number),
+    ...(hop === null ? [] : [hopHeader, String(hop + 1)]),
     ...own.flat(),
   ];
 }

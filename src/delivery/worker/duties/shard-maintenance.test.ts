@@ -55,7 +55,7 @@ test('goes on making room at once when a second was not enough', async () => {
   const queue = {
     tend: async () => {
       looks++;
-      return { ...state, memoryShare, hasTallies: false };
+      return { ...state, memoryShare, hasTallies: false, isSampleDue: false };
     },
     prune: async () => ({ removed: 100, hasMore: true, memoryShare, lost: 0 }),
   } as unknown as DeliveryQueue;

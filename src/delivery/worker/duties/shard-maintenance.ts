@@ -77,6 +77,7 @@ export class ShardMaintenance {
     this.#report(shard);
     if (shard.hasOverdueWork) await jobReclaim.reclaim([]);
     if (shard.hasTallies) await this.#foldTallies();
+    if (shard.isSampleDue) await queue.sampleBacklogs();
     await this.#retention.makeRoom(shard.memoryShare);
   }
 

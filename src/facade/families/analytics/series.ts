@@ -46,6 +46,13 @@ const sums = {
   movedAway: ofSome.describe('Failed at a destination and went to its failover.'),
   retried: ofSome.describe('Failed attempts after which another one was planned.'),
   attempts: ofSome.describe('All attempts; a batch has one.'),
+  backlog: z
+    .number()
+    .nullable()
+    .describe(
+      'Mean of the samples of what waited or was being delivered, one every five minutes; of the whole range in `total`. null without a sample.',
+    ),
+  oldestAgeMs: ofSome.describe('Highest sampled age of the oldest delivery that could be attempted. null where nothing waited.'),
   avgLatency: latency,
   p50Latency: latency,
   p95Latency: latency,
@@ -147,7 +154,7 @@ export function toSeries(series: Series, shown: Shown, nowMs: number): z.input<t
   };
 }
 
-function toSums({ events, duplicates, filtered, statistics }: SeriesPoint, shown: Shown) {
+function toSums({ events, duplicates, filtered, statistics, backlog, oldestAgeMs }: SeriesPoint, shown: Shown) {
   const { delivered, failed, movedAway, retried, latencies, averageLatencyMs } = statistics;
   const ofDeliveries = (value: number): number | null => (shown === 'source' ? null : value);
   return {
@@ -159,6 +166,8 @@ function toSums({ events, duplicates, filtered, statistics }: SeriesPoint, shown
     movedAway: ofDeliveries(movedAway),
     retried: ofDeliveries(retried),
     attempts: ofDeliveries(latencies.total),
+    backlog: backlog === null ? null : Math.round(backlog * 10) / 10,
+    oldestAgeMs,
     avgLatency: roundedOrNull(averageLatencyMs),
     p50Latency: roundedOrNull(latencies.quantile(0.5)),
     p95Latency: roundedOrNull(latencies.quantile(0.95)),

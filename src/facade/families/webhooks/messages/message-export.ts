@@ -1,13 +1,16 @@
 import { z } from 'zod';
+import { invalidParameter } from '../../../../core/errors.ts';
 import { isBefore, type Position } from '../../../../data/shard/cursor.ts';
 import type { ListedEntry } from '../../../../data/shard/index-pages.ts';
+import { endErrorTypes } from '../../../../data/shard/message-conditions.ts';
 import type { WebhookEventView, WebhookMessageView } from '../../../../data/webhooks/webhook-message-view.ts';
 import { text } from '../../../../resources/text.ts';
 import { type Call, type Family, operation } from '../../../http/operation.ts';
 import { cursorPaginationRecord, unknownIds } from '../../../http/pagination.ts';
-import { queryInteger, queryTime, timeRange } from '../../../http/query.ts';
+import { queryInteger, queryList, queryTime, timeRange } from '../../../http/query.ts';
 import { StreamedAnswer } from '../../../http/streamed-answer.ts';
 import { isoTime, timestamp } from '../../../records/record-fields.ts';
+import { errorTypeQuery, messageFilterOf, messageFilterParameters } from '../../shared/message-filters.ts';
 import { csvLine } from './csv.ts';
 import { messageFilter } from './message-filter.ts';
 import { MessageNames, messageRecord, messageStatus } from './message-record.ts';
@@ -27,18 +30,31 @@ const exportedEvent = eventItem
 /** CSV leaves out what is the same in every row. */
 const columnsOf = { events: eventItem.omit({ organizationId: true }), messages: messageRecord.omit({ organizationId: true }) };
 
+const { responseStatus, attemptsMin, attemptsMax, failedFrom, failedTo } = messageFilterParameters;
+/** As in the list of messages; an export of events has none of them. */
+const ofMessages = {
+  endpointId: id.optional().describe('Of messages: only to this endpoint.'),
+  errorType: errorTypeQuery(['circuit_open', ...endErrorTypes]),
+  responseStatus,
+  attemptsMin,
+  attemptsMax,
+  failedFrom,
+  failedTo,
+};
+
 const query = z.object({
   format: z.enum(['json', 'csv']).default('json').describe('Format of the file.'),
   type: z.enum(['events', 'messages']).default('events').describe('What is exported.'),
   startDate: queryTime.optional().describe('Not sent earlier: ISO 8601.'),
   endDate: queryTime.optional().describe('Not sent later: ISO 8601.'),
-  status: messageStatus.optional().describe('Of messages; of events those with a message of this status.'),
+  status: queryList(messageStatus, 'Of messages; of events those with a message of this status.'),
   eventType: text(1, 100).optional().describe('Name of the event type.'),
   applicationId: id
     .optional()
     .describe(
       'Of messages to endpoints of this application; of events those that have such messages, or were sent to this application alone. Of an event with very many messages the first 1,000 are looked at.',
     ),
+  ...ofMessages,
   limit: queryInteger({ min: 1, max: 50_000 }).default(10_000).describe('Most records in the answer.'),
   cursor: text(1, 1024).optional().describe('`nextCursor` of an export before, with the same filters.'),
 });
@@ -158,9 +174,12 @@ async function* jsonPieces(batches: Batches, exportedAt: string): AsyncGenerator
 }
 
 async function exportFilter(call: ExportCall) {
-  const { startDate, endDate, status, eventType, applicationId } = call.query;
-  const statuses = status && [status];
-  return { status, statuses, ...(await messageFilter(call, { eventType, applicationId })), ...timeRange(startDate, endDate, dateNames) };
+  const { type, startDate, endDate, status: statuses, ...sent } = call.query;
+  const foreign = Object.keys(ofMessages).find((name) =>
+    Object.entries(sent).some(([given, value]) => given === name && value !== undefined),
+  );
+  if (type === 'events' && foreign !== undefined) throw invalidParameter(foreign, 'goes with type=messages only');
+  return { ...messageFilterOf(sent), statuses, ...(await messageFilter(call, sent)), ...timeRange(startDate, endDate, dateNames) };
 }
 type ExportFilter = Awaited<ReturnType<typeof exportFilter>>;
 

@@ -1,6 +1,7 @@
 import { notBefore } from '../../../../core/delivery-time.ts';
 import { PosthornError } from '../../../../core/errors.ts';
 import { smallestExpiry } from '../../../../core/expiry.ts';
+import { hopHeader, hopOfRequest } from '../../../../core/hops.ts';
 import { newTimedId } from '../../../../core/ids.ts';
 import { jsonSchemaText } from '../../../../core/json-schema-text.ts';
 import { parseJson } from '../../../../core/read-json.ts';
@@ -31,7 +32,7 @@ export interface TakenEvent {
 /**
  * Stores an event with a message for every subscription that it matches; what was stored before is answered as then, whatever has changed since.
  * `place`: of the event in the request; `turn`: among its events. Throws RESOURCE_NOT_FOUND without an enabled event type of the name, and for a target that is not there,
- * PAYLOAD_TOO_LARGE, VALIDATION_FAILED for a payload that breaks the schema, APPLICATION_RATE_LIMITED, QUOTA_EXCEEDED, QUEUE_FULL, UNAVAILABLE: then it
+ * PAYLOAD_TOO_LARGE, VALIDATION_FAILED for a payload that breaks the schema, FORBIDDEN for too many hops, APPLICATION_RATE_LIMITED, QUOTA_EXCEEDED, QUEUE_FULL, UNAVAILABLE: then it
  * may be stored, and with an idempotency key it is not stored again when it is sent again.
  */
 export async function takeWebhookEvent(
@@ -42,6 +43,7 @@ export async function takeWebhookEvent(
 ): Promise<TakenEvent> {
   const { services, caller } = call;
   const org = caller.organization.id;
+  const hop = hopOfRequest(call.sentHop);
   const mark = eventMark(call, sent, place);
   const repeated = (answered: EventAnswer): TakenEvent => ({ answer: answered, isRepeated: sent.idempotencyKey !== undefined });
   const before = await answerBefore(call, mark);
@@ -53,7 +55,7 @@ export async function takeWebhookEvent(
   const notBeforeMs = notBefore(sent, receivedAtMs);
   const webhook = webhookPart(sent, eventType);
   const matches = await matchesOf(call, eventType, { webhook, data: sent.payload, mark });
-  const event = eventOf(call, { webhook, payload, eventType, matches, receivedAtMs, notBeforeMs });
+  const event = eventOf(call, { webhook, payload, eventType, matches, receivedAtMs, notBeforeMs, hop });
   const { monthlyMessages } = caller.organization;
   const count = (): Promise<void> => turn.begin('count', () => countTargeted(call, webhook, matches));
   const accept = (taken: NewEvent): Promise<boolean> => turn.store(homeShard(taken.id) ?? 0, () => services.sending.acceptor.accept(taken));
@@ -147,9 +149,13 @@ async function matchesOf(call: Call, { id, name }: EventTypeRecord, { webhook, d
   let { total } = known;
   if (monthlyMessages !== null && !known.isCounted) {
     const receivedAtMs = services.clock.now();
-    const atMost = await services.intake.left({ org, receivedAtMs, mark, windowMs: idempotencyMs, monthlyMessages });
+    const left = await services.intake.left({ org, receivedAtMs, mark, windowMs: idempotencyMs, monthlyMessages });
+    const atMost = left.messages;
     total = await services.sending.counter.total({ org, eventTypeId: id, narrowing: webhook, event, known, atMost, signal });
-    if (total > atMost) throw quotaExceeded(receivedAtMs, monthlyMessages);
+    if (total > atMost) {
+      left.refused();
+      throw quotaExceeded(receivedAtMs, monthlyMessages);
+    }
   }
   const matches = { ...known, total };
   const matched = new Set(matches.first.map(({ endpointId }) => endpointId));
@@ -191,9 +197,11 @@ interface EventParts {
   matches: WebhookMatches;
   receivedAtMs: number;
   notBeforeMs: number | null;
+  hop: number | null;
 }
 
-function eventOf({ services, caller }: Call, { webhook, payload, eventType, matches, receivedAtMs, notBeforeMs }: EventParts): NewEvent {
+function eventOf({ services, caller }: Call, parts: EventParts): NewEvent {
+  const { webhook, payload, eventType, matches, receivedAtMs, notBeforeMs, hop } = parts;
   const { maxAttempts } = services.sending;
   const common = { maxAttempts, notBeforeMs, receivedAtMs, expiresAfterSeconds: webhook.expiresAfterSeconds };
   return {
@@ -204,7 +212,7 @@ function eventOf({ services, caller }: Call, { webhook, payload, eventType, matc
     receivedAtMs,
     method: 'POST',
     contentType,
-    headers: [],
+    headers: hop === null ? [] : [[hopHeader, String(hop)]],
     payload,
     signatureValid: null,
     duplicateOf: null,

@@ -1,0 +1,94 @@
+import type { Clock } from '../core/clock.ts';
+import { signingKeyPrefix } from '../core/ed25519-keys.ts';
+import type { UntoldRotation } from '../core/own-event.ts';
+import type { DestinationRecord, RecordByKind, SourceRecord } from '../core/records.ts';
+import type { Keyring } from '../core/sealing.ts';
+import { recordSealingContext } from '../core/sealing-contexts.ts';
+import { shardOf } from '../core/shard-of.ts';
+import type { OwnEventNotes } from '../data/queue/own-event-notes.ts';
+import type { FencedPublisher } from './fenced-publisher.ts';
+import type { RecordSink } from './record-sink.ts';
+
+type SignedKind = 'source' | 'destination';
+type SignedRecord = SourceRecord | DestinationRecord;
+
+/** Where a leader notes what Posthorn's own events are to say. */
+export interface LeaderNotes {
+  /** Whether the organization has an enabled source for them. Rejects with UNAVAILABLE. */
+  hasOwnSource(org: string): Promise<boolean>;
+  notes: Pick<OwnEventNotes, 'noteOfOrganization'>;
+}
+
+export interface RotationSinkOptions {
+  publisher: Pick<FencedPublisher, 'get'>;
+  keyring: Keyring;
+  clock: Clock;
+  /** Null: nobody is told. */
+  leaderNotes: LeaderNotes | null;
+  shards: number;
+}
+
+/** The replaced secret stands beside the new one, and so holds for as long as it does. */
+const withoutEnd = '9999-12-31T23:59:59.000Z';
+
+/**
+ * Notes `secret.rotated` when a record is published whose signing secret is another one, for organizations that have a source for it. The published record has the rotation
+ * until it is noted, so that the next leader notes it after a crash. A repeated note makes the same event.
+ */
+export function rotationSink<R extends SignedKind>(
+  kind: R,
+  sink: RecordSink<RecordByKind[R]>,
+  { publisher, keyring, clock, leaderNotes, shards }: RotationSinkOptions,
+): RecordSink<RecordByKind[R]> {
+  if (leaderNotes === null) return sink;
+  const note = async ({ id, org }: SignedRecord, { atMs, shard, previousSecretExpiresAt }: UntoldRotation): Promise<void> => {
+    const data = { kind, [`${kind}Id`]: id, rotatedAt: new Date(atMs).toISOString(), previousSecretExpiresAt };
+    await leaderNotes.notes.noteOfOrganization({ org, kind: 'secretRotated', about: `${id} ${atMs}`, data }, shard);
+  };
+  return {
+    ...sink,
+    publish: async (record) => {
+      if (envelopesOf(record).length === 0) return sink.publish(record);
+      const stored = await publisher.get(kind, record.id);
+      if (stored?.org !== record.org) return sink.publish(record);
+      if (stored.untoldRotation !== undefined) await note(stored, stored.untoldRotation);
+      const open = (envelope: string): string =>
+        keyring.open(envelope, recordSealingContext(record.org, kind, record.id, 'signingSecrets'));
+      const replaced = replacedEnvelope(envelopesOf(stored), envelopesOf(record), open);
+      if (replaced === null || !(await leaderNotes.hasOwnSource(record.org))) return sink.publish(record);
+      const rotation = { atMs: clock.now(), shard: shardOf(record.org, shards), previousSecretExpiresAt: endOf(replaced, record) };
+      const obstacle = await sink.publish({ ...record, untoldRotation: rotation });
+      if (obstacle !== null) return obstacle;
+      await note(record, rotation);
+      return sink.publish(record);
+    },
+  };
+}
+
+function envelopesOf(record: SignedRecord): readonly string[] {
+  if (!('type' in record)) return record.signingSecrets;
+  return record.type === 'http' ? record.http.signingSecrets : [];
+}
+
+/** The envelope of the current secret before, or of the current Ed25519 key, where that has become another; null: none has, or it does not open. */
+function replacedEnvelope(before: readonly string[], after: readonly string[], open: (envelope: string) => string): string | null {
+  if (before.length === after.length && before.every((envelope, i) => envelope === after[i])) return null;
+  try {
+    const opened = (envelopes: readonly string[]) => envelopes.map((envelope) => ({ envelope, text: open(envelope) }));
+    const [old, current] = [opened(before), opened(after)];
+    for (const isKey of [false, true]) {
+      const firstOf = (all: typeof old) => all.find(({ text }) => text.startsWith(signingKeyPrefix) === isKey);
+      const [was, is] = [firstOf(old), firstOf(current)];
+      if (was !== undefined && is !== undefined && was.text !== is.text) return was.envelope;
+    }
+  } catch {
+    // Sealed under a key that is gone: whether it is another secret cannot be known.
+  }
+  return null;
+}
+
+function endOf(replaced: string, record: SignedRecord): string | null {
+  if (envelopesOf(record).includes(replaced)) return withoutEnd;
+  const previous = 'previousSigningSecrets' in record ? record.previousSigningSecrets : undefined;
+  return previous?.sealed.includes(replaced) === true ? new Date(previous.validUntilMs).toISOString() : null;
+}
