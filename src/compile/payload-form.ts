@@ -1,4 +1,4 @@
-import type { PayloadForm } from '../core/payload-link.ts';
+import { needsPublicUrl, type PayloadForm } from '../core/payload-link.ts';
 import type { Refusal } from './compiled.ts';
 
 /** Refuses links to payloads where the installation has no public address for them. `field`: such as `spec.payloadForm`. */
@@ -6,6 +6,6 @@ export function payloadFormRefusal(form: PayloadForm | undefined, field: string,
   if (form !== 'thin' || hasPublicUrl) return null;
   return {
     reason: 'NoPublicUrl',
-    message: `${field} thin needs the public address of the installation, POSTHORN_PUBLIC_URL, which is not set`,
+    message: `${field} thin ${needsPublicUrl}`,
   };
 }

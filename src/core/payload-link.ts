@@ -8,16 +8,22 @@ export type PayloadForm = (typeof payloadForms)[number];
 
 export const defaultPayloadForm: PayloadForm = 'full';
 
+/** Why there is no thin form without an address; it continues a sentence. */
+export const needsPublicUrl = 'needs the public address of the installation, POSTHORN_PUBLIC_URL, which is not set';
+
 /** Below the public address of the installation. */
 export const payloadLinkPath = '/api/payload';
 
 /** For so long after the attempt a link leads to the payload. */
 export const payloadLinkMs = 7 * 86_400_000;
 
-/** The payload of a test is in its link, because a test is not stored. */
+/**
+ * The payload of a test is in its link, because a test is not stored. As a JSON string it has at most so many bytes, so that the URL stays below 8 KiB, to which
+ * many proxies limit a request line.
+ */
 export const maxTestPayloadBytes = 4096;
 
-/** Who has the link may read this, and nothing else. */
+/** What a link leads to. */
 export interface LinkedPayload {
   /** As the message names it: `core/webhook.ts`. */
   org: string;
@@ -26,8 +32,9 @@ export interface LinkedPayload {
     id: string;
     /** The route or the transform whose output goes out in place of the payload; null: the payload as it came. */
     outputOf: string | null;
-    /** The content type that the target sets itself; null: that of the payload. */
+    /** The content type and the coding that the target sets itself; null: those of the payload. */
     contentType: string | null;
+    contentEncoding: string | null;
   } | null;
   /** The payload of a test. */
   payload: string | null;
@@ -39,6 +46,7 @@ const content = z.object({
   m: z.string().optional(),
   r: z.string().optional(),
   c: z.string().optional(),
+  e: z.string().optional(),
   p: z.string().optional(),
 });
 
@@ -63,6 +71,7 @@ export class PayloadLinks {
       m: message?.id,
       r: message?.outputOf ?? undefined,
       c: message?.contentType ?? undefined,
+      e: message?.contentEncoding ?? undefined,
       p: payload ?? undefined,
     } satisfies z.input<typeof content>);
     const token = this.#keyring.seal(text, context);
@@ -73,8 +82,8 @@ export class PayloadLinks {
 /** What the token of a link leads to; null: this installation has not made it. */
 export function linkedPayload(token: string, keyring: Keyring): (LinkedPayload & { expiresAtMs: number }) | null {
   try {
-    const { o, x, m, r = null, c = null, p = null } = content.parse(parsePlainJson(keyring.open(token, context)));
-    const message = m === undefined ? null : { id: m, outputOf: r, contentType: c };
+    const { o, x, m, r = null, c = null, e = null, p = null } = content.parse(parsePlainJson(keyring.open(token, context)));
+    const message = m === undefined ? null : { id: m, outputOf: r, contentType: c, contentEncoding: e };
     return { org: o, message, payload: p, expiresAtMs: x };
   } catch {
     return null;

@@ -20,3 +20,8 @@ export const signatureHeaders: ReadonlySet<string> = new Set(['webhook-id', 'web
 
 /** What says how the payload is to be read goes out with it, whatever a destination forwards. */
 export const payloadHeaders: ReadonlySet<string> = new Set(['content-type', 'content-encoding']);
+
+/** Whether the header, a name in lower case, describes the payload that came in and no other: its type, its coding, a digest. */
+export function describesPayload(name: string): boolean {
+  return /^(?:content-.*|digest|repr-digest|etag)$/.test(name);
+}

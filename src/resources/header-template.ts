@@ -6,7 +6,7 @@ import { distinctHeadersRule, headerName, settableHeaderRule } from './http-head
 import { text } from './text.ts';
 
 /** At most so many headers whose values are made of the message. */
-export function headerTemplates(most: number, kind: TemplateKind) {
+export function headerTemplates(max: number, kind: TemplateKind) {
   const header = z.strictObject({
     name: headerName.describe('Name of the header.'),
     template: text(1, templateLimits.length)
@@ -17,7 +17,7 @@ export function headerTemplates(most: number, kind: TemplateKind) {
   });
   return z
     .array(header)
-    .max(most)
+    .max(max)
     .meta({ 'x-kubernetes-list-type': 'map', 'x-kubernetes-list-map-keys': ['name'] });
 }
 

@@ -41,7 +41,10 @@ async function delivered(changes: Parameters<typeof newEvent>[0] = {}): Promise<
 }
 
 const made = (keyring: Keyring, nowMs = Date.now(), org = 'org_a') =>
-  new PayloadLinks(links.url, keyring).make({ org, message: { id: 'msg_00', outputOf: null, contentType: null }, payload: null }, nowMs);
+  new PayloadLinks(links.url, keyring).make(
+    { org, message: { id: 'msg_00', outputOf: null, contentType: null, contentEncoding: null }, payload: null },
+    nowMs,
+  );
 const ring = (...keys: [string, number][]) => new Keyring(keys.map(([id, byte]) => ({ id, key: Buffer.alloc(32, byte) })));
 
 test('a link that is malformed, altered or forged leads to nothing', async () => {
@@ -72,6 +75,13 @@ test('a link that is malformed, altered or forged leads to nothing', async () =>
     ]);
     expect(headers['cache-control']).toBe('no-store');
   }
+});
+
+test.each(['script', 'style', 'image', 'iframe', 'serviceworker', 'worker'])('no page can make a payload its %s', async (wanted) => {
+  const url = await delivered();
+  const answers = await Promise.all([wanted, 'empty', 'document'].map((each) => fetch(url, { headers: { 'sec-fetch-dest': each } })));
+  expect(answers.map(({ status }) => status)).toEqual([403, 200, 200]);
+  await Promise.all(answers.map((answer) => answer.text()));
 });
 
 test('a link counts for 7 days after the attempt, then it answers 410', async () => {
@@ -107,7 +117,7 @@ test('a link of an organization that is deleted and retained, or gone, leads to 
 test('a link whose organization is another one than that of the message leads to nothing', async () => {
   const { messageId } = { messageId: linkedPayload(tokenOf(await delivered()), testKeyring)?.message?.id ?? '' };
   suite.registry.put('organization', organizationRecord({ id: 'org_b', slug: 'b', namespace: 'b' }));
-  const message = { id: messageId, outputOf: null, contentType: null };
+  const message = { id: messageId, outputOf: null, contentType: null, contentEncoding: null };
   for (const org of ['org_b', '+org_a', '+org_b']) {
     const { url } = new PayloadLinks(links.url, testKeyring).make({ org, message, payload: null }, Date.now());
     expect((await fetchLink(url)).status).toBe(410);

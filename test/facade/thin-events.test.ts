@@ -114,6 +114,19 @@ describe('a destination of the form thin', () => {
     expect((await fetchLink(linkIn(request))).headers['content-type']).toBe('application/cloudevents+json');
   });
 
+  test('what the destination says of the coding of its payloads is said behind the link, not of the object', async () => {
+    const to = await receiver();
+    const headers = ['Content-Encoding', 'Digest', 'X-A'].map((name) => ({ name, value: 'gzip' }));
+    const headerTemplates = [{ name: 'Content-Language', template: 'en' }];
+    thin(to.url, { headers, headerTemplates });
+    worker();
+    await send();
+    const request = first(await to.arrived(1));
+    expect(request.headers).toMatchObject({ 'content-type': 'application/json', 'x-a': 'gzip' });
+    for (const name of ['content-encoding', 'digest', 'content-language']) expect(request.headers).not.toHaveProperty(name);
+    expect((await fetchLink(linkIn(request))).headers['content-encoding']).toBe('gzip');
+  });
+
   test('header templates read the payload behind the link, and make no content type', async () => {
     const to = await receiver();
     const headerTemplates = [

@@ -74,8 +74,8 @@ local function cancel(id, place)
     return 'noted'
   end
   if not retry_over(n, id) then
-    local noted = m[8] and m[8] ~= '' and m[8]
-    local lane, entry = place_in_lanes(id, n, m[7] or m[6], noted or place, t[2])
+    -- A place that a search has found comes first: a worker that knows no deadlines leaves the noted entry as it was.
+    local lane, entry = place_in_lanes(id, n, m[7] or m[6], place ~= '' and place or m[8] or '', t[2])
     if not lane then
       return 'seek ' .. n .. (t[2] and ' r' or '')
     end

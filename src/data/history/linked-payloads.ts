@@ -2,7 +2,7 @@ import type { RedisClient } from '../../redis/connection.ts';
 import { throwUnavailable } from '../../redis/unavailable.ts';
 import { decodeOutput, type EventOutput } from '../queue/event-output.ts';
 import type { ReaderOptions } from '../shard/index-pages.ts';
-import { PayloadChunks } from '../shard/payload-chunks.ts';
+import { onePiece, PayloadChunks } from '../shard/payload-chunks.ts';
 import { recordKey } from '../shard/record-key.ts';
 import { shardKeys } from '../shard/shard-keys.ts';
 import { ShardReader } from '../shard/shard-reader.ts';
@@ -71,8 +71,4 @@ export class LinkedPayloads {
     const kept = await this.#redis.hgetBuffer(keys.outputs(eventKey), field === '1' ? outputOf : field).catch(throwUnavailable);
     return kept === null ? null : decodeOutput(kept);
   }
-}
-
-async function* onePiece(payload: Buffer | null): AsyncGenerator<Buffer | null> {
-  yield payload;
 }

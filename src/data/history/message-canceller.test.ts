@@ -291,6 +291,20 @@ test('a long lane whose entries stand anywhere is looked through for all of its 
   expect(await checkShards({ redis: redis.client, prefix })).toMatchObject({ findings: [], unfinished: 2400 });
 });
 
+test('a message is found though the noted entry is not its own any more, as after a worker that knows no deadlines', async () => {
+  const event = newEvent({});
+  const [target] = event.targets;
+  if (target === undefined) throw new Error('the event has no target');
+  await acceptor.accept({ ...event, targets: [{ ...target, expiresAtMs: Date.now() + hourMs }] });
+  const n = await redis.client.hget(`${base}tn:org_a`, 'rte_a dst_a');
+  const [[entry, fields] = ['', []]] = await redis.client.xrange(`${base}w:${n}`, '-', '+');
+  expect(await redis.client.hget(`${base}m:${fields[1]}`, field.message.laneEntry)).toBe(`${n}/${entry}`);
+  await redis.client.xdel(`${base}w:${n}`, entry);
+  await accept(20);
+  await redis.client.xadd(`${base}w:${n}`, '10000000-1', ...fields);
+  expect(await cancel(target.messageId)).toEqual(['cancelled']);
+});
+
 test('cancels that race with workers leave each message ended once', async () => {
   const ids = await accept(200);
   await take();

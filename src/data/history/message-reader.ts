@@ -27,7 +27,7 @@ import type {
   ScannedPage,
 } from '../shard/messages.ts';
 import { unpackedResults } from '../shard/packed-results.ts';
-import { PayloadChunks } from '../shard/payload-chunks.ts';
+import { onePiece, PayloadChunks } from '../shard/payload-chunks.ts';
 import { listPage, searchOf } from '../shard/payload-search.ts';
 import { homeShard, recordKey, recordPlace } from '../shard/record-key.ts';
 import { list, text } from '../shard/script-reply.ts';
@@ -382,8 +382,4 @@ export class RedisMessageReader implements MessageReader {
 function placeOf(id: string): MessageLocation | null {
   const shard = homeShard(id);
   return shard === null ? null : { id, shard };
-}
-
-async function* onePiece(payload: Buffer | null): AsyncGenerator<Buffer | null> {
-  yield payload;
 }

@@ -26,9 +26,11 @@ function earlyEnds(count: (reason: keyof EarlyEnds, target: (typeof targetKinds)
   return { cancelled: byTarget('cancelled'), expired: byTarget('expired') };
 }
 
-/** Of the fields of a shard's hash `early` (`includes/finish.lua`) and their values, one after the other. */
-export function earlyEndsOf(fields: readonly unknown[]): EarlyEnds {
-  const counts = new Map<unknown, number>();
-  for (let i = 0; i < fields.length; i += 2) counts.set(fields[i], Number(fields[i + 1]));
-  return earlyEnds((reason, target) => counts.get(`${reason} ${target}`) ?? 0);
+/** Of the numbers as `stats.lua` has them: cancelled, then expired; of each first those of destinations, then those of endpoints. Null: none. */
+export function earlyEndsOf(counts: readonly unknown[]): EarlyEnds {
+  const [ofDestinations, ofEndpoints, expiredOfDestinations, expiredOfEndpoints] = counts.map(Number);
+  return {
+    cancelled: { destination: ofDestinations ?? 0, endpoint: ofEndpoints ?? 0 },
+    expired: { destination: expiredOfDestinations ?? 0, endpoint: expiredOfEndpoints ?? 0 },
+  };
 }

@@ -3,8 +3,9 @@
 --
 -- KEYS: see ../shard/includes/shard.lua. ARGV[1] mark of a pool (../shard/includes/pools.lua), of which the oldest and the last figure are; the others are of the shard.
 -- Reply: {unfinished messages, retries that wait, held by workers, dead letters, when the oldest unread message was accepted (ms) or '', entries in the outbox,
--- age of the oldest of them in ms, messages that more workers of the pool could deliver sooner, scheduled messages that wait for their time, fields and values of `early` (includes/finish.lua)}. Scheduled messages are
--- none of the retries. Where more than a thousand targets have some they are counted in a sample.
+-- age of the oldest of them in ms, messages that more workers of the pool could deliver sooner, scheduled messages that wait for their time, the messages of
+-- destinations and of endpoints that were cancelled and that expired}. Retries do not include scheduled messages. Where more than a thousand targets have scheduled ones, these are counted in
+-- a sample.
 -- The oldest is looked for in at most 128 ready targets. What more workers could not deliver sooner, since it waits for its next attempt, a
 -- circuit, a limit, the end of a pause, the rest of its batch or an earlier message, is counted in samples where it is much. So is what pools other than the
 -- default one have; it has the rest.
@@ -143,5 +144,5 @@ return {
   oldest_wait_ms() or 0,
   mark == '' and servable_by_default() or servable_by(mark, 16),
   scheduled,
-  call('HGETALL', P .. 'early'),
+  call('HMGET', ctl, 'cancelled destination', 'cancelled endpoint', 'expired destination', 'expired endpoint'),
 }

@@ -23,6 +23,11 @@ export interface ChunkedPayload {
 
 const dropScript = new Script(new URL('./chunks-drop.lua', import.meta.url));
 
+/** A payload that is at hand, in the form of one that is streamed; null: it is gone. */
+export async function* onePiece(payload: Buffer | null): AsyncGenerator<Buffer | null> {
+  yield payload;
+}
+
 /**
  * The chunks of payloads above 1 MiB (`includes/chunks.lua`). They are plain strings, written and read one by one, because one long argument of a script holds
  * up everybody else in Redis (docs/decisions/0009-payload-chunks.md). All methods reject with UNAVAILABLE when Redis does not answer.

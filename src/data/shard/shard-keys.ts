@@ -3,7 +3,8 @@
  * another shard with it (27).
  *
  * - `ctl` hash: n counter, ms newest index time, vt virtual clock, tn last target number, slots of all workers, open
- *   unfinished messages, marker, full (accept refuses), lease, over and lean (what accept and settle take, `byte-shares.ts`), paused cursor of the walk over the set (`expire-paused.lua`), bs the period of the last sample of the backlogs
+ *   unfinished messages, marker, full (accept refuses), lease, over and lean (what accept and settle take, `byte-shares.ts`), paused cursor of the walk over the set (`expire-paused.lua`), bs the period of the last sample of the backlogs,
+ *   `cancelled destination`, `expired endpoint` and the like how many messages ended so (`../queue/includes/finish.lua`)
  * - `e:<event>` string (`event-text.ts`), `x:<event>` ids of its messages when there are several, `refs` hash of the number of those
  *   here, `far` hash of other shards that have a copy
  * - `ue` hash of unfinished events, `ub` of their bytes by account, `fb` of the bytes of all others (`../queue/includes/unfinished.lua`); `early` hash of how far the
@@ -25,7 +26,9 @@
  * - `ends` stream of what ended at targets with alerts (`../queue/includes/ends.lua`), `ends-reader` who reads it; `al:<route>`, `alr:<org>`, `alerts`,
  *   `incidents` what is known of alerts (`alerts.lua`)
  * - `slow` and `slow:<account>` handles of attempts to slow targets by deadline (`../queue/includes/slow.lua`)
- * - `due` sorted set `<target> <message>` by due time, `retries` hash of how many each target has there; `paused` set of targets
+ * - `due` sorted set `<target> <message>` by due time, `retries` hash of how many each target has there, `scheduled` hash of how many of these are scheduled;
+ *   `exp` sorted set `<target> <message>` of deadlines (`../queue/includes/expiry.lua`); of both the indexes `due:<account>` and `exp:<account>`, and the turns
+ *   `turns:due` and `turns:exp` (`../queue/includes/time-shares.lua`; `ctl` has in `indexed:due` and `indexed:exp` how far they are built); `paused` set of targets
  * - `held` sorted set `<lane>/<entry>/<worker>` by deadline, `held:<worker>` hash `<lane>/<entry>` → message
  * - `i:<org>`, `i:<route>`, `i:<destination>` indexes of messages, `i:dead:<org>` and `i:fail:<route>` of dead letters, `i:bad:<org>` and
  *   `i:batch:<org>` of what has failed (`../queue/includes/failures-index.lua`), `i:ev:<org>` and

@@ -23,9 +23,10 @@ export function thinFormOf(plan: ReadyPlan): ThinForm | null {
   }
 }
 
-/** What goes out for a message, and what the receiver must not be quoted with. */
+/** What goes out for a message. */
 export interface SentEvent {
   event: StoredEvent;
+  /** Masked in what is recorded of the answer. */
   secrets: SentSecrets;
 }
 
@@ -43,25 +44,26 @@ interface Linking {
 export function thinEvent(
   { target, messageId }: Pick<Job, 'target' | 'messageId'>,
   { event, secrets }: SentEvent,
-  { links, contentType }: ThinForm,
+  { links, contentType, contentEncoding }: ThinForm,
   { eventId, eventType, outputOf, nowMs }: Linking,
 ): SentEvent | null {
   if (links === null) return null;
-  const link = links.make({ org: target.org, message: { id: messageId, outputOf, contentType }, payload: null }, nowMs);
+  const link = links.make({ org: target.org, message: { id: messageId, outputOf, contentType, contentEncoding }, payload: null }, nowMs);
   const body = thinBody({ id: eventId, type: eventType, receivedAtMs: event.receivedAtMs, url: link.url });
   return { event: withOutput(event, { contentType: 'application/json', body }), secrets: secrets.and(link.token) };
 }
 
-/** The same of a test, whose payload nothing stores. A text: why there is none. */
+/** The same of a test, whose payload nothing stores. A text: why the test is not sent. */
 export function thinTest(
   { org, id, type, payload, secrets }: { org: string; id: string; type: string | null; payload: Buffer; secrets: SentSecrets },
   { links }: ThinForm,
   nowMs: number,
 ): { body: Buffer; secrets: SentSecrets } | string {
-  if (links === null) return new NoPublicUrlError().message;
-  if (payload.length > maxTestPayloadBytes)
-    return `the payload of a test of a thin delivery may have at most ${maxTestPayloadBytes} bytes, because it is in the link`;
-  const link = links.make({ org, message: null, payload: payload.toString() }, nowMs);
+  if (links === null) return `The test was not sent: ${new NoPublicUrlError().message}.`;
+  const text = payload.toString();
+  if (Buffer.byteLength(JSON.stringify(text)) > maxTestPayloadBytes)
+    return `The test was not sent: the payload of a test of a thin delivery may have at most ${maxTestPayloadBytes} bytes as a JSON string, because it is in the link.`;
+  const link = links.make({ org, message: null, payload: text }, nowMs);
   return { body: thinBody({ id, type, receivedAtMs: nowMs, url: link.url }), secrets: secrets.and(link.token) };
 }
 

@@ -3,6 +3,7 @@ import type { Clock } from '../../core/clock.ts';
 import { isPosthornError, PosthornError } from '../../core/errors.ts';
 import { storedFormat } from '../../core/readable-payload.ts';
 import type { TransformRecord } from '../../core/records.ts';
+import { describesPayload } from '../../core/reserved-headers.ts';
 import type { DeliveryQueue, Job, Outcome } from '../../data/queue/delivery-queue.ts';
 import type { EventOutput } from '../../data/queue/event-output.ts';
 import type { StoredEvent } from '../../data/shard/event-text.ts';
@@ -53,9 +54,6 @@ export async function transformedJob(
 
 /** More than two batches have. */
 const maxWarnings = 2500;
-
-/** They speak of the payload that came in, and of no other. */
-const payloadHeader = /^(?:content-.*|digest|repr-digest|etag)$/;
 
 /**
  * Puts the output of its route's transform in the place of an event's payload. The transform runs once for an event and a route,
@@ -123,7 +121,7 @@ function outputKey({ eventId, target }: TransformableMessage): string {
   return `${eventId} ${target.routeId}`;
 }
 
-/** The event with another payload, without the headers that speak of the one that came in. */
+/** The event with another payload, without the headers that describe the one that came in. */
 export function withOutput(event: StoredEvent, { contentType, body }: EventOutput): StoredEvent {
-  return { ...event, contentType, headers: event.headers.filter(([name]) => !payloadHeader.test(name)), payload: body };
+  return { ...event, contentType, headers: event.headers.filter(([name]) => !describesPayload(name)), payload: body };
 }

@@ -86,7 +86,7 @@ interface Sent {
   own: readonly [string, string][];
   keys: readonly KeyObject[];
   event: Pick<StoredEvent, 'headers' | 'contentType' | 'payload' | 'sourceSlug'>;
-  /** What the endpoint must not be quoted with. */
+  /** Masked in what is recorded of the answer. */
   secrets: SentSecrets;
   identity: Parameters<typeof webhookHeaders>[3];
 }

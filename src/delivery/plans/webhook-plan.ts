@@ -6,6 +6,7 @@ import { type EgressRules, egressRules, type InstallationEgress } from '../../co
 import type { ReadyTemplate } from '../../core/header-template.ts';
 import type { PayloadLinks } from '../../core/payload-link.ts';
 import type { OrganizationRecord, RouteRecord, ThrottleRecord, TransformRecord } from '../../core/records.ts';
+import { describesPayload } from '../../core/reserved-headers.ts';
 import type { Keyring } from '../../core/sealing.ts';
 import { webhookHeaderSealingContext, webhookSecretSealingContext } from '../../core/sealing-contexts.ts';
 import { signingKey, withoutPrefix } from '../../core/signing.ts';
@@ -21,7 +22,7 @@ import type { EndpointDisabling, EndpointToDisable } from '../../data/webhooks/d
 import type { WebhookDirectory } from '../../data/webhooks/webhook-directory.ts';
 import type { WebhookApplication, WebhookEndpoint, WebhookSecret } from '../../data/webhooks/webhooks.ts';
 import type { Dispatchers } from '../targets/http/dispatchers.ts';
-import type { ThinForm } from '../targets/http/http-plan.ts';
+import { type ThinForm, thinForm } from '../targets/http/http-plan.ts';
 import { httpTarget } from '../targets/http/http-target.ts';
 import { ownTemplates } from '../targets/http/own-templates.ts';
 import { openedHeaders } from '../targets/http/request-headers.ts';
@@ -167,6 +168,8 @@ export class WebhookPlans {
       }
     };
     const headers = ownHeaders();
+    const isThin = endpoint.payloadForm === 'thin';
+    const isSent = (name: string): boolean => !(isThin && describesPayload(name));
     const target = { routeId: application.id, destinationId: id };
     const note = async (about: Pick<OwnNote, 'kind' | 'number' | 'reason'>): Promise<void> =>
       await webhooks.ownEvents.note({ shard: application.shard, org: webhookOrganization(org), ...target, ...about });
@@ -175,15 +178,18 @@ export class WebhookPlans {
     return {
       setting: settingOf(endpoint, application, hasOwnEvents),
       retryPolicy: endpoint.retryDelaysSeconds === null ? webhooks.retries : scheduleOf(endpoint.retryDelaysSeconds),
-      thin: endpoint.payloadForm === 'thin' ? { links: payloadLinks, contentType: null } : null,
+      thin: isThin ? thinForm(headers ?? [], payloadLinks) : null,
       expectedResponse:
         endpoint.successStatusCodes === null ? null : { statusCodes: statusesOf(endpoint.successStatusCodes), bodyContains: null },
       isForbidden: protocol !== 'https:' && !webhooks.allowsInsecureUrls,
       origin,
       path,
       timeoutMs: endpoint.timeoutSeconds * 1000,
-      headers,
-      templates: ownTemplates(endpoint.headerTemplates, headers ?? [], isEndpointHeader, { application: application.id, endpoint: id }),
+      headers: headers?.filter(([name]) => isSent(name)) ?? null,
+      templates: ownTemplates(endpoint.headerTemplates, headers ?? [], (name) => isEndpointHeader(name) && isSent(name), {
+        application: application.id,
+        endpoint: id,
+      }),
       secrets,
       sentSecrets: new SentSecrets(texts, secretNames),
       dispatcher: dispatchers.forRules({ egress, tls: null, usesProxy: false }),

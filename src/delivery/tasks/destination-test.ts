@@ -47,7 +47,7 @@ async function testHttp(
   const { thin, secrets: own } = target;
   const sent =
     thin === null ? { body: full, secrets: own } : thinTest({ org, id, type: null, payload: full, secrets: own }, thin, startedAtMs);
-  if (typeof sent === 'string') return failure('blocked', `The test was not sent: ${sent}.`);
+  if (typeof sent === 'string') return failure('blocked', sent);
   const { body, secrets } = sent;
   const ids = { messageId: id, eventId: id };
   const event = { headers: [], contentType: 'application/json', payload: full };

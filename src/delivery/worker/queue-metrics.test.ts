@@ -47,12 +47,15 @@ test('what is scheduled for later is a state of its own, and neither a retry nor
   expect(await samples('posthorn_backlog_messages')).toEqual(['posthorn_backlog_messages 0']);
 });
 
-test('messages that were cancelled and that expired are counted by the kind of their target', async () => {
+test('messages that were cancelled and that expired are counted by the kind of their target, also after history was removed early', async () => {
   const canceller = new RedisMessageCanceller({ redis: suite.redis.client, prefix });
   for (const org of ['org_a', 'org_a', '+org_a']) await canceller.cancel(org, [await accept(org)], 'somebody');
   for (const org of ['org_a', '+org_a', '+org_a']) await accept(org, { expiresAtMs: Date.now() + hourMs });
   await expireMessages(suite.redis.client, `${prefix}{s0}:`);
   await suite.queue.promote();
+  await suite.queue.prune({ finishedMs: 0, deadLettersMs: hourMs, largestFirst: true });
+  // What else is kept of the walk expires.
+  await suite.redis.client.del(`${prefix}{s0}:early`);
   expect(await samples('posthorn_cancelled_messages_total{')).toEqual([
     'posthorn_cancelled_messages_total{target="destination"} 2',
     'posthorn_cancelled_messages_total{target="endpoint"} 1',

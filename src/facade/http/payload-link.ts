@@ -5,6 +5,7 @@ import { OpenShares } from '../../core/open-shares.ts';
 import { type LinkedPayload, linkedPayload, payloadLinkPath } from '../../core/payload-link.ts';
 import type { OrganizationRecord } from '../../core/records.ts';
 import type { LinkedPayloads } from '../../data/history/linked-payloads.ts';
+import { onePiece } from '../../data/shard/payload-chunks.ts';
 import type { ApiHandler } from './api.ts';
 import { answerError } from './error-response.ts';
 import type { Exchange } from './exchange.ts';
@@ -15,14 +16,14 @@ import { answerRequestId } from './request-id.ts';
 import { logWhenAnswered } from './request-log.ts';
 import { requestTarget } from './request-target.ts';
 import type { FacadeServices } from './services.ts';
-import { StreamedAnswer, sendStreamed } from './streamed-answer.ts';
+import { StreamedAnswer, sendStreamed, wholePieces } from './streamed-answer.ts';
 
 /** Payloads of one organization that a process of the API sends at a time. */
 export const maxOpenFetches = 200;
 /** A client that reads more slowly than its payload needs is given up. */
 const fetchDeadlineMs = 300_000;
 
-/** The payload of one organization is served from the origin of the API and its console: no browser may show it there, or run what is in it. */
+/** The payload of one organization is served from the origin of the API and its console, where no browser may show it. */
 const headers = {
   'Cache-Control': 'no-store',
   'X-Content-Type-Options': 'nosniff',
@@ -54,6 +55,7 @@ export function payloadLinkHandler({ services, payloads, metrics }: PayloadLinkO
       response.setHeader('Allow', 'GET, HEAD');
       throw new PosthornError('METHOD_NOT_ALLOWED', `${request.method} is not allowed here; the path allows GET, HEAD.`);
     }
+    refuseAsPart(request);
     const linked = linkedPayload(new URLSearchParams(query).get('token') ?? '', keyring);
     if (linked === null) throw nothingBehind();
     const organization = await organizationOf(linked);
@@ -75,17 +77,27 @@ export function payloadLinkHandler({ services, payloads, metrics }: PayloadLinkO
   };
 }
 
+/** FORBIDDEN to a browser that would make the payload a part of a page, such as a script of the console, whose policy allows those of its own origin. */
+function refuseAsPart({ headers: { 'sec-fetch-dest': wanted } }: IncomingMessage): void {
+  if (wanted === undefined || wanted === 'empty' || wanted === 'document') return;
+  throw new PosthornError('FORBIDDEN', 'A payload is no part of a page: fetch it, or open its link.');
+}
+
 async function payloadOf({ org, message, payload }: LinkedPayload, payloads: LinkedPayloads): Promise<StreamedAnswer> {
   const broken = AbortSignal.timeout(fetchDeadlineMs);
   if (message === null) {
     const body = Buffer.from(payload ?? '');
     const sent = { contentType: 'application/json', contentEncoding: null, bytes: body.length };
-    return new StreamedAnswer(sentHeaders('test', sent), wholePieces([body]), broken);
+    return new StreamedAnswer(sentHeaders('test', sent), wholePieces(onePiece(body), noLongerStored), broken);
   }
   const full = await payloads.read(org, message.id, message.outputOf);
   if (full === null) throw noLongerStored();
-  const sent = { ...full, contentType: message.contentType ?? full.contentType };
-  return new StreamedAnswer(sentHeaders(message.id, sent), wholePieces(full.pieces), broken);
+  const sent = {
+    ...full,
+    contentType: message.contentType ?? full.contentType,
+    contentEncoding: message.contentEncoding ?? full.contentEncoding,
+  };
+  return new StreamedAnswer(sentHeaders(message.id, sent), wholePieces(full.pieces, noLongerStored), broken);
 }
 
 function sentHeaders(
@@ -98,13 +110,6 @@ function sentHeaders(
     'Content-Length': String(bytes),
     'Content-Disposition': `attachment; filename="${name}"`,
   };
-}
-
-async function* wholePieces(pieces: AsyncIterable<Buffer | null> | Iterable<Buffer>): AsyncGenerator<Buffer> {
-  for await (const piece of pieces) {
-    if (piece === null) throw noLongerStored();
-    yield piece;
-  }
 }
 
 function nothingBehind(): PosthornError {

@@ -12,9 +12,10 @@
 -- @include "cancelled.lua"
 -- @include "expiry.lua"
 
--- Ends a message, of this event, of target n that is not held: `d` delivered, `q` dead letter with its reason, and the type of error that is noted of it where no attempt and no reason
--- says it; `how` as count_end has it. History entries `fin` and `dead` are
--- what pruning walks; `i:fail:<route>` lists the failed messages of a route, `i:bad:<org>` (failures-index.lua) those of an organization. Returns the fields to write into the message's hash.
+-- Ends a message, of this event, of target n that is not held. Status: `d` delivered, `q` dead letter with its reason. `error_type`: the type of error of a
+-- dead letter; nil: that of its last attempt. `how` as count_end has it.
+-- History entries `fin` and `dead` are what pruning walks. `i:fail:<route>` lists the failed messages of a route, `i:bad:<org>` (failures-index.lua) those of
+-- an organization. Returns the fields to write into the message's hash.
 local function finish(id, event, org, n, destination, status, reason, error_type, how)
   local stamp = new_stamp()
   feed.message(status, org, id, event, n, destination, reason)
@@ -35,7 +36,7 @@ local function finish(id, event, org, n, destination, status, reason, error_type
     count_reason(org, n, reason)
     if is_cancelled or reason == 'expired' or error_type == 'expired' then
       -- For the metrics.
-      call('HINCRBY', P .. 'early', (is_cancelled and reason or 'expired') .. (is_for_webhooks(org) and ' endpoint' or ' destination'), 1)
+      call('HINCRBY', ctl, (is_cancelled and reason or 'expired') .. (is_for_webhooks(org) and ' endpoint' or ' destination'), 1)
     end
     if t[2] and not is_cancelled then
       note_end(t[1], first_destination(id, destination), 'f', 1, id)

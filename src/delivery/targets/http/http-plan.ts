@@ -3,6 +3,7 @@ import type { EgressRules } from '../../../core/egress-policy.ts';
 import type { ReadyTemplate } from '../../../core/header-template.ts';
 import type { PayloadLinks } from '../../../core/payload-link.ts';
 import type { HttpAuthRecord, HttpDestinationRecord } from '../../../core/records.ts';
+import { describesPayload } from '../../../core/reserved-headers.ts';
 import type { Keyring } from '../../../core/sealing.ts';
 import { recordSealingContext, type SealedRecordField } from '../../../core/sealing-contexts.ts';
 import { signingKey, withoutPrefix } from '../../../core/signing.ts';
@@ -18,6 +19,8 @@ export interface ThinForm {
   links: PayloadLinks | null;
   /** The content type that the target sets itself, which is that of the payload; null: none. */
   contentType: string | null;
+  /** The coding in the same way. */
+  contentEncoding: string | null;
 }
 
 /** How requests to an endpoint are made. */
@@ -60,26 +63,28 @@ export function httpPlan(
     forwardsQuery: http.forwardQuery ?? false,
     method: http.method,
     timeoutMs: http.timeoutMs,
-    thin: isThin ? { links: payloadLinks, contentType: ownContentType(opened.headers) } : null,
-    headers: isThin ? withoutContentType(opened.headers) : opened.headers,
+    thin: isThin ? thinForm(opened.headers.own, payloadLinks) : null,
+    headers: isThin ? withoutPayloadHeaders(opened.headers) : opened.headers,
     templates: ownTemplates(http.headerTemplates, opened.headers.own, isThin ? isThinHeader : isOwnHeader, { route, destination: slug }),
     secrets: new SentSecrets([...opened.secrets, ...secretsInQuery(query)], opened.secretNames),
     dispatcher: dispatchers.forRules({ egress, tls: opened.tls, usesProxy: http.useStaticIp ?? false }),
   };
 }
 
-function ownContentType({ own }: DestinationHeaders): string | null {
-  return own.find(([name]) => name === 'content-type')?.[1] ?? null;
+/** The thin form of a target with these headers, names in lower case. */
+export function thinForm(own: readonly (readonly [string, string])[], links: PayloadLinks | null): ThinForm {
+  const ownValue = (wanted: string): string | null => own.find(([name]) => name === wanted)?.[1] ?? null;
+  return { links, contentType: ownValue('content-type'), contentEncoding: ownValue('content-encoding') };
 }
 
 /** What a destination says of its payloads is not said of the object that leads to them. */
-function withoutContentType(headers: DestinationHeaders): DestinationHeaders {
-  const own = headers.own.filter(([name]) => name !== 'content-type');
+function withoutPayloadHeaders(headers: DestinationHeaders): DestinationHeaders {
+  const own = headers.own.filter(([name]) => !describesPayload(name));
   return { ...headers, own, names: new Set(own.map(([name]) => name)) };
 }
 
 function isThinHeader(name: string): boolean {
-  return name !== 'content-type' && isOwnHeader(name);
+  return !describesPayload(name) && isOwnHeader(name);
 }
 
 function openedSecrets(

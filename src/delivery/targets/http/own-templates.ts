@@ -6,6 +6,7 @@ import {
   type TemplatedMessage,
   templatedHeaders,
 } from '../../../core/header-template.ts';
+import { payloadHeaders } from '../../../core/reserved-headers.ts';
 import type { DestinationHeaders } from './request-headers.ts';
 
 /**
@@ -23,8 +24,8 @@ export function ownTemplates(
   return readyTemplates(templates, target).filter(({ name }) => isAllowed(name) && !taken.has(name));
 }
 
-/** What a receiver cannot do without is Posthorn's, or that of the event, where a template of it has no value. */
-const neverMissing: ReadonlySet<string> = new Set(['content-type', 'user-agent']);
+/** Where a template of one of these has no value, the header is that of the event or of Posthorn: receivers need it to read the payload or to know the sender. */
+const neverMissing: ReadonlySet<string> = new Set([...payloadHeaders, 'user-agent']);
 
 /** The headers of a destination for one attempt. A header of the event does not take the place of a templated one that has no value. */
 export function withTemplates(

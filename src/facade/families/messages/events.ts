@@ -6,7 +6,7 @@ import type { EventView } from '../../../data/shard/messages.ts';
 import { type Call, type Family, operation } from '../../http/operation.ts';
 import { cursorPageOf, cursorQuery, pagesAreFilled, scannedPagination, searchesEnd, unknownIds } from '../../http/pagination.ts';
 import { queryList, timeRange, timeRangeQuery } from '../../http/query.ts';
-import { StreamedAnswer } from '../../http/streamed-answer.ts';
+import { StreamedAnswer, wholePieces } from '../../http/streamed-answer.ts';
 import { filterId } from '../../records/filter-ids.ts';
 import { isoTime, isoTimeOrNull, nameOf, organizationId, timestamp } from '../../records/record-fields.ts';
 import { idsQuery, takingTurns, whereQuery } from '../shared/message-filters.ts';
@@ -141,7 +141,7 @@ export const events: Family = {
           'Content-Disposition': `attachment; filename="${id}"`,
           'X-Content-Type-Options': 'nosniff',
         };
-        return new StreamedAnswer(headers, wholePieces(payload.pieces));
+        return new StreamedAnswer(headers, wholePieces(payload.pieces, payloadGone));
       },
     }),
   ],
@@ -155,11 +155,8 @@ function refuseOther(times: { from: string | undefined; to: string | undefined }
   }
 }
 
-async function* wholePieces(pieces: AsyncIterable<Buffer | null>): AsyncGenerator<Buffer> {
-  for await (const piece of pieces) {
-    if (piece === null) throw new PosthornError('RESOURCE_NOT_FOUND', 'The payload of the event is no longer stored.');
-    yield piece;
-  }
+function payloadGone(): PosthornError {
+  return new PosthornError('RESOURCE_NOT_FOUND', 'The payload of the event is no longer stored.');
 }
 
 function toItem(event: EventView, { services, caller }: Call): z.input<typeof item> {

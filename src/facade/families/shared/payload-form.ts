@@ -1,5 +1,5 @@
 import { PosthornError } from '../../../core/errors.ts';
-import { defaultPayloadForm, type PayloadForm } from '../../../core/payload-link.ts';
+import { defaultPayloadForm, needsPublicUrl, type PayloadForm } from '../../../core/payload-link.ts';
 import type { Call } from '../../http/operation.ts';
 
 /** VALIDATION_FAILED for links to payloads where the installation has no public address for them; what is stored may be sent back. */
@@ -9,8 +9,9 @@ export function refuseThinWithoutAddress(
   before: PayloadForm = defaultPayloadForm,
 ): void {
   if (sent !== 'thin' || before === 'thin' || services.hasPublicUrl) return;
-  const complaint = 'needs the public address of the installation, POSTHORN_PUBLIC_URL, which is not set';
-  throw new PosthornError('VALIDATION_FAILED', `payloadForm thin ${complaint}.`, { details: { payloadForm: [`thin ${complaint}`] } });
+  throw new PosthornError('VALIDATION_FAILED', `payloadForm thin ${needsPublicUrl}.`, {
+    details: { payloadForm: [`thin ${needsPublicUrl}`] },
+  });
 }
 
 /** As it is stored with a destination. Without a default in the schema the default, sent back as it was shown, is no change. */
