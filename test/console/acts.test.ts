@@ -4,6 +4,7 @@ import { eventually } from '../support/eventually.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { consoleSuite } from './console-suite.ts';
 import { manifestsOfGit, ofGit } from './declared-of-git.ts';
+import { loseAnswer } from './lost-answer.ts';
 
 const hostile = '<img src=x onerror="document.title=\'taken\'">';
 
@@ -36,7 +37,11 @@ test('a destination that is disabled on its page keeps its messages, and gets th
   expect(await accessibilityViolations(page)).toEqual([]);
   await page.keyboard.press('Enter');
   await receiver.arrived(1);
-  await done.waitFor({ state: 'detached' });
+  await page.getByRole('status').filter({ hasText: 'Undone: billing is enabled again.' }).waitFor();
+  expect(await page.evaluate('document.activeElement.textContent')).toBe('Close');
+  await page.keyboard.press('Enter');
+  await page.getByRole('status').filter({ hasText: 'billing' }).waitFor({ state: 'detached' });
+  expect(await page.evaluate('document.activeElement.id')).toBe('main');
   expect(await read(`destinations/${destination}`)).toMatchObject({ enabled: true });
   expectSound();
 });
@@ -60,7 +65,44 @@ test('a disabled endpoint gets no message of a new event, which the question bef
   expectSound();
 });
 
-test('a destination that has failed is healthy on its page and in the list once an attempt succeeds', async () => {
+test('an endpoint and an application that are enabled, which is undone, keep the reason why they were disabled', async () => {
+  const disabled = { isDisabled: true, disabledReason: 'The customer asked for it.' };
+  const application = await made('webhook-applications', { name: 'Paused' });
+  const endpoint = await made('webhook-endpoints', { applicationId: application, url: 'https://paused.example/in' });
+  for (const [path, place] of [
+    [`webhook-endpoints/${endpoint}`, `targets?at=${endpoint}`],
+    [`webhook-applications/${application}`, `applications?at=${application}`],
+  ]) {
+    await suite.rest.send('PATCH', `/api/${path}`, disabled);
+    const page = await open(`o/default/${place}`);
+    await page.getByRole('button', { name: 'Enable', exact: true }).click();
+    await page.getByRole('button', { name: 'Undo' }).click();
+    await page.getByText('is disabled again.', { exact: false }).waitFor();
+    expect((await read(`${path}`)).data).toMatchObject(disabled);
+    await page.getByText(disabled.disabledReason).first().waitFor();
+    expectSound();
+    await page.close();
+  }
+});
+
+test('a test whose answer is lost is sent anew by the second press', async () => {
+  const tested = await startReceiver();
+  try {
+    const destination = await made('destinations', { name: 'tested', url: tested.url });
+    const page = await open(`o/default/targets/${destination}`);
+    await loseAnswer(page, '/test');
+    await page.getByRole('button', { name: 'Send test' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Test' });
+    await dialog.getByRole('alert').waitFor();
+    await dialog.getByRole('button', { name: 'Send again' }).click();
+    await dialog.getByText('Delivered').waitFor();
+    expect(tested.requests).toHaveLength(2);
+  } finally {
+    await tested.close();
+  }
+});
+
+test('a destination that has failed is healthy on its page, in the list and in the topology after five minutes without a failure, and not at once when an attempt succeeds', async () => {
   let isDown = true;
   const flaky = await startReceiver((response) => {
     response.statusCode = isDown ? 503 : 200;
@@ -74,11 +116,22 @@ test('a destination that has failed is healthy on its page and in the list once 
     await sent('healing', { n: 1 });
     await eventually(async () => expect((await read(`deliveries?destinationId=${destination}&status=dlq`)).data).toHaveLength(1));
     const page = await open(`o/default/targets/${destination}`);
+    await page.clock.install();
     await page.getByText('Failing').first().waitFor();
     isDown = false;
     await sent('healing', { n: 2 });
+    await page.getByText('Degraded').first().waitFor();
+    const list = `${suite.standalone.url}/console/o/default/targets?name=healing`;
+    await page.goto(list);
+    await page.getByRole('row').filter({ hasText: 'healing' }).getByText('Degraded').waitFor();
+    await page.clock.fastForward(300_000);
+    await page.getByRole('row').filter({ hasText: 'healing' }).getByText('Healthy').waitFor();
+    await page.goto(`${suite.standalone.url}/console/o/default/targets/${destination}`);
     await page.getByText('Healthy').first().waitFor();
-    await page.goto(`${suite.standalone.url}/console/o/default/targets?name=healing`);
+    await page.goto(`${suite.standalone.url}/console/o/default/topology`);
+    const destinations = page.getByRole('tree', { name: 'Destinations, worst first' });
+    await destinations.getByRole('treeitem').filter({ hasText: 'healing' }).filter({ hasText: 'Healthy' }).waitFor();
+    await page.goto(list);
     await page.getByRole('row').filter({ hasText: 'healing' }).getByText('Healthy').waitFor();
     // The figures of the day keep what failed.
     await page

@@ -1,7 +1,9 @@
-import { expect, test } from '@jest/globals';
+import { beforeAll, describe, expect, test } from '@jest/globals';
+import type { Locator, Page } from 'playwright-core';
 import { accessibilityViolations } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 import { consoleSuite } from './console-suite.ts';
+import { heldAnswer, loseAnswer } from './lost-answer.ts';
 
 const publicKeyForm = /^whpk_[A-Za-z0-9+/]{43}=$/;
 const suite = consoleSuite();
@@ -86,6 +88,99 @@ test('the form of an endpoint chooses its signatures, its secret is rotated with
   await page.setViewportSize({ width: 320, height: 800 });
   expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(320);
   expectSound();
+});
+
+describe('the secret of an endpoint is rotated,', () => {
+  let applicationId: string;
+  beforeAll(async () => {
+    applicationId = await made('webhook-applications', { name: 'Rotating' });
+  });
+  /** Comes from the list, so that the page can be left without a new document. */
+  const openRotation = async (name: string): Promise<{ page: Page; id: string; question: Locator; rotate: Locator }> => {
+    const id = await made('webhook-endpoints', { applicationId, url: `https://${name}.example/` });
+    const page = await open('o/default/targets');
+    await page
+      .getByRole('link', { name: `${name}.example/` })
+      .first()
+      .click();
+    await page.getByRole('button', { name: 'Rotate secret…' }).click();
+    const question = page.getByRole('dialog', { name: 'Rotate the signing secret?' });
+    return { page, id, question, rotate: question.getByRole('button', { name: 'Rotate secret' }) };
+  };
+  const versionOf = async (id: string): Promise<number> =>
+    (await suite.rest.send('GET', `/api/webhook-endpoints/${id}`)).body.data.secretVersion;
+
+  test('and until the answer comes nothing closes the dialog, and whoever leaves the page is asked', async () => {
+    const { page, id, question, rotate } = await openRotation('patient');
+    const release = await heldAnswer(page, '/rotate-secret');
+    await rotate.click();
+    await eventually(async () => expect(await versionOf(id)).toBe(2));
+    expect(await question.getByRole('button', { name: 'Keep it' }).isDisabled()).toBe(true);
+    await page.keyboard.press('Escape');
+    await page.mouse.click(5, 5);
+    await page.goBack();
+    const leaves = page.getByRole('dialog', { name: 'Leave without the secret?' });
+    await leaves.getByRole('button', { name: 'Stay' }).click();
+    await leaves.waitFor({ state: 'detached' });
+    expect(await question.isVisible()).toBe(true);
+    release();
+    const shown = page.getByRole('dialog', { name: 'Store the signing secret' });
+    expect(await shown.locator('code').textContent()).toMatch(/^whsec_/);
+    await page.goBack();
+    await leaves.getByRole('button', { name: 'Stay' }).click();
+    await shown.getByRole('button', { name: 'I have stored it' }).click();
+    await shown.waitFor({ state: 'detached' });
+    await page.goBack();
+    await page.waitForURL('**/targets');
+    expect(await leaves.count()).toBe(0);
+    expectSound();
+  });
+
+  test('and after a lost answer the dialog says that nobody knows whether it was done; a second press gives the secret', async () => {
+    const { page, id, question, rotate } = await openRotation('forgetful');
+    await loseAnswer(page, '/rotate-secret');
+    await rotate.click();
+    const alert = question.getByRole('alert');
+    await alert.getByText('It is not known whether this was done.', { exact: false }).waitFor();
+    expect(await alert.textContent()).toContain('sends the same request: it is carried out once, and gives the same answer.');
+    expect(await alert.textContent()).not.toContain('Nothing was changed.');
+    expect(await accessibilityViolations(page)).toEqual([]);
+    await rotate.click();
+    await page
+      .getByRole('dialog', { name: 'Store the signing secret' })
+      .locator('code')
+      .getByText(/^whsec_/)
+      .waitFor();
+    expect(await versionOf(id)).toBe(2);
+  });
+
+  test('and it is another request two minutes after a lost answer, and once the dialog was closed', async () => {
+    const { page, question, rotate } = await openRotation('late');
+    await page.clock.install();
+    const keys: (string | undefined)[] = [];
+    await page.route('**/rotate-secret', async (route) => {
+      keys.push(route.request().headers()['idempotency-key']);
+      await route.abort();
+    });
+    const press = async (): Promise<void> => {
+      const { length } = keys;
+      await rotate.click();
+      await eventually(() => expect(keys).toHaveLength(length + 1));
+      await question.getByRole('alert').waitFor();
+    };
+    await press();
+    await press();
+    await page.clock.fastForward(121_000);
+    await press();
+    await question.getByRole('button', { name: 'Keep it' }).click();
+    await question.waitFor({ state: 'detached' });
+    await page.getByRole('button', { name: 'Rotate secret…' }).click();
+    await press();
+    const [first, second, later, reopened] = keys;
+    expect(first).toMatch(/^[0-9a-f]{32}$/);
+    expect(second).toBe(first);
+    expect(new Set([first, later, reopened]).size).toBe(3);
+  });
 });
 
 test('an endpoint whose last attempt failed says why on its page and on the overview', async () => {

@@ -294,6 +294,31 @@ test('the calendar shows when cron jobs run and have run, by day and with what r
   expectSound();
 });
 
+test('the calendar says of no day that nothing ran where histories do not reach, and asks again for those that could not be read', async () => {
+  await made('cron', { name: 'Frequent', cronExpression: '0 0 1 1 *', url: receiver.url });
+  const page = await open('o/default/overview');
+  let isAway = true;
+  const dayMs = 86_400_000;
+  await page.route('**/executions?*', async (route) => {
+    if (isAway) return await route.fulfill({ status: 503, json: { message: 'The histories are away.' } });
+    const startedAt = (i: number): string => new Date(Date.now() - dayMs - i * 60_000).toISOString();
+    const executions = Array.from({ length: 100 }, (_, i) => ({ id: `run_${i}`, status: 'success', started_at: startedAt(i) }));
+    return await route.fulfill({ json: { executions } });
+  });
+  const from = new Date(Date.now() - 7 * dayMs).toISOString().slice(0, 10);
+  await page.goto(`${suite.standalone.url}/console/o/default/cron?view=calendar&from=${from}`);
+  const failure = page.getByRole('alert').filter({ hasText: 'The histories are away.' });
+  await failure.waitFor({ timeout: 60_000 });
+  expect(await page.getByText('no run').count()).toBe(0);
+  expect(await page.getByText('No run in these days').count()).toBe(0);
+  isAway = false;
+  await failure.getByRole('button', { name: 'Try again' }).click();
+  await page.getByRole('listitem').filter({ hasText: 'Frequent' }).getByText('ran at least 100 times').waitFor();
+  await failure.waitFor({ state: 'detached' });
+  await page.getByText(/^The API keeps the last 100 runs of a job\. Before .+ some are missing\.$/).waitFor();
+  expect(await page.getByText('no run').count()).toBe(0);
+});
+
 test('of 500 events a second Live shows some, counts the others, and still answers a click', async () => {
   await made('sources', { name: 'burst' });
   const page = await open('o/default/live?topic=events&sourceId=burst');

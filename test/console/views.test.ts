@@ -279,3 +279,57 @@ describe('the views of a list', () => {
     expectSound();
   });
 });
+
+test('the palette finds a name that looks like an id, and says when it could not search for it', async () => {
+  const source = await made('sources', { name: 'order_paid' });
+  const page = await open('o/default/overview');
+  await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  await page.keyboard.press('Control+k');
+  const field = page.getByRole('combobox');
+  await field.fill('order_paid');
+  await page.getByRole('option', { name: 'order_paid source' }).waitFor();
+  // What is pasted takes the place of what is selected.
+  await field.selectText();
+  await page.evaluate(`{
+    const clipboardData = new DataTransfer();
+    clipboardData.setData('text', ${JSON.stringify(`${source}\n${source.replace(/.$/, 'a')}x`)});
+    document.activeElement.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }));
+  }`);
+  await page.getByRole('option', { name: '2 ids what became of each' }).waitFor();
+  await field.fill('x'.repeat(201));
+  await page.getByText('A search has at most 200 characters.').waitFor();
+  await page.route('**/destinations?*search=*', (route) => route.fulfill({ status: 403, json: { message: 'Not with this key.' } }));
+  await field.fill('nowhere');
+  await page.getByText('Not everything was searched: Not with this key.').waitFor();
+  expect(await page.getByText('Nothing has that name.').count()).toBe(0);
+  expect(await accessibilityViolations(page)).toEqual([]);
+});
+
+test('of several ids four are asked for at a time, each once, and those that the API could not answer are asked for again by a button', async () => {
+  const ids = Array.from({ length: 9 }, (_, i) => `msg_${String(i).repeat(26)}`);
+  const page = await open('o/default/overview');
+  const asked: string[] = [];
+  let atOnce = 0;
+  let maxAtOnce = 0;
+  await page.route('**/explain/*', async (route) => {
+    const id = route.request().url().split('/').at(-1) ?? '';
+    atOnce += 1;
+    maxAtOnce = Math.max(maxAtOnce, atOnce);
+    asked.push(id);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    atOnce -= 1;
+    const isAway = asked.length <= 9 && ids.indexOf(id) < 2;
+    if (isAway) await route.fulfill({ status: 503, json: { message: 'Redis is away.' } });
+    else await route.continue();
+  });
+  await page.goto(`${suite.standalone.url}/console/o/default/ids?ids=${ids.join(',')}`);
+  await page.getByText('7 read, 2 failed').waitFor();
+  expect(asked.toSorted()).toEqual(ids);
+  expect(maxAtOnce).toBe(4);
+  const failure = page.getByRole('alert');
+  await failure.getByText('Redis is away.').waitFor();
+  await failure.getByRole('button', { name: 'Try again' }).click();
+  await page.getByText('All are read.').waitFor();
+  expect(asked.slice(9).toSorted()).toEqual(ids.slice(0, 2));
+  expect(await failure.count()).toBe(0);
+});

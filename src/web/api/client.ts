@@ -18,9 +18,11 @@ export interface CallOptions {
   signal?: AbortSignal;
   /** Sent as Idempotency-Key: equal requests with the same key are carried out once. */
   idempotencyKey?: string;
+  /** How long the answer may take. @default 30000 */
+  deadlineMs?: number;
 }
 
-const deadlineMs = 30_000;
+const usualDeadlineMs = 30_000;
 
 interface Refusal {
   status: number;
@@ -28,6 +30,7 @@ interface Refusal {
   requestId?: string | null;
   details?: Record<string, string[]>;
   retryAfterMs?: number | null;
+  wasKeyed?: boolean;
 }
 
 /** What the API refused, or `status` 0 and code `UNREACHABLE` when it did not answer. */
@@ -39,9 +42,12 @@ export class ApiError extends Error {
   readonly details: Readonly<Record<string, readonly string[]>>;
   /** How long the API asks to wait; null: it does not say. */
   readonly retryAfterMs: number | null;
+  /** The request had an Idempotency-Key. */
+  readonly wasKeyed: boolean;
 
-  constructor(message: string, { status, code, requestId = null, details = {}, retryAfterMs = null }: Refusal) {
+  constructor(message: string, { status, code, requestId = null, details = {}, retryAfterMs = null, wasKeyed = false }: Refusal) {
     super(message);
+    this.wasKeyed = wasKeyed;
     this.details = details;
     this.status = status;
     this.code = code;
@@ -51,7 +57,12 @@ export class ApiError extends Error {
 
   /** The same request may succeed later. */
   get isPassing(): boolean {
-    return this.status === 0 || this.status === 429 || this.status >= 500;
+    return this.status === 429 || this.isUnknown;
+  }
+
+  /** Nobody knows whether the request was carried out. */
+  get isUnknown(): boolean {
+    return this.status === 0 || this.status >= 500;
   }
 }
 
@@ -65,7 +76,7 @@ export function setCsrfToken(token: string | null): void {
 /** Throws ApiError. */
 export async function call<Name extends OperationName>(name: Name, input: Input<Name>, options: CallOptions): Promise<Answer<Name>> {
   const response = await send(name, input, options);
-  return response.status === 204 ? null : await answered(response.json(), options.signal);
+  return response.status === 204 ? null : await answered(response.json(), options);
 }
 
 /** The answer of an operation whose answer is no JSON. Throws ApiError. */
@@ -75,7 +86,7 @@ export async function readBytes<Name extends OperationName>(
   options: CallOptions,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const response = await send(name, input, options);
-  return new Uint8Array(await answered(response.arrayBuffer(), options.signal));
+  return new Uint8Array(await answered(response.arrayBuffer(), options));
 }
 
 async function send<Name extends OperationName>(name: Name, input: Input<Name>, options: CallOptions): Promise<Response> {
@@ -86,12 +97,11 @@ async function send<Name extends OperationName>(name: Name, input: Input<Name>, 
   if (body !== undefined) headers.set('content-type', 'application/json');
   if (method !== 'GET' && csrfToken !== null) headers.set('x-posthorn-csrf', csrfToken);
   if (options.idempotencyKey !== undefined) headers.set('idempotency-key', options.idempotencyKey);
-  const signals = [AbortSignal.timeout(deadlineMs), ...(options.signal === undefined ? [] : [options.signal])];
-  const response = await answered(
-    fetch(url, { method, headers, body, credentials: 'same-origin', signal: AbortSignal.any(signals) }),
-    options.signal,
-  );
-  if (!response.ok) throw await refusal(response);
+  const deadline = AbortSignal.timeout(options.deadlineMs ?? usualDeadlineMs);
+  const signals = [deadline, ...(options.signal === undefined ? [] : [options.signal])];
+  const request = { method, headers, body, credentials: 'same-origin', signal: AbortSignal.any(signals) } as const;
+  const response = await answered(fetch(url, request), options);
+  if (!response.ok) throw await refusal(response, options);
   return response;
 }
 
@@ -108,7 +118,10 @@ export function urlOf<Name extends OperationName>(template: string, { path, quer
   return `${basePath}/api${scope}${filled}${search.size === 0 ? '' : `?${search}`}`;
 }
 
-async function answered<Result>(response: Promise<Result>, signal: AbortSignal | undefined): Promise<Result> {
+async function answered<Result>(
+  response: Promise<Result>,
+  { signal, idempotencyKey, deadlineMs = usualDeadlineMs }: CallOptions,
+): Promise<Result> {
   try {
     return await response;
   } catch (thrown) {
@@ -116,12 +129,12 @@ async function answered<Result>(response: Promise<Result>, signal: AbortSignal |
     if (signal?.aborted === true) throw thrown;
     const isLate = thrown instanceof DOMException && thrown.name === 'TimeoutError';
     const message = isLate ? `The API did not answer within ${deadlineMs / 1000} s.` : 'The API does not answer.';
-    throw new ApiError(message, { status: 0, code: 'UNREACHABLE' });
+    throw new ApiError(message, { status: 0, code: 'UNREACHABLE', wasKeyed: idempotencyKey !== undefined });
   }
 }
 
 /** What the API says of a request that it refused. */
-export async function refusal(response: Response): Promise<ApiError> {
+export async function refusal(response: Response, { idempotencyKey }: Partial<CallOptions> = {}): Promise<ApiError> {
   const text = await response.text().catch(() => '');
   const retryAfter = response.headers.get('retry-after') ?? '';
   return new ApiError(messageIn(text) ?? `The API answered ${response.status}.`, {
@@ -130,6 +143,7 @@ export async function refusal(response: Response): Promise<ApiError> {
     requestId: response.headers.get('x-request-id'),
     details: detailsIn(text),
     retryAfterMs: /^\d+$/.test(retryAfter) ? Number(retryAfter) * 1000 : null,
+    wasKeyed: idempotencyKey !== undefined,
   });
 }
 

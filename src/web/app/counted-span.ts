@@ -4,7 +4,7 @@ const day = 24 * hour;
 
 /** Browser and server may differ by this much in what time it is. */
 const clockErrorMs = 5 * minute;
-const mostBars = 60;
+const maxBars = 60;
 const usualSpanMs = day;
 
 /** Steps of the analytics, with how long figures in them are kept; the finest first. */
@@ -39,7 +39,7 @@ export function countedSpan(from: string | undefined, to: string | undefined, no
   const endMs = Math.min(toMs, nowMs + 1);
   if (!(fromMs < endMs)) return null;
   const keptFromMs = nowMs + clockErrorMs - coarsest.keptMs;
-  const chosen = steps.find(({ ms, keptMs }) => (endMs - fromMs) / ms <= mostBars && down(fromMs, ms) >= nowMs + clockErrorMs - keptMs);
+  const chosen = steps.find(({ ms, keptMs }) => (endMs - fromMs) / ms <= maxBars && down(fromMs, ms) >= nowMs + clockErrorMs - keptMs);
   const { ms, step, word } = chosen ?? coarsest;
   const span = { endMs: up(endMs, ms), stepMs: ms, step, stepWord: word };
   if (chosen !== undefined) return { ...span, beginMs: down(fromMs, ms), isCut: false };

@@ -1,23 +1,37 @@
 import { useRef } from 'react';
+import type { ApiError } from '../api/client.ts';
+
+/** How long after the last try an equal request has the same key. */
+const keptMs = 120_000;
 
 export interface RequestKeys {
-  /** The key of a request: an equal request has the same one until it has succeeded. */
+  /** The key of a request: an equal request has the same one until its end is known, and for two minutes at most. */
   keyOf: (request: unknown) => string;
-  hasSucceeded: () => void;
+  /** A request has ended. `error`: what it was answered with; null: it has succeeded. */
+  hasEnded: (error: ApiError | null) => void;
+  /** The next request is another one. */
+  drop: () => void;
 }
 
 /** Idempotency-Keys for one kind of request. A second try after an answer that did not come makes nothing twice. */
 export function useIdempotencyKey(): RequestKeys {
-  const kept = useRef({ text: '', key: '' });
+  const kept = useRef({ text: '', key: '', triedAtMs: 0 });
+  const drop = (): void => {
+    kept.current = { text: '', key: '', triedAtMs: 0 };
+  };
   return {
     keyOf: (request) => {
       const text = JSON.stringify(request);
-      if (kept.current.text !== text) kept.current = { text, key: randomKey() };
+      const { current } = kept;
+      const isSame = current.text === text && Date.now() - current.triedAtMs < keptMs;
+      kept.current = { text, key: isSame ? current.key : randomKey(), triedAtMs: Date.now() };
       return kept.current.key;
     },
-    hasSucceeded: () => {
-      kept.current = { text: '', key: '' };
+    hasEnded: (error) => {
+      if (error?.isPassing === true) kept.current = { ...kept.current, triedAtMs: Date.now() };
+      else drop();
     },
+    drop,
   };
 }
 

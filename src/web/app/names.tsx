@@ -1,9 +1,10 @@
 import { Link } from '@tanstack/react-router';
 import { type ReactElement, useMemo } from 'react';
 import { shortId } from '../ui/format.ts';
+import { idPattern } from './ids.ts';
 import { useOrganization, useRead } from './use-api.ts';
 
-const anId = /\b[a-z]{2,5}_[a-z0-9]{20,}\b/g;
+const anId = new RegExp(`\\b${idPattern}\\b`, 'g');
 
 /** Names of routes, destinations and sources by their ids: of the newest hundred of each. */
 export function useNames(): ReadonlyMap<string, string> {

@@ -4,7 +4,17 @@ import { Dialog } from '../ui/dialog.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { offerUndo } from '../ui/toast.tsx';
 
-/** Why the API did not do it. What Git owns is changed there. */
+/** What is known of an act that has failed. */
+function outcomeWords({ code, isUnknown, wasKeyed }: ApiError): string {
+  if (code === 'FIELD_MANAGED') return 'Its declaration owns this.';
+  if (!isUnknown) return 'Nothing was changed.';
+  const again = wasKeyed
+    ? ' Whoever presses again within 2 minutes sends the same request: it is carried out once, and gives the same answer.'
+    : '';
+  return `It is not known whether this was done.${again}`;
+}
+
+/** Why the API did not do it, or that nobody knows whether it did. What Git owns is changed there. */
 export function Refusal({ error }: { error: ApiError | null }): ReactElement | null {
   if (error === null) return null;
   return (
@@ -12,7 +22,7 @@ export function Refusal({ error }: { error: ApiError | null }): ReactElement | n
       <Icon name={error.code === 'FIELD_MANAGED' ? 'git' : 'fail'} />
       <div>
         <p>
-          <strong>{error.code === 'FIELD_MANAGED' ? 'Its declaration owns this.' : 'Nothing was changed.'}</strong> {error.message}
+          <strong>{outcomeWords(error)}</strong> {error.message}
         </p>
         {error.requestId === null ? null : (
           <p className="small">
@@ -44,10 +54,20 @@ export function switchWrite<Sent>({ name, isOn, change, inputOf }: Switched<Sent
   // What is refused is shown where the button is.
   const mutate = (): void =>
     void mutateAsync(inputOf(!isOn)).then(
-      () => offerUndo(`${name} is ${isOn ? 'disabled' : 'enabled'}.`, undo),
+      () =>
+        offerUndo({
+          text: `${name} is ${isOn ? 'disabled' : 'enabled'}.`,
+          undoneText: `Undone: ${name} is ${isOn ? 'enabled' : 'disabled'} again.`,
+          undo,
+        }),
       () => undefined,
     );
   return { mutate, isPending, error };
+}
+
+/** The change of an application or endpoint that is turned on or off. Undone, it is disabled for the reason that it had. */
+export function disabledChange(isOn: boolean, disabledReason: string | null): { isDisabled: boolean; disabledReason?: string } {
+  return { isDisabled: !isOn, ...(!isOn && disabledReason !== null && { disabledReason }) };
 }
 
 /** Turns a resource on or off. */

@@ -1,13 +1,15 @@
 import { useNavigate } from '@tanstack/react-router';
 import { type ReactElement, useEffect, useState } from 'react';
 import { Palette, type PaletteEntry } from '../ui/palette.tsx';
-import { idsIn, mostIds } from './ids.ts';
+import { idsIn, maxIds } from './ids.ts';
 import { groups, type Place } from './navigation.ts';
 import { useOrganization, useRead } from './use-api.ts';
 import { type ListedView, useViews } from './views.ts';
 
 const shown = 8;
 const searchAfterMs = 150;
+/** The API takes no longer text. */
+const maxSearchLength = 200;
 
 /** The palette over all that has a name or an id. */
 export function Search({ isOpen, onClose }: { isOpen: boolean; onClose: () => void }): ReactElement {
@@ -16,7 +18,7 @@ export function Search({ isOpen, onClose }: { isOpen: boolean; onClose: () => vo
   const [value, setValue] = useState('');
   const text = value.trim();
   const pasted = idsIn(text);
-  const resources = useResources(isOpen, pasted.length === 0 ? text : '');
+  const resources = useResources(isOpen, pasted.length > 1 ? '' : text);
 
   const views = useViews(org)
     .filter(({ name }) => text !== '' && matches(name, text))
@@ -46,10 +48,10 @@ export function Search({ isOpen, onClose }: { isOpen: boolean; onClose: () => vo
   const [only, ...more] = pasted;
   const several = {
     id: 'ids',
-    word: pasted.length > mostIds ? `The first ${mostIds} of ${pasted.length} ids` : `${pasted.length} ids`,
+    word: pasted.length > maxIds ? `The first ${maxIds} of ${pasted.length} ids` : `${pasted.length} ids`,
     hint: 'what became of each',
     icon: 'event',
-    act: () => void navigate({ to: '/o/$org/ids', params: { org }, search: { ids: pasted.slice(0, mostIds).join(',') } }),
+    act: () => void navigate({ to: '/o/$org/ids', params: { org }, search: { ids: pasted.slice(0, maxIds).join(',') } }),
   };
   const one = (id: string): PaletteEntry => ({ id, word: id, hint: 'open its story', icon: 'event', act: open(id) });
   const objects = resources.found.map(({ id, name, kind, icon }): PaletteEntry => ({ id, word: name, hint: kind, icon, act: open(id) }));
@@ -60,6 +62,7 @@ export function Search({ isOpen, onClose }: { isOpen: boolean; onClose: () => vo
       value={value}
       onValue={setValue}
       isReading={resources.isReading}
+      problem={resources.problem}
       groups={[
         { title: 'Id', entries: only === undefined ? [] : more.length === 0 ? [one(only)] : [several] },
         { title: 'Resources', entries: objects },
@@ -77,8 +80,10 @@ interface Found extends Named {
 }
 
 /** Resources with the text in their names: at once those that were read when the palette opened, then what the API finds besides. */
-function useResources(isOpen: boolean, text: string): { found: Found[]; isReading: boolean } {
-  const search = useSettled(text);
+function useResources(isOpen: boolean, text: string): { found: Found[]; isReading: boolean; problem: string | null } {
+  const isTooLong = text.length > maxSearchLength;
+  const asksFor = isTooLong ? '' : text;
+  const search = useSettled(asksFor);
   const first = { query: { pageSize: 100 } };
   const opened = { isEnabled: isOpen };
   const paged = { query: { pageSize: shown, search } };
@@ -100,6 +105,7 @@ function useResources(isOpen: boolean, text: string): { found: Found[]; isReadin
     { kind: 'event type', icon: 'catalog', read: useRead('GET /event-types', limited, asked) },
     { kind: 'cron job', icon: 'cron', read: useRead('GET /cron', paged, asked) },
   ];
+  const failed = answers.map(({ read }) => read.error).find((error) => error !== null) ?? null;
   const found = new Map<string, Found>();
   for (const { kind, icon, read } of answers) {
     const rows = rowsIn(read.data);
@@ -108,7 +114,12 @@ function useResources(isOpen: boolean, text: string): { found: Found[]; isReadin
   }
   return {
     found: [...found.values()],
-    isReading: text !== '' && (search !== text || answers.some(({ read }) => read.isFetching)),
+    isReading: asksFor !== '' && (search !== asksFor || answers.some(({ read }) => read.isFetching)),
+    problem: isTooLong
+      ? `A search has at most ${maxSearchLength} characters.`
+      : failed === null || text === ''
+        ? null
+        : `Not everything was searched: ${failed.message}`,
   };
 }
 

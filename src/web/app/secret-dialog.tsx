@@ -10,7 +10,49 @@ export interface ShownSecret {
   publicKey: string | null;
 }
 
+export interface SecretGuard {
+  /** From now on whoever leaves the page is asked. */
+  hold: () => void;
+  letGo: () => void;
+  /** Stands in the dialog that is open. */
+  question: ReactElement;
+}
+
+/** Asks whoever leaves the page while a secret is on its way or is shown. */
+export function useSecretGuard(): SecretGuard {
+  const isHeld = useRef(false);
+  const blocker = useBlocker({
+    shouldBlockFn: () => isHeld.current,
+    enableBeforeUnload: () => isHeld.current,
+    withResolver: true,
+  });
+  return {
+    hold: () => {
+      isHeld.current = true;
+    },
+    letGo: () => {
+      isHeld.current = false;
+    },
+    question: (
+      <Confirm
+        title="Leave without the secret?"
+        act="Leave"
+        keep="Stay"
+        isDanger
+        isOpen={blocker.status === 'blocked'}
+        isPending={false}
+        error={null}
+        onClose={() => blocker.reset?.()}
+        onAct={() => blocker.proceed?.()}
+      >
+        <p>It is not shown again. Whoever has not stored it has to rotate it.</p>
+      </Confirm>
+    ),
+  };
+}
+
 export interface SecretDialogProps extends ShownSecret {
+  guard: SecretGuard;
   /** The reader has stored it. */
   onStored: () => void;
   /** What else there is to know. */
@@ -18,13 +60,7 @@ export interface SecretDialogProps extends ShownSecret {
 }
 
 /** Shows a signing secret for the only time. Nothing but its button closes it, and whoever leaves the page is asked. */
-export function SecretDialog({ secret, publicKey, onStored, children }: SecretDialogProps): ReactElement {
-  const isStored = useRef(false);
-  const blocker = useBlocker({
-    shouldBlockFn: () => !isStored.current,
-    enableBeforeUnload: () => !isStored.current,
-    withResolver: true,
-  });
+export function SecretDialog({ secret, publicKey, guard, onStored, children }: SecretDialogProps): ReactElement {
   return (
     <Dialog title="Store the signing secret" isOpen needsAct onClose={onStored}>
       <p>The receiver verifies {publicKey === null ? 'its messages' : 'v1 signatures'} with this secret. It is not shown again.</p>
@@ -47,26 +83,14 @@ export function SecretDialog({ secret, publicKey, onStored, children }: SecretDi
           type="button"
           className="btn is-primary"
           onClick={() => {
-            isStored.current = true;
+            guard.letGo();
             onStored();
           }}
         >
           I have stored it
         </button>
       </div>
-      <Confirm
-        title="Leave without the secret?"
-        act="Leave"
-        keep="Stay"
-        isDanger
-        isOpen={blocker.status === 'blocked'}
-        isPending={false}
-        error={null}
-        onClose={() => blocker.reset?.()}
-        onAct={() => blocker.proceed?.()}
-      >
-        <p>It is not shown again. Whoever has not stored it has to rotate it.</p>
-      </Confirm>
+      {guard.question}
     </Dialog>
   );
 }

@@ -82,6 +82,8 @@ type CursorListName = Extract<
 export type RowOf<Name extends CursorListName> = Answer<Name>['data'][number];
 
 export interface CursorList<Row> {
+  /** What it lists: organization, operation and query. */
+  key: string;
   rows: Row[];
   /** Looked at, where a filter has to look. */
   scanned: number | null;
@@ -98,7 +100,7 @@ export interface CursorList<Row> {
 
 const pageSize = 100;
 /** So a list has 10,000 rows at most. */
-const mostPages = 100;
+const maxPages = 100;
 const listEveryMs = 10_000;
 
 interface ListState {
@@ -125,7 +127,7 @@ const ofLists = ({ isWhole = false }: ListOptions) => ({
 function useListParts<Page, Row>(
   { data, error, isLoading, isFetching, hasNextPage, fetchNextPage, refetch }: UseInfiniteQueryResult<InfiniteData<Page, unknown>>,
   rowsOf: (page: Page) => Row[],
-): Omit<CursorList<Row>, 'scanned' | 'readsOn' | 'isCut'> {
+): Omit<CursorList<Row>, 'key' | 'scanned' | 'readsOn' | 'isCut'> {
   const rows = useMemo(() => data?.pages.flatMap(rowsOf) ?? [], [data, rowsOf]);
   const loadMore = useCallback(() => {
     // Two places that show the same list read its pages once.
@@ -160,16 +162,17 @@ export function useCursorList<Name extends CursorListName>(
       return await call(name, paged as Input<Name>, { organization, signal });
     },
     initialPageParam: null as string | null,
-    getNextPageParam: ({ pagination }, all) => (pagination.hasMore && all.length < mostPages ? pagination.nextCursor : null),
+    getNextPageParam: ({ pagination }, all) => (pagination.hasMore && all.length < maxPages ? pagination.nextCursor : null),
   });
   const read = useListParts(list, dataOf<RowOf<Name>>);
   const pages = list.data?.pages ?? [];
   const scanned = pages.reduce((sum, { pagination }) => sum + (pagination.scanned ?? 0), 0);
   return {
     ...read,
+    key: JSON.stringify([organization, name, query]),
     scanned: pages.some(({ pagination }) => pagination.scanned !== undefined) ? scanned : null,
     readsOn: read.hasMore && list.error === null && pages.at(-1)?.data.length === pageSize,
-    isCut: pages.length >= mostPages && pages.at(-1)?.pagination.hasMore === true,
+    isCut: pages.length >= maxPages && pages.at(-1)?.pagination.hasMore === true,
   };
 }
 
@@ -202,27 +205,61 @@ export function usePages<Name extends PagesName, Row>(
     initialPageParam: 1,
     getNextPageParam: (answer, all, page) => {
       const isLast = rowsOf(answer).length < pageSize || page * pageSize >= totalOf(answer);
-      return isLast || all.length >= mostPages ? undefined : page + 1;
+      return isLast || all.length >= maxPages ? undefined : page + 1;
     },
   });
   const read = useListParts(list, rowsOf);
   return {
     ...read,
+    key: JSON.stringify([organization, name, query]),
     scanned: null,
     readsOn: read.hasMore && list.error === null,
-    isCut: (list.data?.pages.length ?? 0) >= mostPages,
+    isCut: (list.data?.pages.length ?? 0) >= maxPages,
   };
 }
 
-/** A call that changes something; what has been read of the organization is read again after it. */
-export function useWrite<Name extends WriteName>(name: Name): UseMutationResult<Answer<Name>, ApiError, Input<Name>> {
+/** Acts that are meant to be done again: each press is a request of its own. */
+function isRepeatable(name: WriteName): boolean {
+  return name.endsWith('/test') || name.endsWith('/reset-circuit');
+}
+
+/** The API answers these after the receiver has, whose deadline is 120 s at most. */
+function waitsForReceiver(name: WriteName): boolean {
+  return name.endsWith('/test') || name.endsWith('/trigger');
+}
+const receiverDeadlineMs = 130_000;
+
+export interface WriteOptions {
+  /** The answer has a secret: it is forgotten with the component that has asked for it. */
+  isSecret?: boolean;
+}
+
+/** A call that changes something; what has been read of the organization is read again after it. `reset` also forgets a request whose end is not known. */
+export function useWrite<Name extends WriteName>(
+  name: Name,
+  { isSecret = false }: WriteOptions = {},
+): UseMutationResult<Answer<Name>, ApiError, Input<Name>> {
   const organization = useOrganization();
   const client = useQueryClient();
   const keys = useIdempotencyKey();
-  return useMutation<Answer<Name>, ApiError, Input<Name>>({
-    mutationFn: (input) => call(name, input, { organization, ...(name.startsWith('POST ') && { idempotencyKey: keys.keyOf(input) }) }),
-    onSuccess: keys.hasSucceeded,
-    // Whoever waits for the call does not wait for what is read again.
-    onSettled: () => void client.invalidateQueries({ queryKey: [organization] }),
+  const isKeyed = name.startsWith('POST ') && !isRepeatable(name);
+  const mutation = useMutation<Answer<Name>, ApiError, Input<Name>>({
+    mutationFn: (input) =>
+      call(name, input, {
+        organization,
+        ...(isKeyed && { idempotencyKey: keys.keyOf(input) }),
+        ...(waitsForReceiver(name) && { deadlineMs: receiverDeadlineMs }),
+      }),
+    ...(isSecret && { gcTime: 0 }),
+    onSettled: (_answer, error) => {
+      keys.hasEnded(error);
+      // Whoever waits for the call does not wait for what is read again.
+      void client.invalidateQueries({ queryKey: [organization] });
+    },
   });
+  const reset = (): void => {
+    keys.drop();
+    mutation.reset();
+  };
+  return { ...mutation, reset };
 }

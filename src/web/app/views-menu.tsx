@@ -11,7 +11,7 @@ import {
   keepView,
   type ListedView,
   longestViewName,
-  mostViews,
+  maxViews,
   renameView,
   useViews,
 } from './views.ts';
@@ -207,7 +207,7 @@ function Keep({ list, search, own }: KeepProps): ReactElement {
         act="Save"
         initial=""
         refusal={(name) =>
-          own.length >= mostViews && !own.includes(name) ? `There are ${mostViews} views already. Delete one that is not needed.` : null
+          own.length >= maxViews && !own.includes(name) ? `There are ${maxViews} views already. Delete one that is not needed.` : null
         }
         onName={(name) => {
           if (own.includes(name)) setAsked(name);

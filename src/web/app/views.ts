@@ -14,7 +14,7 @@ export interface ListedView extends View {
 }
 
 export const longestViewName = 60;
-export const mostViews = 50;
+export const maxViews = 50;
 
 type OfOrganization = Partial<Record<ListName, readonly View[]>>;
 
@@ -30,7 +30,7 @@ const personal = kept(
             list,
             membersOf(Object(each)[list])
               .flatMap((view) => viewOf(view, list))
-              .slice(0, mostViews),
+              .slice(0, maxViews),
           ]),
         ),
       ]),
@@ -79,7 +79,7 @@ export function haveSameFilters(one: View['search'], other: View['search']): boo
 function change(organization: string, list: ListName, next: (views: readonly View[]) => readonly View[]): void {
   personal.set((now) => {
     const own = now[organization] ?? {};
-    return { ...now, [organization]: { ...own, [list]: next(own[list] ?? []).slice(0, mostViews) } };
+    return { ...now, [organization]: { ...own, [list]: next(own[list] ?? []).slice(0, maxViews) } };
   });
 }
 

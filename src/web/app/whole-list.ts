@@ -1,20 +1,19 @@
 import { useEffect, useRef } from 'react';
-import { type CursorList, useOrganization } from './use-api.ts';
+import type { CursorList } from './use-api.ts';
 
 /** Rows that a list has before the reader asks for more. */
-export const readAtMost = 1000;
+export const maxRead = 1000;
 
 /** Reads page after page, up to the bound. What was read as a whole stays until the next whole. */
 export function useWhole<Row>(list: CursorList<Row>): CursorList<Row> {
-  const { rows, isLoading, hasMore, readsOn, loadMore } = list;
-  const organization = useOrganization();
-  const whole = useRef<{ organization: string; rows: Row[] }>(null);
-  const isPart = hasMore && rows.length < readAtMost;
+  const { key, rows, isLoading, hasMore, readsOn, loadMore } = list;
+  const whole = useRef<{ key: string; rows: Row[] }>(null);
+  const isPart = hasMore && rows.length < maxRead;
   useEffect(() => {
     if (isPart && readsOn) loadMore();
-    if (!isPart && !isLoading) whole.current = { organization, rows };
+    if (!isPart && !isLoading) whole.current = { key, rows };
   });
-  const kept = isPart && whole.current?.organization === organization ? whole.current.rows : null;
+  const kept = isPart && whole.current?.key === key ? whole.current.rows : null;
   const isReading = isPart && readsOn;
   return {
     ...list,

@@ -4,7 +4,7 @@ import { AsCode } from '../app/as-code.tsx';
 import { ListScreen } from '../app/list-screen.tsx';
 import { ManifestLink } from '../app/manifest/manifest-link.tsx';
 import { Page } from '../app/page.tsx';
-import { AskedAct, Refusal, SwitchButton, switchWrite } from '../app/resource-acts.tsx';
+import { AskedAct, disabledChange, Refusal, SwitchButton, switchWrite } from '../app/resource-acts.tsx';
 import { EditLink, NewEndpointLink, NewLink } from '../app/resource-form/form-links.tsx';
 import { ShortList } from '../app/short-list.tsx';
 import { type RowOf, useCursorList, useOrganization, useRead, useWrite } from '../app/use-api.ts';
@@ -102,7 +102,12 @@ function ApplicationDrawer({ id, onClose }: { id: string; onClose: () => void })
           <EditLink family="applications" id={id} />
           <SwitchButton
             isOn={!isDisabled}
-            write={switchWrite({ name, isOn: !isDisabled, change, inputOf: (isOn) => ({ ...input, body: { isDisabled: !isOn } }) })}
+            write={switchWrite({
+              name,
+              isOn: !isDisabled,
+              change,
+              inputOf: (isOn) => ({ ...input, body: disabledChange(isOn, disabledReason) }),
+            })}
           />
         </>
       }

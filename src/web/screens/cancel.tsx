@@ -102,13 +102,14 @@ export function CancelDeliveries({
   filter: Omit<DeliveryFilter, 'status'>;
   status: readonly string[] | undefined;
 }): ReactElement | null {
-  const { mutateAsync } = useWrite('POST /deliveries/cancel');
+  const { mutateAsync, reset } = useWrite('POST /deliveries/cancel');
   const statuses = waitingDeliveries.filter((each) => status?.includes(each));
   if (status !== undefined && statuses.length === 0) return null;
   const whole = statuses.length === 0 ? filter : { ...filter, status: statuses };
   return (
     <CancelList
       what="deliveries"
+      reset={reset}
       step={({ dryRun, cursor }) => mutateAsync({ body: { filter: whole, dryRun, ...(cursor !== undefined && { cursor }) } })}
     />
   );
@@ -122,29 +123,34 @@ export function CancelMessages({
   filter: Omit<MessageFilter, 'status'>;
   status: readonly string[] | undefined;
 }): ReactElement | null {
-  const { mutateAsync } = useWrite('POST /outbound-messages/cancel');
+  const { mutateAsync, reset } = useWrite('POST /outbound-messages/cancel');
   const statuses = waitingMessages.filter((each) => status?.includes(each));
   if (status !== undefined && statuses.length === 0) return null;
   const whole = statuses.length === 0 ? filter : { ...filter, status: statuses };
   const step = async ({ dryRun, cursor }: StepInput): Promise<Step> =>
     (await mutateAsync({ body: { filter: whole, dryRun, ...(cursor !== undefined && { cursor }) } })).data;
-  return <CancelList what="messages" step={step} />;
+  return <CancelList what="messages" reset={reset} step={step} />;
 }
 
 interface CancelListProps {
   what: 'deliveries' | 'messages';
   step: (input: StepInput) => Promise<Step>;
+  reset: () => void;
 }
 
-function CancelList({ what, step }: CancelListProps): ReactElement {
+function CancelList({ what, step, reset }: CancelListProps): ReactElement {
   const [isOpen, setOpen] = useState(false);
+  const close = (): void => {
+    setOpen(false);
+    reset();
+  };
   return (
     <>
       <button type="button" className="btn" onClick={() => setOpen(true)}>
         Cancel waiting…
       </button>
-      <Dialog title={`Cancel ${what} that wait`} isOpen={isOpen} onClose={() => setOpen(false)}>
-        {isOpen ? <CancelWalk what={what} step={step} close={() => setOpen(false)} /> : null}
+      <Dialog title={`Cancel ${what} that wait`} isOpen={isOpen} onClose={close}>
+        {isOpen ? <CancelWalk what={what} step={step} close={close} /> : null}
       </Dialog>
     </>
   );
@@ -156,7 +162,7 @@ const none = { matched: 0, cancelled: 0, cancelling: 0, skipped: 0 };
 const beginning = { sum: none, cursor: undefined };
 
 /** Counts first, then cancels, step by step; closing the dialog ends it after the step that is under way. After a failure it goes on with the step that failed. */
-function CancelWalk({ what, step, close }: CancelListProps & { close: () => void }): ReactElement {
+function CancelWalk({ what, step, close }: Omit<CancelListProps, 'reset'> & { close: () => void }): ReactElement {
   const [{ at, sum, cursor: next }, setWalk] = useState<Walk>({ at: 'counting', ...beginning });
   const [failure, setFailure] = useState<string | null>(null);
   const isGone = useRef(false);

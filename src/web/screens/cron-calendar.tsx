@@ -7,12 +7,12 @@ import { Empty, Failure, Loading } from '../ui/notices.tsx';
 import { State } from '../ui/state.tsx';
 import { Clock, dayBegin, dayOf, TimeOfDay, Until, useNow, ZoneContext } from '../ui/time.tsx';
 import { dayAfter, isDay, runsByDay, weekFrom } from './cron-days.ts';
-import { type PastRuns, pastJobsAtMost, usePastRuns } from './cron-past.ts';
+import { maxPastJobs, type PastRuns, usePastRuns } from './cron-past.ts';
 
 /** Jobs with more runs in a week stand above the days. */
-const mostPerWeek = 28;
+const maxPerWeek = 28;
 /** So far the calendar goes back. */
-const mostWeeksBack = 4;
+const maxWeeksBack = 4;
 
 type Schedule = Answer<'GET /cron-schedule'>;
 type Job = Schedule['jobs'][number];
@@ -28,11 +28,11 @@ export function useWeek(): WeekSpan {
   const { from } = useSearch({ from: '/o/$org/cron' });
   const zone = use(ZoneContext);
   const today = dayOf(new Date(useNow(60_000)), zone);
-  const first = isDay(from) && from >= dayAfter(today, -7 * mostWeeksBack) ? from : today;
+  const first = isDay(from) && from >= dayAfter(today, -7 * maxWeeksBack) ? from : today;
   return {
     today,
     days: weekFrom(first),
-    query: { from: dayBegin(first, zone), to: dayBegin(dayAfter(first, 7), zone), perJob: mostPerWeek },
+    query: { from: dayBegin(first, zone), to: dayBegin(dayAfter(first, 7), zone), perJob: maxPerWeek },
   };
 }
 
@@ -46,18 +46,22 @@ export function CronCalendar({ today, days, query }: WeekSpan): ReactElement {
   const ahead = isAhead && !schedule.isPlaceholderData ? schedule.data : undefined;
   const past = usePastRuns({ from: query.from, to: query.to, perJob: query.perJob, isEnabled: first <= today });
   const error = schedule.error ?? past.error;
+  const retry = (): void => {
+    if (isAhead) void schedule.refetch();
+    past.refetch();
+  };
   const isLoading = past.isLoading || (isAhead && ahead === undefined);
   return (
     <div className="live-list calendar">
       <nav className="btn-row" aria-label="Week">
-        <WeekLink from={before === today ? undefined : before} word="Earlier" isOff={before < dayAfter(today, -7 * mostWeeksBack)} />
+        <WeekLink from={before === today ? undefined : before} word="Earlier" isOff={before < dayAfter(today, -7 * maxWeeksBack)} />
         <WeekLink from={undefined} word="From today" isOff={first === today} />
         <WeekLink from={dayAfter(first, 7)} word="Later" />
         <span className="sub">
           {first} to {days[6]}, {zone === 'UTC' ? 'UTC' : 'your time zone'}
         </span>
       </nav>
-      {error === null ? null : <Failure message={error.message} requestId={error.requestId} retry={() => void schedule.refetch()} />}
+      {error === null ? null : <Failure message={error.message} requestId={error.requestId} retry={retry} />}
       {isLoading && error === null ? <Loading what="the runs" /> : null}
       {isLoading || (isAhead && ahead === undefined) ? null : (
         <Week schedule={ahead ?? null} past={past} today={today} days={days} to={query.to} />
@@ -103,7 +107,8 @@ function Week({ schedule, past, today, days, to }: WeekProps): ReactElement {
     past.runs.toSorted((one, other) => (one.at < other.at ? -1 : 1)),
     ({ at }) => dayIn(at),
   );
-  if (jobs.length + past.runs.length + past.often.length === 0)
+  const isPastKnown = past.error === null && !past.isCut && past.knownFrom === null;
+  if (jobs.length + past.runs.length + past.often.length === 0 && isPastKnown)
     return (
       <Empty title="No run in these days">
         <p>
@@ -113,7 +118,11 @@ function Week({ schedule, past, today, days, to }: WeekProps): ReactElement {
         </p>
       </Empty>
     );
-  const isKnown = (day: string): boolean => schedule === null || day < today || dayBegin(dayAfter(day, 1), zone) <= schedule.to;
+  const isKnown = (day: string): boolean => {
+    if (day >= today) return schedule === null || dayBegin(dayAfter(day, 1), zone) <= schedule.to;
+    const isReached = past.knownFrom === null || dayBegin(day, zone) >= past.knownFrom;
+    return past.error === null && !past.isCut && past.often.length === 0 && isReached;
+  };
   return (
     <>
       {schedule !== null && schedule.to < to ? (
@@ -121,14 +130,20 @@ function Week({ schedule, past, today, days, to }: WeekProps): ReactElement {
           There are more runs than fit here. Every run until <Clock at={schedule.to} /> is shown.
         </p>
       ) : null}
-      {past.isCut ? <p className="small muted">What has run is shown of the first {pastJobsAtMost} jobs.</p> : null}
+      {past.knownFrom === null ? null : (
+        <p className="small" role="status">
+          The API keeps the last 100 runs of a job. Before <Clock at={past.knownFrom} /> some are missing.
+        </p>
+      )}
+      {past.isCut ? <p className="small muted">What has run is shown of the first {maxPastJobs} jobs.</p> : null}
       {often.length + past.often.length === 0 ? null : (
         <section>
-          <h2>More than {count(mostPerWeek)} times in these days</h2>
+          <h2>More than {count(maxPerWeek)} times in these days</h2>
           <ul className="often">
-            {past.often.map(({ job, total, failed }) => (
+            {past.often.map(({ job, total, failed, isAtLeast }) => (
               <li key={`past ${job.id}`}>
-                <JobLink job={job} /> ran {count(total)} times{failed === 0 ? '' : `, ${count(failed)} of them failed`}
+                <JobLink job={job} /> ran {isAtLeast ? 'at least ' : ''}
+                {count(total)} times{failed === 0 ? '' : `, ${count(failed)} of them failed`}
               </li>
             ))}
             {often.map((job) => (

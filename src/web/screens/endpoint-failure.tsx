@@ -1,15 +1,22 @@
 import type { ReactElement } from 'react';
+import type { Answer } from '../api/client.ts';
 import { useRead } from '../app/use-api.ts';
 import { Code } from '../ui/state.tsx';
 
 /** An attempt that failed at a time began within this time before it. */
-const longestAttemptMs = 120_000;
+const maxAttemptMs = 120_000;
+/** Most failures take no longer: whatever failed so shortly before is asked for first. */
+const briefMs = 2000;
 
 /** Why the last attempt to an endpoint failed, by its messages; nothing once they are gone. `at`: when it failed. */
 export function EndpointFailure({ id, at }: { id: string; at: string }): ReactElement | null {
-  const failedFrom = new Date(Date.parse(at) - longestAttemptMs).toISOString();
-  const { data } = useRead('GET /outbound-messages', { query: { endpointId: id, failedFrom, limit: 10 } });
-  const failed = data?.data.find(({ lastErrorMessage }) => lastErrorMessage !== null);
+  const since = (ms: number) => ({
+    query: { endpointId: id, failedFrom: new Date(Date.parse(at) - ms).toISOString(), failedTo: at, limit: 10 },
+  });
+  const brief = useRead('GET /outbound-messages', since(briefMs));
+  const last = failedIn(brief.data);
+  const long = useRead('GET /outbound-messages', since(maxAttemptMs), { isEnabled: brief.data !== undefined && last === undefined });
+  const failed = last ?? failedIn(long.data);
   if (failed === undefined) return null;
   return (
     <>
@@ -21,4 +28,8 @@ export function EndpointFailure({ id, at }: { id: string; at: string }): ReactEl
       {failed.lastErrorMessage}
     </>
   );
+}
+
+function failedIn(answer: Answer<'GET /outbound-messages'> | undefined) {
+  return answer?.data.find(({ lastErrorMessage }) => lastErrorMessage !== null);
 }

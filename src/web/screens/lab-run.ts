@@ -1,5 +1,6 @@
 import { useCallback, useEffect, useRef, useState } from 'react';
-import { type Answer, ApiError, call, type Input, type OperationName, readBytes } from '../api/client.ts';
+import { type Answer, type ApiError, call, type Input, type OperationName, readBytes } from '../api/client.ts';
+import { apiErrorOf, patiently } from '../app/patiently.ts';
 import { useOrganization } from '../app/use-api.ts';
 import { forEachAtOnce } from '../ui/at-once.ts';
 import { bytes } from '../ui/format.ts';
@@ -41,9 +42,6 @@ export interface Trial {
 
 const atOnce = 4;
 const maxPayloadBytes = 262_144;
-/** That one request waits in all, where the API asks for it. */
-const maxWaitMs = 60_000;
-const usualWaitMs = 1000;
 
 /** Tries a definition on the last events. A new run ends the one before, and so does leaving the screen. */
 export function useLabRun(): { run: Run | null; start: (trial: Trial) => void } {
@@ -154,33 +152,4 @@ function transformed(input: string, answer: string): Outcome {
 function validated(answer: string): Outcome {
   const { valid, errors }: Answer<'POST /schemas/{id}/validate'> = JSON.parse(answer);
   return { result: valid ? 'passes' : 'fails', why: errors.map(({ path, message }) => (path === '' ? message : `${path} ${message}`)) };
-}
-
-/** Asks again as long as the API answers 429, when it says, for a minute at most. Throws ApiError. */
-async function patiently<Result>(ask: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
-  let waitedMs = 0;
-  for (;;) {
-    try {
-      return await ask();
-    } catch (thrown) {
-      if (!(thrown instanceof ApiError) || thrown.status !== 429) throw thrown;
-      const waitMs = Math.max(thrown.retryAfterMs ?? 0, usualWaitMs);
-      waitedMs += waitMs;
-      if (waitedMs > maxWaitMs) throw thrown;
-      await pause(waitMs, signal);
-    }
-  }
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, ms);
-  signal.addEventListener('abort', () => resolve(), { once: true });
-  await promise;
-  clearTimeout(timer);
-  signal.throwIfAborted();
-}
-
-function apiErrorOf(thrown: unknown): ApiError {
-  return thrown instanceof ApiError ? thrown : new ApiError(String(thrown), { status: 0, code: 'UNKNOWN' });
 }

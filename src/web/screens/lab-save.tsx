@@ -7,7 +7,7 @@ import { CopyButton } from '../ui/copy.tsx';
 import { Icon } from '../ui/icon.tsx';
 import { laidOut } from '../ui/json-text.ts';
 import { type DraftState, isSameDraft } from './lab-draft.ts';
-import { type Edited, jsonOf, type KindOfLab, kinds, type LabKind, manifestOf, storedIn } from './lab-kinds.ts';
+import { type Draft, type Edited, jsonOf, type KindOfLab, kinds, type LabKind, manifestOf, storedIn } from './lab-kinds.ts';
 import { LinesBeside } from './lab-results.tsx';
 import { yamlOf } from './lab-yaml.ts';
 
@@ -36,7 +36,7 @@ export function LabSave({ kind, id, draft, create, onCreated, stored, fields }: 
   };
   return (
     <form className="stack" onSubmit={saveAsNew}>
-      {stored !== null && isOutdated ? <Outdated name={stored.name} there={stored.draft.text} draft={draft} /> : null}
+      {stored !== null && isOutdated ? <Outdated name={stored.name} there={stored.draft} draft={draft} /> : null}
       <div className="row">
         {stored === null || stored.sharedFrom !== null ? null : (
           <button
@@ -96,7 +96,7 @@ function useUpdate({ kind, id = '', draft: { draft, base, wasSaved }, fields }: 
 }
 
 /** Shows what another has saved since the draft was begun, beside the draft. */
-function Outdated({ name, there, draft }: { name: string; there: string; draft: DraftState }): ReactElement {
+function Outdated({ name, there, draft }: { name: string; there: Draft; draft: DraftState }): ReactElement {
   return (
     <>
       <div className="note is-bad" role="alert">
@@ -105,6 +105,11 @@ function Outdated({ name, there, draft }: { name: string; there: string; draft: 
           <p>
             <strong>{name} was changed meanwhile.</strong> To save this text would replace what another has saved.
           </p>
+          {there.type === draft.draft.type ? null : (
+            <p>
+              The saved one is in {there.type}, this text in {draft.draft.type}.
+            </p>
+          )}
           <p className="btn-row">
             <button type="button" className="btn is-sm" onClick={draft.undo}>
               Take what is saved
@@ -115,7 +120,7 @@ function Outdated({ name, there, draft }: { name: string; there: string; draft: 
           </p>
         </div>
       </div>
-      <LinesBeside label="What differs" titles={['Saved', 'This text']} before={laidOut(there)} after={laidOut(draft.draft.text)} />
+      <LinesBeside label="What differs" titles={['Saved', 'This text']} before={laidOut(there.text)} after={laidOut(draft.draft.text)} />
     </>
   );
 }

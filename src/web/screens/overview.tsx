@@ -140,7 +140,10 @@ function Verdict({ targets, dead, series, hasFailed }: VerdictProps): ReactEleme
   if (given > 0)
     return (
       <AnswerLine tone="warn" question="Is anything wrong?" act={recover}>
-        <p>Every target takes what it is sent. {count(given)} dead letters wait for a decision.</p>
+        <p>
+          {targets.hasMore ? `Each of the ${count(targets.rows.length)} targets that were read takes` : 'Every target takes'} what it is
+          sent. {count(given)} dead letters wait for a decision.
+        </p>
         <p>Nothing is lost: a replay sends them again.</p>
       </AnswerLine>
     );
@@ -149,8 +152,8 @@ function Verdict({ targets, dead, series, hasFailed }: VerdictProps): ReactEleme
     <AnswerLine tone="ok" question="Is anything wrong?">
       <p>Nothing is wrong.</p>
       <p>
-        No target fails, no circuit is open and there is no dead letter.{' '}
-        {waiting === 0 ? 'Nothing waits.' : `${count(waiting)} messages are on their way.`}
+        {targets.hasMore ? `None of the ${count(targets.rows.length)} targets that were read fails` : 'No target fails'}, no circuit is open
+        and there is no dead letter. {waiting === 0 ? 'Nothing waits.' : `${count(waiting)} messages are on their way.`}
       </p>
     </AnswerLine>
   );

@@ -1,7 +1,7 @@
 import { type ReactElement, useId, useState } from 'react';
 import type { Answer } from '../api/client.ts';
 import { Refusal } from '../app/resource-acts.tsx';
-import { SecretDialog } from '../app/secret-dialog.tsx';
+import { SecretDialog, useSecretGuard } from '../app/secret-dialog.tsx';
 import { useWrite } from '../app/use-api.ts';
 import { Dialog } from '../ui/dialog.tsx';
 import { Icon } from '../ui/icon.tsx';
@@ -23,18 +23,23 @@ export function RotateSecret({ id, signing }: { id: string; signing: Signing }):
   const [isOpen, setOpen] = useState(false);
   const [overlap, setOverlap] = useState<number>(overlaps[0].seconds);
   const [made, setMade] = useState<Rotated | null>(null);
-  const rotate = useWrite('POST /webhook-endpoints/{id}/rotate-secret');
+  const rotate = useWrite('POST /webhook-endpoints/{id}/rotate-secret', { isSecret: true });
+  const guard = useSecretGuard();
   const field = useId();
   const close = (): void => {
     setOpen(false);
     rotate.reset();
   };
   const act = (): void => {
-    const onSuccess = (rotated: Rotated): void => {
-      close();
-      setMade(rotated);
-    };
-    rotate.mutate({ path: { id }, body: { gracePeriodSeconds: overlap } }, { onSuccess });
+    guard.hold();
+    void rotate.mutateAsync({ path: { id }, body: { gracePeriodSeconds: overlap } }).then(
+      (rotated) => {
+        close();
+        setMade(rotated);
+      },
+      // The dialog says why.
+      guard.letGo,
+    );
   };
   return (
     <>
@@ -42,7 +47,7 @@ export function RotateSecret({ id, signing }: { id: string; signing: Signing }):
         <Icon name="key" />
         Rotate secret…
       </button>
-      <Dialog title="Rotate the signing secret?" isOpen={isOpen} onClose={close}>
+      <Dialog title="Rotate the signing secret?" isOpen={isOpen} needsAct={rotate.isPending} onClose={close}>
         <p>
           Messages are signed with a new secret
           {signing.publicKey === null ? '' : ' and a new key'} from now on. The scheme stays {signatureWords[signing.signatureScheme]}.
@@ -64,22 +69,23 @@ export function RotateSecret({ id, signing }: { id: string; signing: Signing }):
         </div>
         <Refusal error={rotate.error} />
         <div className="btn-row is-end">
-          <button type="button" className="btn" onClick={close}>
+          <button type="button" className="btn" disabled={rotate.isPending} onClick={close}>
             Keep it
           </button>
           <button type="button" className="btn is-danger" disabled={rotate.isPending} onClick={act}>
             Rotate secret
           </button>
         </div>
+        {guard.question}
       </Dialog>
       {made === null ? null : (
-        <SecretDialog secret={made.secret} publicKey={made.publicKey} onStored={() => setMade(null)}>
+        <SecretDialog secret={made.secret} publicKey={made.publicKey} guard={guard} onStored={() => setMade(null)}>
           <p>
             {made.previousSecretExpiresAt === null ? (
               'The old secret has ended.'
             ) : (
               <>
-                The old secret{made.previousPublicKey === null ? '' : ' and the old key'} sign until{' '}
+                {made.previousPublicKey === null ? 'The old secret signs' : 'The old secret and the old key sign'} until{' '}
                 <Minute at={made.previousSecretExpiresAt} />.
               </>
             )}

@@ -3,6 +3,8 @@ import { type Answer, call } from '../api/client.ts';
 import type { Range } from '../app/range.ts';
 import { type CursorList, type RowOf, useCursorList, useOrganization, usePages, useRead } from '../app/use-api.ts';
 import { useWhole } from '../app/whole-list.ts';
+import { useNow } from '../ui/time.tsx';
+import { destinationState, type KnownCircuits } from './target-state.ts';
 
 type DestinationItem = Answer<'GET /destinations'>['data'][number];
 type Health = Answer<'GET /analytics/destinations/health'>['destinations'][number];
@@ -25,8 +27,19 @@ export interface Circuit {
   probeSuccessThreshold: number;
 }
 
-/** What the state of a destination takes of a circuit. */
-type CircuitFacts = Pick<Circuit, 'state'> & Partial<Pick<Circuit, 'lastSuccessAt' | 'lastFailureAt'>>;
+export interface ReadCircuits {
+  circuits: Circuit[];
+  /** Routes whose circuits were read. */
+  routeIds: ReadonlySet<string>;
+}
+
+/** What the circuits of a route go by. */
+interface WiredRoute {
+  id: string;
+  name: string;
+  destinationIds: readonly string[];
+  failoverDestinationIds: readonly string[];
+}
 
 export interface Target {
   id: string;
@@ -47,7 +60,7 @@ export interface TargetList extends CursorList<Target> {
 }
 
 const everyMs = 10_000;
-const circuitsReadAtMost = 30;
+const maxRoutesRead = 30;
 const order = ['circuit_open', 'failed', 'half_open', 'degraded', 'disabled', 'healthy', 'idle'];
 
 const whole = { isWhole: true };
@@ -61,18 +74,16 @@ export function useTargets(range: Range, search?: string): TargetList {
   const applications = useWhole(useCursorList('GET /webhook-applications', {}, whole));
   const endpoints = useWhole(useCursorList('GET /webhook-endpoints', {}, whole));
   const healths = health.data?.destinations ?? [];
-  const circuits = useCircuits(healths.filter((each) => each.recentFailures.length > 0).map(({ destinationId }) => destinationId));
+  const { circuits, knownOf } = useCircuits(failingIn(healths));
+  const now = useNow(everyMs);
   const text = search?.toLowerCase() ?? '';
   const names = new Map(applications.rows.map(({ id, name }) => [id, name]));
   const healthOf = new Map(healths.map((each) => [each.destinationId, each]));
   const found = [
-    ...destinations.rows.map((each) =>
-      ofDestination(
-        each,
-        healthOf.get(each.id),
-        circuits.filter(({ destinationId }) => destinationId === each.id),
-      ),
-    ),
+    ...destinations.rows.map((each) => {
+      const own = healthOf.get(each.id);
+      return ofDestination(each, own, destinationState(each.enabled, own, knownOf(each.id), now));
+    }),
     ...endpoints.rows
       .map((each) => ofEndpoint(each, names.get(each.applicationId) ?? ''))
       .filter(({ name }) => name.toLowerCase().includes(text)),
@@ -94,19 +105,41 @@ export function useTargets(range: Range, search?: string): TargetList {
   };
 }
 
-/** The circuits of these destinations. */
-export function useCircuits(destinationIds: readonly string[]): Circuit[] {
+/** Destinations with a failure in the time of the figures. */
+export function failingIn(healths: readonly Health[]): string[] {
+  return healths.filter(({ recentFailures }) => recentFailures.length > 0).map(({ destinationId }) => destinationId);
+}
+
+/** The circuits of these destinations. `knownOf`: those of one of them. */
+export function useCircuits(destinationIds: readonly string[]): {
+  circuits: Circuit[];
+  knownOf: (destinationId: string) => KnownCircuits;
+} {
   const routes = useWhole(usePages('GET /routes', {}, routesOf, whole));
-  const asked = routes.rows.filter((route) =>
-    [...route.destinationIds, ...route.failoverDestinationIds].some((id) => destinationIds.includes(id)),
-  );
-  return useCircuitsOf(asked).filter(({ destinationId }) => destinationIds.includes(destinationId));
+  const read = useCircuitsOf(routes.rows.filter((route) => destinationIds.some((id) => leadsTo(route, id))));
+  return {
+    circuits: read.circuits.filter(({ destinationId }) => destinationIds.includes(destinationId)),
+    knownOf: (id) => knownCircuits(id, routes, read),
+  };
+}
+
+function leadsTo({ destinationIds, failoverDestinationIds }: WiredRoute, destinationId: string): boolean {
+  return destinationIds.includes(destinationId) || failoverDestinationIds.includes(destinationId);
+}
+
+/** What is known of the circuits of a destination. */
+export function knownCircuits(destinationId: string, routes: CursorList<WiredRoute>, { circuits, routeIds }: ReadCircuits): KnownCircuits {
+  const isListed = !routes.isLoading && !routes.hasMore && routes.error === null;
+  return {
+    circuits: circuits.filter((each) => each.destinationId === destinationId),
+    isWhole: isListed && routes.rows.every((route) => routeIds.has(route.id) || !leadsTo(route, destinationId)),
+  };
 }
 
 /** The circuits of the first routes. */
-export function useCircuitsOf(routes: readonly { id: string; name: string }[]): Circuit[] {
+export function useCircuitsOf(routes: readonly { id: string; name: string }[]): ReadCircuits {
   const organization = useOrganization();
-  const asked = routes.slice(0, circuitsReadAtMost);
+  const asked = routes.slice(0, maxRoutesRead);
   const answers = useQueries({
     queries: asked.map(({ id }) => ({
       queryKey: [organization, 'GET /routes/{id}/circuit-status', { path: { id } }],
@@ -114,7 +147,8 @@ export function useCircuitsOf(routes: readonly { id: string; name: string }[]): 
       refetchInterval: everyMs,
     })),
   });
-  return answers.flatMap(({ data }, index) => {
+  const routeIds = new Set(asked.filter((_route, index) => answers[index]?.data !== undefined).map(({ id }) => id));
+  const circuits = answers.flatMap(({ data }, index) => {
     const route = asked[index];
     if (data === undefined || route === undefined) return [];
     return data.destinations.map(
@@ -134,34 +168,12 @@ export function useCircuitsOf(routes: readonly { id: string; name: string }[]): 
       }),
     );
   });
+  return { circuits, routeIds };
 }
 
 /** A circuit has its cooldown after its last failure, also that of a probe. */
 function probeAt(lastFailureAt: string | null, cooldownSeconds: number): string | null {
   return lastFailureAt === null ? null : new Date(Date.parse(lastFailureAt) + cooldownSeconds * 1000).toISOString();
-}
-
-/** `circuit_open`, `failed`, `half_open`, `degraded`, `disabled`, `healthy` or, where nothing has been sent, `idle`. */
-export function destinationState(enabled: boolean, health: Health | undefined, circuits: readonly CircuitFacts[]): string {
-  if (!enabled) return 'disabled';
-  if (circuits.some(({ state }) => state === 'open')) return 'circuit_open';
-  if (circuits.some(({ state }) => state === 'half_open')) return 'half_open';
-  if (health === undefined || (health.deliveryCount === 0 && health.recentFailures.length === 0)) return 'idle';
-  if (hasHealed(health, circuits)) return 'healthy';
-  if (health.successRate === 0 || health.successRate === null) return 'failed';
-  return health.successRate < 100 ? 'degraded' : 'healthy';
-}
-
-/** The figures of a range keep a failure to its end. The target is well all the same where an attempt of each route has succeeded since. */
-function hasHealed({ recentFailures }: Health, circuits: readonly CircuitFacts[]): boolean {
-  const isWell = circuits.every(({ lastSuccessAt, lastFailureAt }) => isLater(lastSuccessAt, lastFailureAt));
-  const failedAt = recentFailures[0]?.at;
-  return isWell && circuits.some(({ lastSuccessAt }) => lastSuccessAt != null && isLater(lastSuccessAt, failedAt));
-}
-
-/** True where the second never was. */
-function isLater(one: string | null | undefined, other: string | null | undefined): boolean {
-  return other == null || (one != null && Date.parse(one) > Date.parse(other));
 }
 
 export function endpointState({ isDisabled, circuitState, lastSuccessAt, lastFailureAt }: Endpoint): string {
@@ -192,13 +204,13 @@ export function isTrouble(state: string): boolean {
   return ['circuit_open', 'failed', 'half_open', 'degraded'].includes(state);
 }
 
-function ofDestination(each: DestinationItem, health: Health | undefined, circuits: readonly Circuit[]): Target {
+function ofDestination(each: DestinationItem, health: Health | undefined, state: string): Target {
   return {
     id: each.id,
     kind: 'destination',
     name: each.name,
     sub: each.type === 'http' ? 'destination' : `destination, ${each.type}`,
-    state: destinationState(each.enabled, health, circuits),
+    state,
     total: health?.deliveryCount ?? 0,
     share: health?.successRate === undefined || health.successRate === null ? null : health.successRate / 100,
     p95Ms: health?.p95Latency ?? null,

@@ -13,7 +13,8 @@ import { CircuitFacts, EndpointCircuit } from './circuit.tsx';
 import { EndpointFailure } from './endpoint-failure.tsx';
 import { SignatureFacts } from './signature-facts.tsx';
 import { Subscriptions } from './subscriptions.tsx';
-import { destinationState, endpointState, isEndpointId, targetWord, useCircuits } from './target-data.ts';
+import { endpointState, isEndpointId, targetWord, useCircuits } from './target-data.ts';
+import { destinationState } from './target-state.ts';
 import { DestinationSwitch, EndpointSwitch } from './target-switch.tsx';
 import { TemplateFacts } from './template-facts.tsx';
 import { TestSend } from './test-send.tsx';
@@ -89,7 +90,7 @@ function EndpointDrawer({ id, onClose }: { id: string; onClose: () => void }): R
             Open
           </Link>
           <EditLink family="endpoints" id={id} />
-          {endpoint === undefined ? null : <EndpointSwitch id={id} url={endpoint.url} isDisabled={endpoint.isDisabled} />}
+          {endpoint === undefined ? null : <EndpointSwitch endpoint={endpoint} />}
           <Link className="btn is-quiet" to="/o/$org/messages" params={{ org }} search={{ endpointId: id }}>
             Messages
           </Link>
@@ -108,12 +109,9 @@ function EndpointDrawer({ id, onClose }: { id: string; onClose: () => void }): R
 
 export function DestinationState({ destination: { id, enabled } }: { destination: Destination }): ReactElement {
   const health = useRead('GET /analytics/destinations/health', { query: { range: day.value } }, { everyMs });
-  const circuits = useCircuits([id]);
-  const state = destinationState(
-    enabled,
-    health.data?.destinations.find(({ destinationId }) => destinationId === id),
-    circuits,
-  );
+  const { knownOf } = useCircuits([id]);
+  const own = health.data?.destinations.find(({ destinationId }) => destinationId === id);
+  const state = destinationState(enabled, own, knownOf(id), useNow(everyMs));
   return <State state={state} word={targetWord(state)} isPill />;
 }
 
@@ -121,7 +119,7 @@ export function DestinationState({ destination: { id, enabled } }: { destination
 export function DestinationFacts({ destination }: { destination: Destination }): ReactElement {
   const { id, url, type, throttle, retryPolicy, expiresAfterSeconds, timeoutMs, forwardHeaders, headerTemplates, ordered } = destination;
   const { payloadForm, signatureScheme, publicKey, previousPublicKeys, signingSecret } = destination;
-  const circuits = useCircuits([id]);
+  const { circuits } = useCircuits([id]);
   const from = useDayBegin();
   const series = useRead('GET /analytics/series', { query: { from, step: day.step, destinationId: id } }, { everyMs });
   const now = series.data?.now;

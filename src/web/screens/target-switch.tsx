@@ -1,5 +1,5 @@
 import type { ReactElement } from 'react';
-import { AskedAct, Refusal, SwitchButton, switchWrite, type WriteState } from '../app/resource-acts.tsx';
+import { AskedAct, disabledChange, Refusal, SwitchButton, switchWrite, type WriteState } from '../app/resource-acts.tsx';
 import { useWrite } from '../app/use-api.ts';
 import { Dialog } from '../ui/dialog.tsx';
 
@@ -10,10 +10,15 @@ export function DestinationSwitch({ id, name, enabled }: { id: string; name: str
   return <SwitchWithRefusal noun="destination" isOn={enabled} write={write} onRead={change.reset} />;
 }
 
+interface EndpointSwitchProps {
+  endpoint: { id: string; url: string; isDisabled: boolean; disabledReason: string | null };
+}
+
 /** Disables an endpoint, which asks first because new events make no message for it then, or enables it. */
-export function EndpointSwitch({ id, url, isDisabled }: { id: string; url: string; isDisabled: boolean }): ReactElement {
+export function EndpointSwitch({ endpoint: { id, url, isDisabled, disabledReason } }: EndpointSwitchProps): ReactElement {
   const change = useWrite('PATCH /webhook-endpoints/{id}');
-  const write = switchWrite({ name: url, isOn: !isDisabled, change, inputOf: (isOn) => ({ path: { id }, body: { isDisabled: !isOn } }) });
+  const inputOf = (isOn: boolean) => ({ path: { id }, body: disabledChange(isOn, disabledReason) });
+  const write = switchWrite({ name: url, isOn: !isDisabled, change, inputOf });
   if (isDisabled) return <SwitchWithRefusal noun="endpoint" isOn={false} write={write} onRead={change.reset} />;
   return (
     <AskedAct word="Disable endpoint" question="Disable this endpoint?" write={write}>

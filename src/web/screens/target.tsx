@@ -85,7 +85,7 @@ function EndpointPage({ id }: { id: string }): ReactElement {
           <ManifestLink id={id} />
           <EditLink family="endpoints" id={id} />
           {endpoint === undefined ? null : <RotateSecret id={id} signing={endpoint} />}
-          {endpoint === undefined ? null : <EndpointSwitch id={id} url={endpoint.url} isDisabled={endpoint.isDisabled} />}
+          {endpoint === undefined ? null : <EndpointSwitch endpoint={endpoint} />}
         </>
       }
     >

@@ -86,7 +86,7 @@ export function Targets(): ReactElement {
         fields={fields}
         search={search}
         open={open}
-        drawer={(id, close) => <TargetDrawer id={id} onClose={close} />}
+        drawer={(id, close) => <TargetDrawer key={id} id={id} onClose={close} />}
         empty={
           <Empty
             title="No target yet"

@@ -1,8 +1,10 @@
 import { useEffect, useMemo } from 'react';
 import type { Answer, ApiError } from '../api/client.ts';
 import { type CursorList, usePages, useRead } from '../app/use-api.ts';
-import { readAtMost, useWhole } from '../app/whole-list.ts';
-import { type Circuit, destinationState, useCircuitsOf } from './target-data.ts';
+import { maxRead, useWhole } from '../app/whole-list.ts';
+import { useNow } from '../ui/time.tsx';
+import { type Circuit, failingIn, knownCircuits, useCircuitsOf } from './target-data.ts';
+import { destinationState } from './target-state.ts';
 import type { CutOff, End, WiredRoute, Wiring } from './topology-graph.ts';
 
 type Route = Answer<'GET /routes'>['data'][number];
@@ -13,7 +15,7 @@ export interface Topology {
   isLoading: boolean;
   error: ApiError | null;
   refresh: () => void;
-  /** Kinds with more than `readAtMost` objects: only the first of them are shown. */
+  /** Kinds with more than `maxRead` objects: only the first of them are shown. */
   cut: readonly string[];
 }
 
@@ -34,9 +36,15 @@ export function useTopology(at: string | null): Topology {
   useReadAgain(destinations, health.data?.destinations.length);
   useReadAgain(sources, ofSources.data?.sources.length);
   const figures = useMemo(() => new Map((ofRoutes.data?.routes ?? none).map((each) => [each.routeId, each])), [ofRoutes.data]);
-  const circuits = useCircuitsOf(openRoutes(routes.rows, figures).toSorted((one, other) => urgency(other, at) - urgency(one, at)));
+  const failing = useMemo(() => new Set(failingIn(health.data?.destinations ?? none)), [health.data]);
+  const asked = routes.rows
+    .map((route) => ({ route, urgency: urgencyOf(route, isOpen(route, figures), failing, at) }))
+    .filter(({ urgency }) => urgency !== null)
+    .toSorted((one, other) => Number(other.urgency) - Number(one.urgency));
+  const read = useCircuitsOf(asked.map(({ route }) => route));
+  const now = useNow(everyMs);
   const minutes = minutesSince(ofRoutes.dataUpdatedAt);
-  const cutOffs = cutOffsOf(routes.rows, figures, circuits);
+  const cutOffs = cutOffsOf(routes.rows, figures, read.circuits);
   const events = new Map((ofSources.data?.sources ?? none).map((each) => [each.sourceId, each.eventsCount]));
   const healths = new Map((health.data?.destinations ?? none).map((each) => [each.destinationId, each]));
   const rate = (count: number | undefined): number | null => (count === undefined ? null : count / minutes);
@@ -68,12 +76,13 @@ export function useTopology(at: string | null): Topology {
         };
       }),
       destinations: destinations.rows.map(({ id, name, type, enabled }): End => {
-        const own = [...cutOffs.values()].flatMap((each) => each.get(id) ?? []);
+        const known = knownCircuits(id, routes, read);
+        const circuits = [...known.circuits, ...[...cutOffs.values()].flatMap((each) => each.get(id) ?? [])];
         return {
           id,
           name,
           sub: type,
-          state: destinationState(enabled, healths.get(id), own),
+          state: destinationState(enabled, healths.get(id), { ...known, circuits }, now),
           perMinute: rate(healths.get(id)?.deliveryCount),
         };
       }),
@@ -84,7 +93,7 @@ export function useTopology(at: string | null): Topology {
       for (const list of lists) list.refresh();
       for (const read of reads) void read.refetch();
     },
-    cut: lists.flatMap(({ rows, hasMore }, index) => (hasMore && rows.length >= readAtMost ? [kinds[index] ?? ''] : [])),
+    cut: lists.flatMap(({ rows, hasMore }, index) => (hasMore && rows.length >= maxRead ? [kinds[index] ?? ''] : [])),
   };
 }
 
@@ -108,14 +117,18 @@ function minutesSince(readAtMs: number): number {
   return (nowMs - Math.floor((nowMs - 3_600_000) / 300_000) * 300_000) / 60_000;
 }
 
-function openRoutes(routes: readonly Route[], figures: ReadonlyMap<string, RouteFigures>): Route[] {
-  return routes.filter(({ id }) => (figures.get(id)?.circuitState ?? 'closed') !== 'closed');
+function isOpen({ id }: Route, figures: ReadonlyMap<string, RouteFigures>): boolean {
+  return (figures.get(id)?.circuitState ?? 'closed') !== 'closed';
 }
 
-/** Circuits are asked for first where the figures do not say which destination it is, then of what is selected. */
-function urgency(route: Route, at: string | null): number {
-  if (targetsOf(route).length > 1) return 2;
-  return at !== null && [route.id, route.sourceId, ...targetsOf(route)].includes(at) ? 1 : 0;
+/** Circuits are asked for first where the figures do not say which destination it is, then of what is selected, then of what may have healed. Null: not at all. */
+function urgencyOf(route: Route, hasOpen: boolean, failing: ReadonlySet<string>, at: string | null): number | null {
+  const targets = targetsOf(route);
+  if (hasOpen && targets.length > 1) return 3;
+  const mayHaveHealed = targets.some((id) => failing.has(id));
+  if (!hasOpen && !mayHaveHealed) return null;
+  if (at !== null && [route.id, route.sourceId, ...targets].includes(at)) return 2;
+  return hasOpen ? 0 : 1;
 }
 
 function cutOffsOf(
@@ -128,7 +141,7 @@ function cutOffsOf(
     const own = found.get(routeId) ?? new Map<string, CutOff>();
     found.set(routeId, own.set(destinationId, cutOff));
   };
-  for (const route of openRoutes(routes, figures)) {
+  for (const route of routes.filter((each) => isOpen(each, figures))) {
     const state = figures.get(route.id)?.circuitState;
     const [only, ...more] = targetsOf(route);
     if (only !== undefined && more.length === 0 && state !== undefined && state !== 'closed')

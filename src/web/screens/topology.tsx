@@ -6,7 +6,7 @@ import { Page } from '../app/page.tsx';
 import { NewLink } from '../app/resource-form/form-links.tsx';
 import { useOrganization } from '../app/use-api.ts';
 import { useSelectionKeys } from '../app/use-selection.ts';
-import { readAtMost } from '../app/whole-list.ts';
+import { maxRead } from '../app/whole-list.ts';
 import { count } from '../ui/format.ts';
 import { Empty, Failure, Loading } from '../ui/notices.tsx';
 import { Segments } from '../ui/segments.tsx';
@@ -33,7 +33,7 @@ export function Topology(): ReactElement {
   return (
     <Page
       title="Topology"
-      sub={cut.length === 0 ? undefined : `The first ${count(readAtMost)} ${cut.join(' and ')} are shown; there are more.`}
+      sub={cut.length === 0 ? undefined : `The first ${count(maxRead)} ${cut.join(' and ')} are shown; there are more.`}
       actions={
         <>
           <AsCode name="GET /analytics/routes" input={{ query: { range: '1h' } }} />

@@ -8,7 +8,7 @@ import { Ago, Until } from '../ui/time.tsx';
 import { EndpointFailure } from './endpoint-failure.tsx';
 import { faultOf, isTrouble, type Target, type TargetList, targetWord } from './target-data.ts';
 
-const shownAtMost = 10;
+const maxShown = 10;
 
 /** Each target in trouble: its state, cause, whose fault, and what happens by itself. */
 export function TroubleTable({ targets, range }: { targets: TargetList; range: Range }): ReactElement | null {
@@ -22,7 +22,7 @@ export function TroubleTable({ targets, range }: { targets: TargetList; range: R
         <span className="hint">by target, {range.said}</span>
         <span className="spacer" />
         <Link className="small" to="/o/$org/targets" params={{ org }}>
-          {sick.length > shownAtMost ? `All ${sick.length}` : 'All targets'}
+          {sick.length > maxShown ? `All ${sick.length}` : 'All targets'}
         </Link>
       </header>
       <div className="table-wrap">
@@ -42,7 +42,7 @@ export function TroubleTable({ targets, range }: { targets: TargetList; range: R
             </tr>
           </thead>
           <tbody>
-            {sick.slice(0, shownAtMost).map((target) => (
+            {sick.slice(0, maxShown).map((target) => (
               <tr key={target.id}>
                 <td className="two">
                   <Link className="name" to="/o/$org/targets/$id" params={{ org, id: target.id }}>

@@ -18,11 +18,13 @@ export interface PaletteProps {
   onValue: (value: string) => void;
   /** Further entries may come. */
   isReading: boolean;
+  /** Why there may be more than was found. */
+  problem: string | null;
   groups: readonly { title: string; entries: readonly PaletteEntry[] }[];
 }
 
 /** One field that finds everything, with the keyboard alone. */
-export function Palette({ isOpen, onClose, value, onValue, isReading, groups }: PaletteProps): ReactElement {
+export function Palette({ isOpen, onClose, value, onValue, isReading, problem, groups }: PaletteProps): ReactElement {
   const filled = groups.filter(({ entries }) => entries.length > 0);
   return (
     <Overlay isOpen={isOpen} onClose={onClose} className="palette" label="Search or jump">
@@ -39,7 +41,10 @@ export function Palette({ isOpen, onClose, value, onValue, isReading, groups }: 
               const text = event.clipboardData.getData('text').trim();
               if (!/[\r\n]/.test(text)) return;
               event.preventDefault();
-              onValue(`${value} ${text.replaceAll(/\s+/g, ' ')}`.trim());
+              const { selectionStart, selectionEnd } = event.currentTarget;
+              const before = value.slice(0, selectionStart ?? value.length);
+              const after = value.slice(selectionEnd ?? value.length);
+              onValue(`${before} ${text.replaceAll(/\s+/g, ' ')} ${after}`.trim());
             }}
           />
         </div>
@@ -69,8 +74,15 @@ export function Palette({ isOpen, onClose, value, onValue, isReading, groups }: 
               ))}
             </div>
           ))}
-          {filled.length === 0 ? <p className="muted opt">{isReading ? 'Searching…' : 'Nothing has that name.'}</p> : null}
+          {filled.length === 0 && (isReading || problem === null) ? (
+            <p className="muted opt">{isReading ? 'Searching…' : 'Nothing has that name.'}</p>
+          ) : null}
         </ComboboxList>
+        {problem === null || isReading ? null : (
+          <p className="c-bad opt" role="status">
+            {problem}
+          </p>
+        )}
       </ComboboxProvider>
       <footer>
         <span>

@@ -1,82 +1,102 @@
-import { type ReactElement, useEffect, useState, useSyncExternalStore } from 'react';
+import { type FocusEvent, type ReactElement, useEffect, useState, useSyncExternalStore } from 'react';
 import { Icon } from './icon.tsx';
 
-/** What was just done, and how it is undone. */
-interface Done {
+export interface UndoOffer {
+  /** What was done. */
   text: string;
+  /** What is said once it is undone. */
+  undoneText: string;
   /** Rejects with what it is refused for. */
   undo: () => Promise<unknown>;
 }
 
+type Shown = UndoOffer & { number: number };
+
 const shownMs = 15_000;
 const listeners = new Set<() => void>();
-let last: Done | null = null;
+let offers = 0;
+let last: Shown | null = null;
 
-function show(next: Done | null): void {
+function show(next: Shown | null): void {
   last = next;
   for (const listener of listeners) listener();
 }
 
 /** Says what was done, on whatever screen, and offers to undo it for a while. The next one takes its place. */
-export function offerUndo(text: string, undo: () => Promise<unknown>): void {
-  show({ text, undo });
+export function offerUndo(offer: UndoOffer): void {
+  offers += 1;
+  show({ ...offer, number: offers });
 }
 
-/** The place where what was done last is shown. */
+/** The place where what was done last is shown. It is forgotten with the place, which ends with the session. */
 export function Toasts(): ReactElement {
-  const done = useSyncExternalStore(
+  const offer = useSyncExternalStore(
     (listener) => {
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
     () => last,
   );
+  useEffect(() => () => show(null), []);
   return (
     <div className="toasts" role="status">
-      {done === null ? null : <Toast key={done.text} done={done} />}
+      {offer === null ? null : <Toast key={offer.number} offer={offer} />}
     </div>
   );
 }
 
-/** It stays while it is pointed at or has the focus. */
-function Toast({ done }: { done: Done }): ReactElement {
-  const [isHeld, setHeld] = useState(false);
-  const [isPending, setPending] = useState(false);
+/** It stays while it is pointed at or has the focus of the keyboard. */
+function Toast({ offer }: { offer: Shown }): ReactElement {
+  const [isPointed, setPointed] = useState(false);
+  const [isFocused, setFocused] = useState(false);
+  const [at, setAt] = useState<'offered' | 'pending' | 'undone'>('offered');
   const [refusal, setRefusal] = useState<string | null>(null);
+  const isHeld = isPointed || isFocused || at === 'pending';
+  // biome-ignore lint/correctness/useExhaustiveDependencies: what is said anew is shown as long
   useEffect(() => {
-    if (isHeld || isPending) return;
-    const timer = setTimeout(() => show(null), shownMs);
+    if (isHeld) return;
+    const timer = setTimeout(() => forget(offer), shownMs);
     return () => clearTimeout(timer);
-  }, [isHeld, isPending]);
+  }, [offer, isHeld, at]);
   const undo = async (): Promise<void> => {
-    setPending(true);
+    setAt('pending');
+    setRefusal(null);
     try {
-      await done.undo();
-      show(null);
+      await offer.undo();
+      setAt('undone');
     } catch (thrown) {
       setRefusal(thrown instanceof Error ? thrown.message : String(thrown));
-      setPending(false);
+      setAt('offered');
     }
   };
-  const hold = (): void => setHeld(true);
-  const letGo = (): void => setHeld(false);
+  const close = (): void => {
+    forget(offer);
+    document.getElementById('main')?.focus();
+  };
+  const press = { offered: () => void undo(), pending: () => undefined, undone: close }[at];
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: pointing at it does nothing but keep it
     <div
       className={refusal === null ? 'toast is-ok' : 'toast is-bad'}
-      onPointerEnter={hold}
-      onPointerLeave={letGo}
-      onFocus={hold}
-      onBlur={letGo}
+      onPointerEnter={() => setPointed(true)}
+      onPointerLeave={() => setPointed(false)}
+      onFocus={({ target }: FocusEvent) => setFocused(target.matches(':focus-visible'))}
+      onBlur={() => setFocused(false)}
     >
       <Icon name={refusal === null ? 'ok' : 'fail'} />
       <div>
-        <strong>{done.text}</strong>
+        <strong>{at === 'undone' ? offer.undoneText : offer.text}</strong>
         {refusal === null ? null : <p className="small">{refusal}</p>}
       </div>
-      <button type="button" className="btn is-sm" disabled={isPending} onClick={() => void undo()}>
-        Undo
+      {/* One button, which keeps the focus. */}
+      <button type="button" className="btn is-sm" aria-disabled={at === 'pending'} onClick={press}>
+        {at === 'undone' ? 'Close' : 'Undo'}
       </button>
     </div>
   );
+}
+
+/** Unless another offer has taken its place. */
+function forget(offer: Shown): void {
+  if (last === offer) show(null);
 }

@@ -13,7 +13,7 @@ import { GitPatch } from '../manifest/git-patch.tsx';
 import { ManifestView } from '../manifest/manifest-view.tsx';
 import { Page } from '../page.tsx';
 import { Refusal } from '../resource-acts.tsx';
-import { SecretDialog, type ShownSecret } from '../secret-dialog.tsx';
+import { SecretDialog, type ShownSecret, useSecretGuard } from '../secret-dialog.tsx';
 import { useOrganization } from '../use-api.ts';
 import {
   type Body,
@@ -64,6 +64,7 @@ export function ResourceForm({ family, fields: all, record, preset, withheld, ma
   const frame = useRef<HTMLFormElement>(null);
   const isSaved = useRef(false);
   const keys = useIdempotencyKey();
+  const secretGuard = useSecretGuard();
   const [start] = useState(() => bodyOfRecord(fields, record ?? preset));
   const [body, setBody] = useState<Body>(start);
   const [view, setView] = useState<View>('form');
@@ -90,13 +91,17 @@ export function ResourceForm({ family, fields: all, record, preset, withheld, ma
 
   const save = useMutation<unknown, ApiError>({
     mutationFn: () => call(name, input, { organization: org, ...(!isChange && { idempotencyKey: keys.keyOf(sent) }) }),
+    // The answer may have a secret.
+    gcTime: 0,
+    onSettled: (_answer, error) => keys.hasEnded(error),
     onSuccess: async (answer) => {
       isSaved.current = true;
       void client.invalidateQueries({ queryKey: [org] });
       const { [family.row ?? 'id']: row, secret, publicKey } = recordIn(answer);
       const at = String(row ?? '');
-      if (typeof secret === 'string') setMade({ row: at, secret, publicKey: typeof publicKey === 'string' ? publicKey : null });
-      else await leave(at);
+      if (typeof secret !== 'string') return await leave(at);
+      secretGuard.hold();
+      setMade({ row: at, secret, publicKey: typeof publicKey === 'string' ? publicKey : null });
     },
   });
   const leave = (at: string): Promise<void> => navigate({ to: `/o/$org/${family.list}`, params: { org }, search: { at } });
@@ -250,7 +255,9 @@ export function ResourceForm({ family, fields: all, record, preset, withheld, ma
       >
         <p>What you have changed here is not saved.</p>
       </Confirm>
-      {made === null ? null : <SecretDialog secret={made.secret} publicKey={made.publicKey} onStored={() => void leave(made.row)} />}
+      {made === null ? null : (
+        <SecretDialog secret={made.secret} publicKey={made.publicKey} guard={secretGuard} onStored={() => void leave(made.row)} />
+      )}
     </Page>
   );
 }

@@ -1,0 +1,35 @@
+import { ApiError } from '../api/client.ts';
+
+/** That one request waits in all, where the API asks for it. */
+const maxWaitMs = 60_000;
+const usualWaitMs = 1000;
+
+/** Asks again as long as the API answers 429, when it says, for a minute at most. Throws ApiError. */
+export async function patiently<Result>(ask: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
+  let waitedMs = 0;
+  for (;;) {
+    try {
+      return await ask();
+    } catch (thrown) {
+      if (!(thrown instanceof ApiError) || thrown.status !== 429) throw thrown;
+      const waitMs = Math.max(thrown.retryAfterMs ?? 0, usualWaitMs);
+      waitedMs += waitMs;
+      if (waitedMs > maxWaitMs) throw thrown;
+      await pause(waitMs, signal);
+    }
+  }
+}
+
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  signal.addEventListener('abort', () => resolve(), { once: true });
+  await promise;
+  clearTimeout(timer);
+  signal.throwIfAborted();
+}
+
+/** What a request threw, as what the API answers. */
+export function apiErrorOf(thrown: unknown): ApiError {
+  return thrown instanceof ApiError ? thrown : new ApiError(String(thrown), { status: 0, code: 'UNKNOWN' });
+}
