@@ -165,7 +165,7 @@ test('alerts go out and the analytics of all shards are summed', async () => {
       [{ type: 'destination', id: 'dst_1' }, 1],
     ] as const) {
       const { total, points, waiting } = await statistics.series('org_a', subject, periods);
-      expect([total.statistics.failed, points.length, waiting]).toEqual([failed, 12, { messages: 0, oldestAtMs: null }]);
+      expect([total.statistics.failed, points.length, waiting]).toEqual([failed, 12, { messages: 0, oldestAtMs: null, scheduled: 0 }]);
     }
     expect((await statistics.series('org_a', { type: 'source', id: 'src_a', routeIds: ['rte_a'] }, periods)).total.events).toBe(shards);
   } finally {
