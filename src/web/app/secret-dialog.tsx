@@ -1,8 +1,7 @@
-import { useBlocker } from '@tanstack/react-router';
 import { type ReactElement, type ReactNode, useRef } from 'react';
-import { Confirm } from '../ui/confirm.tsx';
 import { CopyButton } from '../ui/copy.tsx';
 import { Dialog } from '../ui/dialog.tsx';
+import { useLeaveQuestion } from './leave-question.tsx';
 
 export interface ShownSecret {
   secret: string;
@@ -21,10 +20,10 @@ export interface SecretGuard {
 /** Asks whoever leaves the page while a secret is on its way or is shown. */
 export function useSecretGuard(): SecretGuard {
   const isHeld = useRef(false);
-  const blocker = useBlocker({
-    shouldBlockFn: () => isHeld.current,
-    enableBeforeUnload: () => isHeld.current,
-    withResolver: true,
+  const question = useLeaveQuestion({
+    title: 'Leave without the secret?',
+    isNeeded: () => isHeld.current,
+    children: <p>It is not shown again. Whoever has not stored it has to rotate it.</p>,
   });
   return {
     hold: () => {
@@ -33,21 +32,7 @@ export function useSecretGuard(): SecretGuard {
     letGo: () => {
       isHeld.current = false;
     },
-    question: (
-      <Confirm
-        title="Leave without the secret?"
-        act="Leave"
-        keep="Stay"
-        isDanger
-        isOpen={blocker.status === 'blocked'}
-        isPending={false}
-        error={null}
-        onClose={() => blocker.reset?.()}
-        onAct={() => blocker.proceed?.()}
-      >
-        <p>It is not shown again. Whoever has not stored it has to rotate it.</p>
-      </Confirm>
-    ),
+    question,
   };
 }
 

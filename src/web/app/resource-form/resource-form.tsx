@@ -1,13 +1,13 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { useBlocker, useNavigate } from '@tanstack/react-router';
+import { useNavigate } from '@tanstack/react-router';
 import { type FormEvent, type ReactElement, useEffect, useRef, useState } from 'react';
 import { type ApiError, call, type Input } from '../../api/client.ts';
 import type { FormField } from '../../api/form-schema.ts';
-import { Confirm } from '../../ui/confirm.tsx';
 import { Icon } from '../../ui/icon.tsx';
 import { Segments } from '../../ui/segments.tsx';
 import { AsCode } from '../as-code.tsx';
 import { useIdempotencyKey } from '../idempotency-key.ts';
+import { useLeaveQuestion } from '../leave-question.tsx';
 import { type Exact, readExact } from '../manifest/exact.ts';
 import { GitPatch } from '../manifest/git-patch.tsx';
 import { ManifestView } from '../manifest/manifest-view.tsx';
@@ -110,10 +110,10 @@ export function ResourceForm({ family, fields: all, record, preset, withheld, ma
   });
   const refused = save.error ?? draft.error;
   const complaints = { ...(refused === null ? {} : complaintsOf(refused, names)), ...missing };
-  const blocker = useBlocker({
-    shouldBlockFn: () => isDirty && !isSaved.current,
-    enableBeforeUnload: () => isDirty && !isSaved.current,
-    withResolver: true,
+  const leaveQuestion = useLeaveQuestion({
+    title: 'Leave without saving?',
+    isNeeded: () => isDirty && !isSaved.current,
+    children: <p>What you have changed here is not saved.</p>,
   });
 
   // After a submit that finds the same faults, too.
@@ -242,19 +242,7 @@ export function ResourceForm({ family, fields: all, record, preset, withheld, ma
           </button>
         </div>
       </form>
-      <Confirm
-        title="Leave without saving?"
-        act="Leave"
-        keep="Stay"
-        isDanger
-        isOpen={blocker.status === 'blocked'}
-        isPending={false}
-        error={null}
-        onClose={() => blocker.reset?.()}
-        onAct={() => blocker.proceed?.()}
-      >
-        <p>What you have changed here is not saved.</p>
-      </Confirm>
+      {leaveQuestion}
       {made === null ? null : (
         <SecretDialog secret={made.secret} publicKey={made.publicKey} guard={secretGuard} onStored={() => void leave(made.row)} />
       )}
