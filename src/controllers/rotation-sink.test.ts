@@ -8,7 +8,6 @@ import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import type { HttpDestinationRecord, SourceRecord } from '../core/records.ts';
 import { Keyring } from '../core/sealing.ts';
 import { recordSealingContext } from '../core/sealing-contexts.ts';
-import { RedisMessageReader } from '../data/history/message-reader.ts';
 import { OwnEventNotes } from '../data/queue/own-event-notes.ts';
 import { readHasOwnSource } from '../data/registry/own-sources.ts';
 import { RedisRegistryPublisher } from '../data/registry/registry-publisher.ts';
@@ -55,13 +54,7 @@ function leaderOn(client: RedisClient = redis.client) {
   };
 }
 const stored = () => new RedisRegistryPublisher(redis.client, prefix).get('source', 'src_a');
-const noted = () =>
-  takeNotedEvents(redis.client, {
-    prefix,
-    shards,
-    registry,
-    messages: new RedisMessageReader({ redis: redis.client, prefix, shards: () => shards }),
-  });
+const noted = () => takeNotedEvents(redis.client, { prefix, shards, registry });
 const seal = (kind: 'source' | 'destination', text: string, keyring = testKeyring): string =>
   keyring.seal(text, recordSealingContext(org, kind, kind === 'source' ? 'src_a' : 'dst_a', 'signingSecrets'));
 const [one, two, three] = ['one', 'two', 'three'].map((text) => seal('source', text));

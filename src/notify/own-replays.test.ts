@@ -36,7 +36,7 @@ afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
 });
 
-const notedEvents = () => takeNotedEvents(world.redis.client, { prefix, shards: world.shards, registry, messages: world.reader });
+const notedEvents = () => takeNotedEvents(world.redis.client, { prefix, shards: world.shards, registry });
 const running = () => world.redis.client.smembers(intakeKeys(prefix, org).runningReplays);
 
 describe('a worker', () => {

@@ -9,7 +9,6 @@ import { destinationRecord, organizationRecord, routeRecord, sourceRecord } from
 import { type RedisServer, startRedis } from '../../test/support/redis.ts';
 import { newWebhookEndpoint } from '../../test/support/webhooks.ts';
 import type { SourceRecord } from '../core/records.ts';
-import { RedisMessageReader } from '../data/history/message-reader.ts';
 import { RedisRegistryPublisher } from '../data/registry/registry-publisher.ts';
 import { RedisWebhookStore } from '../data/webhooks/redis-webhook-store.ts';
 import { webhookKeys } from '../data/webhooks/webhook-keys.ts';
@@ -54,13 +53,7 @@ async function prepared(source: SourceRecord | null = ownSource, own: Partial<Ne
 const storeOn = (client: RedisClient = redis.client) =>
   new RedisWebhookStore({ redis: client, prefix, clock: systemClock, logger: silentLogger, shards: () => shards });
 const sweep = () => new WebhookSweeper({ redis: redis.client, prefix, clock: systemClock, logger: silentLogger }).sweep();
-const noted = () =>
-  takeNotedEvents(redis.client, {
-    prefix,
-    shards,
-    registry,
-    messages: new RedisMessageReader({ redis: redis.client, prefix, shards: () => shards }),
-  });
+const noted = () => takeNotedEvents(redis.client, { prefix, shards, registry });
 
 function rotate({ id, secret }: WebhookEndpoint, client?: RedisClient, validUntilMs = 4_000_000_000_000): Promise<WebhookEndpoint> {
   const previous = [{ sealed: secret.sealed, validUntilMs }];

@@ -1,6 +1,5 @@
 import { gzipSync } from 'node:zlib';
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import { recordLayoutVersion, type TransformRecord } from '../../src/core/records.ts';
 import { recordSealingContext, webhookSecretSealingContext } from '../../src/core/sealing-contexts.ts';
 import { webhookOrganization } from '../../src/core/webhook.ts';
 import { RedisMessageReplayer } from '../../src/data/history/message-replayer.ts';
@@ -17,7 +16,7 @@ import { MemoryDirectory, webhookApplication, webhookEndpoint } from '../support
 import { newEvent } from '../support/new-event.ts';
 import { fetchLink, linkIn, type PayloadLinkServer, startPayloadLinks } from '../support/payload-links.ts';
 import type { ReceivedRequest } from '../support/receiver.ts';
-import { destinationRecord, organizationRecord, routeRecord } from '../support/records.ts';
+import { destinationRecord, organizationRecord, routeRecord, transformRecord } from '../support/records.ts';
 import { newWebhookEvent } from '../support/webhook-messages.ts';
 import { verifies } from '../support/webhook-verification.ts';
 
@@ -25,14 +24,7 @@ const shards = 2;
 const suite = deliverySuite({ shards });
 const { prefix, ends, receiver } = suite;
 const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`;
-const transform: TransformRecord = {
-  v: recordLayoutVersion,
-  id: 'trf_a',
-  org: 'org_a',
-  type: 'jsonata',
-  code: '{"b": 2}',
-  generation: 1,
-};
+const transform = transformRecord('{"b": 2}');
 let links: PayloadLinkServer;
 
 beforeEach(async () => {

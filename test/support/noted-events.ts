@@ -1,5 +1,7 @@
 import { AlertStates } from '../../src/data/alerts/alert-states.ts';
-import { type OwnEventSources, ownEvents } from '../../src/notify/own-event.ts';
+import { RedisMessageReader } from '../../src/data/history/message-reader.ts';
+import type { RegistryReader } from '../../src/data/registry/registry.ts';
+import { ownEvents } from '../../src/notify/own-event.ts';
 import type { RedisClient } from '../../src/redis/connection.ts';
 
 export interface NotedEvent {
@@ -14,11 +16,12 @@ export async function notedData(redis: RedisClient, prefix: string, shards = 1):
   return logs.flatMap((log) => (log?.own ?? []).map(({ reason }) => JSON.parse(reason)));
 }
 
-/** Returns the own events that the notes of the shards make, with repetitions, and removes the notes. */
+/** Returns the own events that the notes of the shards make, with repetitions, and removes the notes. `registry`: what a worker would read. */
 export async function takeNotedEvents(
   redis: RedisClient,
-  { prefix, shards, ...sources }: OwnEventSources & { prefix: string; shards: number },
+  { prefix, shards, registry }: { prefix: string; shards: number; registry: RegistryReader },
 ): Promise<NotedEvent[]> {
+  const sources = { registry, messages: new RedisMessageReader({ redis, prefix, shards: () => shards }) };
   const states = new AlertStates({ redis, prefix });
   const events: NotedEvent[] = [];
   for (let shard = 0; shard < shards; shard++) {

@@ -6,6 +6,7 @@ import {
   type RouteRecord,
   recordLayoutVersion,
   type SourceRecord,
+  type TransformRecord,
   type WarehouseDestinationRecord,
   type WarehouseRecord,
 } from '../../src/core/records.ts';
@@ -28,6 +29,11 @@ export function sourceRecord(fields: Partial<SourceRecord> = {}): SourceRecord {
     generation: 1,
     ...fields,
   };
+}
+
+/** The transform `trf_a` of `org_a`, by default in JSONata. */
+export function transformRecord(code: string, changes: Partial<TransformRecord> = {}): TransformRecord {
+  return { v: recordLayoutVersion, id: 'trf_a', org: 'org_a', type: 'jsonata', code, generation: 1, ...changes };
 }
 
 /** The organization `org_a`, whose receivers may be on loopback. */

@@ -7,14 +7,13 @@ import { largeJson, mebibyte } from '../../../test/support/large-payloads.ts';
 import { MemoryDirectory, webhookApplication, webhookEndpoint } from '../../../test/support/memory-directory.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { publishRecords } from '../../../test/support/published-records.ts';
-import { destinationRecord, routeRecord } from '../../../test/support/records.ts';
+import { destinationRecord, routeRecord, transformRecord } from '../../../test/support/records.ts';
 import { expectShortTurns } from '../../../test/support/short-work.ts';
 import { startTlsReceiver } from '../../../test/support/tls-receiver.ts';
 import { signaturesOf, verifiesV1a } from '../../../test/support/v1a-verification.ts';
 import { newWebhookEvent } from '../../../test/support/webhook-messages.ts';
 import { verifies } from '../../../test/support/webhook-verification.ts';
 import { ed25519Key, newSigningKey } from '../../core/ed25519-keys.ts';
-import { recordLayoutVersion } from '../../core/records.ts';
 import { recordSealingContext, webhookSecretSealingContext } from '../../core/sealing-contexts.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import { RedisMessageReplayer } from '../../data/history/message-replayer.ts';
@@ -99,14 +98,7 @@ describe('a destination', () => {
     suite.registry.put('destination', record(to.url, [secret, key], { id: 'dst_b', slug: 'b' }));
     const failover = { destinations: [{ id: 'dst_b', shard: 0 }], afterAttempts: 1 };
     suite.registry.put('route', routeRecord({ failover, transformId: 'trf_a' }));
-    suite.registry.put('transform', {
-      v: recordLayoutVersion,
-      id: 'trf_a',
-      org: 'org_a',
-      type: 'jsonata',
-      code: '{"b": 2}',
-      generation: 1,
-    });
+    suite.registry.put('transform', transformRecord('{"b": 2}'));
     worker();
     await send();
     const [first] = await from.arrived(1);

@@ -2,8 +2,8 @@ import { beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { deliverySuite } from '../../../test/support/delivery-suite.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
-import { destinationRecord, routeRecord } from '../../../test/support/records.ts';
-import { recordLayoutVersion, type TransformRecord } from '../../core/records.ts';
+import { destinationRecord, routeRecord, transformRecord } from '../../../test/support/records.ts';
+import type { TransformRecord } from '../../core/records.ts';
 import { RedisMessageReplayer } from '../../data/history/message-replayer.ts';
 import { systemClock } from '../../runtime/clock.ts';
 
@@ -49,7 +49,7 @@ describe('the query of an event', () => {
     destination(to.url, true);
     suite.registry.put('route', routeRecord({ transformId: 'trf_a' }));
     const code = '{"on": query.state = "on", "tags": query.tag}';
-    suite.registry.put('transform', { v: recordLayoutVersion, id: 'trf_a', org: 'org_a', type: 'jsonata', code, generation: 1 });
+    suite.registry.put('transform', transformRecord(code));
     worker();
     const id = await send({ query: 'state=on&tag=a&tag=b' });
     await eventually(async () => expect(await suite.reader.delivery('org_a', id)).toMatchObject({ status: 'delivered', attempts: 2 }));
@@ -82,7 +82,7 @@ test.each<[TransformRecord['type'], string, string, string]>([
   const to = await receiver();
   destination(to.url);
   suite.registry.put('route', routeRecord({ transformId: 'trf_a' }));
-  suite.registry.put('transform', { v: recordLayoutVersion, id: 'trf_a', org: 'org_a', type, code, generation: 1 });
+  suite.registry.put('transform', transformRecord(code, { type }));
   worker();
   await send({ query, method: 'GET', contentType: '', headers: [], payload: Buffer.alloc(0) });
   expect((await to.arrived(1))[0]?.body.toString()).toBe(output);

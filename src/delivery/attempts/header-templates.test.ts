@@ -6,11 +6,10 @@ import { largePayload } from '../../../test/support/large-payloads.ts';
 import { MemoryDirectory, webhookApplication, webhookEndpoint } from '../../../test/support/memory-directory.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import type { Receiver } from '../../../test/support/receiver.ts';
-import { destinationRecord, routeRecord } from '../../../test/support/records.ts';
+import { destinationRecord, routeRecord, transformRecord } from '../../../test/support/records.ts';
 import { verifies } from '../../../test/support/webhook-verification.ts';
 import type { HeaderTemplate } from '../../core/header-template.ts';
 import { newTimedId } from '../../core/ids.ts';
-import { recordLayoutVersion } from '../../core/records.ts';
 import { webhookSecretSealingContext } from '../../core/sealing-contexts.ts';
 import { webhookOrganization } from '../../core/webhook.ts';
 import { RedisMessageReplayer } from '../../data/history/message-replayer.ts';
@@ -33,7 +32,7 @@ async function made(to: Receiver, count = 1): Promise<Record<string, unknown>[]>
   return requests.map(({ headers }) => Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith('x-t-'))));
 }
 
-const transform = { v: recordLayoutVersion, id: 'trf_a', org: 'org_a', type: 'jsonata', generation: 1 } as const;
+const transform = transformRecord('{"out": payload.in & "!"}');
 
 /** What a sender may try. */
 const attacks = {
@@ -142,7 +141,7 @@ describe('a destination', () => {
     const to = await receiver((response, number) => response.writeHead(number === 1 ? 500 : 200).end());
     destination(to.url, { 'X-T-A': '{{ attempt }} {{ message.id }} {{ payload.out }}', 'X-T-B': '{{ payload.in }}' });
     suite.registry.put('route', routeRecord({ transformId: 'trf_a' }));
-    suite.registry.put('transform', { ...transform, code: '{"out": payload.in & "!"}' });
+    suite.registry.put('transform', transform);
     suite.worker();
     const { id } = await send({ payload: Buffer.from('{"in": "x"}') });
     await suite.becomes(id, { status: 'delivered', attempts: 2 });
@@ -289,7 +288,7 @@ describe('a webhook endpoint', () => {
   test('with a transform of the subscription the payload is its output', async () => {
     const to = await receiver();
     endpoint(to.url, templates({ 'X-T-Out': '{{ payload.out }}', 'X-T-In': '{{ payload.in }}' }));
-    suite.registry.put('transform', { ...transform, code: '{"out": payload.in & "!"}' });
+    suite.registry.put('transform', transform);
     worker();
     await send('{"in": "x"}', 'trf_a');
     expect(await made(to)).toEqual([{ 'x-t-out': 'x!' }]);

@@ -7,9 +7,9 @@ import { eventually } from '../../../test/support/eventually.ts';
 import { chunksOf, largeJson, largePayload, mebibyte, sha256 } from '../../../test/support/large-payloads.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { patientBy } from '../../../test/support/patient-clock.ts';
-import { destinationRecord, routeRecord } from '../../../test/support/records.ts';
+import { destinationRecord, routeRecord, transformRecord } from '../../../test/support/records.ts';
 import { expectShortTurns } from '../../../test/support/short-work.ts';
-import { recordLayoutVersion, type TransformRecord } from '../../core/records.ts';
+import type { TransformRecord } from '../../core/records.ts';
 import { recordSealingContext } from '../../core/sealing-contexts.ts';
 import { RedisMessageReplayer } from '../../data/history/message-replayer.ts';
 import type { NewEvent } from '../../data/shard/messages.ts';
@@ -106,7 +106,7 @@ describe('a transform of a payload above 1 MiB', () => {
   test.each(codes)('a transform of a payload above 1 MiB in %s sees all of it', async (type, code) => {
     const to = await receiver();
     suite.registry.put('destination', destinationRecord({ url: to.url }));
-    suite.registry.put('transform', { v: recordLayoutVersion, id: 'trf_a', org: 'org_a', type, code, generation: 1 });
+    suite.registry.put('transform', transformRecord(code, { type }));
     worker({ maxPayloadBytes: 32 * mebibyte });
     const payload = largeJson(10 * mebibyte, { kind: 'large' });
     const event = await send({ payload });
@@ -133,7 +133,7 @@ describe('a transform of a payload above 1 MiB', () => {
     const to = await receiver();
     suite.registry.put('destination', destinationRecord({ url: to.url }));
     const code = '{"kind": payload.kind}';
-    suite.registry.put('transform', { v: recordLayoutVersion, id: 'trf_a', org: 'org_a', type: 'jsonata', code, generation: 1 });
+    suite.registry.put('transform', transformRecord(code));
     worker({ maxPayloadBytes: 32 * mebibyte });
     const headers: [string, string][] = coding === '' ? [] : [['content-encoding', coding]];
     const event = await send({ payload: Buffer.from(payload), contentType, headers });
@@ -148,7 +148,7 @@ describe('a transform of a payload above 1 MiB', () => {
   ])('a transform of a payload above 1 MiB that %s ends the message with its reason', async (_what, coding, payload) => {
     const to = await receiver();
     suite.registry.put('destination', destinationRecord({ url: to.url }));
-    suite.registry.put('transform', { v: recordLayoutVersion, id: 'trf_a', org: 'org_a', type: 'jsonata', code: '1', generation: 1 });
+    suite.registry.put('transform', transformRecord('1'));
     worker({ maxPayloadBytes: 32 * mebibyte });
     const event = await send({ payload, contentType: json, headers: [['content-encoding', coding]] });
     await suite.becomes(messageId(event), { status: 'transform_failed' });
@@ -159,7 +159,7 @@ describe('a transform of a payload above 1 MiB', () => {
     const to = await receiver();
     suite.registry.put('destination', destinationRecord({ url: to.url }));
     const code = '(() => { for (;;); })()';
-    suite.registry.put('transform', { v: recordLayoutVersion, id: 'trf_a', org: 'org_a', type: 'javascript', code, generation: 1 });
+    suite.registry.put('transform', transformRecord(code, { type: 'javascript' }));
     // A busy machine lets the code compute for as long as it may until its deadline.
     worker({ maxPayloadBytes: 32 * mebibyte, clock: patientBy(6) });
     const event = await send({ payload: largeJson(2 * mebibyte) });

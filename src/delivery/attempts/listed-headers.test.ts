@@ -5,8 +5,7 @@ import { largePayload } from '../../../test/support/large-payloads.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { publishRecords } from '../../../test/support/published-records.ts';
 import type { Receiver } from '../../../test/support/receiver.ts';
-import { destinationRecord, routeRecord } from '../../../test/support/records.ts';
-import { recordLayoutVersion } from '../../core/records.ts';
+import { destinationRecord, routeRecord, transformRecord } from '../../../test/support/records.ts';
 import { RedisMessageReplayer } from '../../data/history/message-replayer.ts';
 import { systemClock } from '../../runtime/clock.ts';
 
@@ -76,7 +75,7 @@ test('the same headers go out with every retry, with a replay, and beside the ou
   destination(to.url, ['x-shop-topic']);
   suite.registry.put('route', routeRecord({ transformId: 'trf_a' }));
   const code = '{"topic": headers.`x-shop-topic`, "rest": headers.`x-shop-internal`}';
-  suite.registry.put('transform', { v: recordLayoutVersion, id: 'trf_a', org: 'org_a', type: 'jsonata', code, generation: 1 });
+  suite.registry.put('transform', transformRecord(code));
   worker();
   const id = await send();
   await suite.becomes(id, { status: 'delivered', attempts: 2 });

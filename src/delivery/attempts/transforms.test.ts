@@ -6,8 +6,8 @@ import { deliverySuite } from '../../../test/support/delivery-suite.ts';
 import { eventually } from '../../../test/support/eventually.ts';
 import { newEvent } from '../../../test/support/new-event.ts';
 import { patientBy } from '../../../test/support/patient-clock.ts';
-import { destinationRecord, organizationRecord, routeRecord } from '../../../test/support/records.ts';
-import { recordLayoutVersion, type TransformRecord } from '../../core/records.ts';
+import { destinationRecord, organizationRecord, routeRecord, transformRecord } from '../../../test/support/records.ts';
+import type { TransformRecord } from '../../core/records.ts';
 import { recordSealingContext } from '../../core/sealing-contexts.ts';
 import { RedisMessageReplayer } from '../../data/history/message-replayer.ts';
 import { RedisDeliveryQueue } from '../../data/queue/redis-delivery-queue.ts';
@@ -24,7 +24,7 @@ beforeAll(() => {
 });
 
 function transform(type: TransformRecord['type'], code: string, generation = 1): void {
-  suite.registry.put('transform', { v: recordLayoutVersion, id: 'trf_a', org: 'org_a', type, code, generation });
+  suite.registry.put('transform', transformRecord(code, { type, generation }));
 }
 async function send(changes: Parameters<typeof newEvent>[0] = {}): Promise<NewEvent> {
   const event = newEvent({ contentType: 'application/json', payload: Buffer.from('{"id":"o-1","amount":5}'), ...changes });
@@ -308,22 +308,8 @@ test('a payload with a byte order mark goes out byte for byte, and a transform r
 test('endless transforms of one organization hold up neither the transforms of another nor deliveries without', async () => {
   const to = await receiver();
   for (const org of ['org_a', 'org_b']) suite.registry.put('organization', organizationRecord({ id: org, slug: org, namespace: org }));
-  suite.registry.put('transform', {
-    v: recordLayoutVersion,
-    id: 'trf_slow',
-    org: 'org_a',
-    type: 'javascript',
-    code: 'while (true) {}',
-    generation: 1,
-  });
-  suite.registry.put('transform', {
-    v: recordLayoutVersion,
-    id: 'trf_fast',
-    org: 'org_b',
-    type: 'jsonata',
-    code: 'payload',
-    generation: 1,
-  });
+  suite.registry.put('transform', transformRecord('while (true) {}', { id: 'trf_slow', type: 'javascript' }));
+  suite.registry.put('transform', transformRecord('payload', { id: 'trf_fast', org: 'org_b' }));
   suite.registry.put('route', routeRecord({ id: 'rte_slow', transformId: 'trf_slow' }));
   suite.registry.put('route', routeRecord({ id: 'rte_fast', org: 'org_b', transformId: 'trf_fast' }));
   suite.registry.put('route', routeRecord({ id: 'rte_plain', org: 'org_b' }));
