@@ -8,7 +8,7 @@ import type { SteadySender } from './steady-sender.ts';
 /** Slug of the source whose events have what senders may choose. */
 export const choicesSource = 'choices';
 
-/** Receivers of two destinations, of which one is ordered, and the headers by which events to them are scheduled or expire. */
+/** Receivers of an ordered destination and of one without order, and headers that schedule events to them or let these expire. */
 export interface Choices {
   sinks: readonly Sink[];
   /** Of the destinations, in the order of the sinks. */

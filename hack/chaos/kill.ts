@@ -2,7 +2,7 @@
 //   node hack/chaos/kill.ts [rounds] [--everysec] [--faults] [--seed N] [--short]
 // Each round kills (SIGKILL) the api, ingest, one of two workers, the controller, or Redis (same disk; appendfsync always unless --everysec),
 // starts it again, and waits until a new event is accepted and delivered. Meanwhile one sender sends events to three destinations over four shards. Another
-// sends to two more destinations, of which one is ordered; some of its events are scheduled, some expire (choices.ts). With --faults the roles reach Redis through
+// sends to an ordered destination and to one without order. Some of its events are scheduled, some expire (choices.ts). With --faults the roles reach Redis through
 // Toxiproxy, and in two rounds of three a line is disturbed for some seconds beside the kill. At the end every accepted event must have arrived at each destination (with --everysec what is lost is only counted), under one
 // webhook-id each, again only what was in flight when a worker or Redis was killed or a worker's line was disturbed, and `posthorn check` must
 // have no findings. An event of the other sender may be missing only if it has expired. The ordered destination must get its events in the order of

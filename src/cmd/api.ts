@@ -196,9 +196,10 @@ async function runApi(context: RoleContext): Promise<void> {
     : eventsElsewhere;
   const server = createHttpServer(
     (request, response) => {
-      if (own.refusal === null ? ingest(request, response) || health(request, response) : health(request, response)) return;
-      if (own.refusal === null) facade(request, response);
-      else answerForeign(request, response);
+      const isForeign = own.refusal !== null;
+      if ((!isForeign && ingest(request, response)) || health(request, response)) return;
+      if (isForeign) answerForeign(request, response);
+      else facade(request, response);
     },
     // Behind the socket the process that has the port has taken it off.
     { trustedProxies: config.trustedProxies, basePath: config.apiSocket === undefined ? config.basePath : '' },

@@ -31,7 +31,7 @@ interface Owner {
 
 const list = 'headerTemplates';
 
-/** What holds for the list that `headerTemplates` describes; `at`: what has it beside `headers`. */
+/** Rules for a list of `headerTemplates`. `at`: path of the object that has the list and `headers`. */
 export function headerTemplateRules(at: string): Rule[] {
   const path = at === '' ? list : `${at}.${list}`;
   return [

@@ -12,7 +12,7 @@ export class SeriesPoint {
   readonly #samples = new Map<number, { count: number; sum: number }>();
   #oldestAgeMs = 0;
 
-  /** Adds so many samples of what waits in a shard, of which `sum` is the sum. */
+  /** Adds samples of the backlog of a shard. `sum`: of the samples. */
   addSamples(shard: number, { count, sum, oldestAgeMs }: BacklogSamples): void {
     const before = this.#samples.get(shard) ?? { count: 0, sum: 0 };
     this.#samples.set(shard, { count: before.count + count, sum: before.sum + sum });

@@ -5,8 +5,8 @@
 -- Expiry: a message that has not been delivered by its time is given up. In a message's hash: xp when it expires (ms), le its entry in a lane as
 -- `<lane>/<entry>`, which only messages that expire note, empty: it stands in none. A message without xp costs no call.
 --
--- `exp` (time-shares.lua) has the messages that expire by their time, until they end, move to another shard, or are held by a worker at that time: whoever puts a held one back
--- watches it again. In the sorted set `waiting` the name `~x` stands for the first of them, at its time or before it, so that hints.lua need not
+-- `exp` (time-shares.lua) has the messages that expire, by their deadline. A message leaves it when it ends, when it moves to another shard, or when a worker
+-- holds it at its deadline; the script that puts a held one back adds it again. In the sorted set `waiting` the name `~x` stands for the first of them, at its time or before it, so that hints.lua need not
 -- look at `exp`; promote.lua works it off. Workers of the release before delete that name, and the next message that is watched restores it.
 local expiry = { mark = '~x' }
 do

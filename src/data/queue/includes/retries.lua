@@ -68,14 +68,14 @@ local function retry_over(n, id)
   return true
 end
 
--- Takes up to `most` of those out that are due, accounts in turn; answers a list of {target, message}.
-local function take_due(most)
+-- Removes up to `limit` of those that are due, accounts in turn. Returns a list of {target, message}.
+local function take_due(limit)
   local function account_of_member(member)
     return time_shares.account_of_target(string.match(member, '^%d+') or '')
   end
   time_shares.index_more('due', account_of_member)
   local taken, taken_of = {}, {}
-  for _, member in ipairs(time_shares.take('due', most, account_of_member)) do
+  for _, member in ipairs(time_shares.take('due', limit, account_of_member)) do
     local n, id = string.match(member, '^(%d+) (.+)$')
     if n then
       taken[#taken + 1] = { n, id }

@@ -7,12 +7,11 @@
 -- The set `<name>` has all members by their time. Beside it stand an index per account, `<name>:<account>`, with the same members and times, and
 -- `turns:<name>`: accounts by the time of their first member, or by the time of their last turn where that left some that are due.
 --
--- The set decides, the index only says where to look. So workers of the release before, which know the set alone, take and add what they like: what
--- they took is found gone, what they moved to another time is moved in the index, and what they added is taken in the order of time until index_more
--- has found it.
+-- The set is the truth, the index only shows where to look. Workers of the release before change the set alone. A member that they removed is found gone. A
+-- member that they moved to another time is moved in the index. A member that they added is taken in the order of time until index_more has found it.
 local time_shares = {}
 do
-  -- Of what one call takes, what is left for the order of time at the least: there is what the index lacks.
+  -- At least so many places of a call go by the order of time, which also finds members that the index lacks.
   local in_order = 10
   local max_indexed = 100
   local accounts = {}
@@ -62,7 +61,7 @@ do
     return call('ZREM', P .. name, member) == 1
   end
 
-  -- Takes up to `limit` members of an account that are due out of the index, and adds those that the set has, too, to `taken`.
+  -- Removes up to `limit` members of an account that are due from the index. Those that the set has, too, are removed there and added to `taken`.
   local function take_of(name, account, limit, taken)
     local index = P .. name .. ':' .. account
     local over, due = {}, {}
@@ -88,7 +87,7 @@ do
     return #due
   end
 
-  -- Takes members out of the index that were taken from the set.
+  -- Removes members from the index that were removed from the set.
   local function forget(name, members, account_of_member)
     local by_account = {}
     for _, member in ipairs(members) do
@@ -107,7 +106,7 @@ do
     end
   end
 
-  -- Takes up to `limit` members out that are due: accounts in turn, those of an account in the order of their time. Returns a list.
+  -- Removes up to `limit` members that are due: accounts in turn, those of an account in the order of their time. Returns them as a list.
   function time_shares.take(name, limit, account_of_member)
     local taken = {}
     local left = limit - in_order
@@ -126,7 +125,7 @@ do
     return taken
   end
 
-  -- Brings what the index lacks into it, some members per call. In `ctl` `indexed:<name>` is where it goes on, or `all`: nothing is known to lack.
+  -- Adds members of the set that the index lacks, some per call. The field `indexed:<name>` of `ctl` is the cursor of the next call, or `all`: the index is complete.
   function time_shares.index_more(name, account_of_member)
     local cursor = call('HGET', ctl, 'indexed:' .. name) or '0'
     if cursor == 'all' then
